@@ -1,5 +1,6 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
+from .base.private_search import PrivateSearchCV as PrivateSearchCV
 from .baselines.cai_wang_zhang import ThresholdedMean as ThresholdedMean
 from .baselines.cai_wang_zhang import ThresholdedRegression as ThresholdedRegression
 from .frank_wolfe.convex_set import GaussianFrankWolfe as GaussianFrankWolfe
@@ -9,6 +10,12 @@ from .frank_wolfe.private_logistic_lasso import PrivateLogisticLasso as PrivateL
 from .label_privacy.label_classifier import LabelPrivateClassifier as LabelPrivateClassifier
 from .label_privacy.label_randomizers import best_randomizer as best_randomizer
 from .label_privacy.label_sgd import LabelSGD as LabelSGD
+from .linear_models.private_linear_regression import (
+    PrivateLinearRegression as PrivateLinearRegression,
+)
+from .linear_models.private_logistic_regression import (
+    PrivateLogisticRegression as PrivateLogisticRegression,
+)
 from .sparse_regression.label_iht import LabelIHT as LabelIHT
 from .sparse_regression.label_lasso import LabelLasso as LabelLasso
 from .sparse_regression.local_iht import LocalIHT as LocalIHT

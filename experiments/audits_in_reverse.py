@@ -45,12 +45,13 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
         PrivateMean,
         PrivateSelection,
     )
+    from algorithms.base.hard_thresholding import default_step
     from audits.minimax.bounds.selection import FewVotes
     from audits.minimax.families.paired_shares import PairedShares
     from audits.minimax.families.sign_means import SignCopies, SignMeans
 
     records = partial(LocalIHT, epsilon=1.0, sparsity=1, noise_bound=1.0, rounds=1)
-    labels = partial(LabelIHT, epsilon=0.5, sparsity=1, label_bound=1.0)
+    labels = partial(LabelIHT, epsilon=0.5, sparsity=1, label_bound=1.0, step=default_step())
     gradients = partial(LabelSGD, epsilon=0.5, classes=2, diameter=2.0)
     lasso = LabelLasso(epsilon=0.5, delta=1e-5, label_bound=1.0, noise_bound=0.01)
     n, p, q = "(200, 512, 1)", "(30, 512, .5)", 1e-5
@@ -59,7 +60,7 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
         ("`LocalIHT`, residuals clipped", n): (records(residual_clip=1.0), 200, 1.0, 0.0),
         ("`LabelIHT`, bounded noise", p): (labels(delta=0.0, noise="bounded"), 30, 0.5, 0.0),
         ("`LabelIHT`, Laplace", p): (labels(delta=0.0, noise="laplace"), 30, 0.5, 0.0),
-        ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q), 30, 0.5, q),
+        ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q, noise="gaussian"), 30, 0.5, q),
         ("`LabelLasso`, δ = 10⁻⁵", p): (lasso, 30, 0.5, q),
         ("`LabelSGD`", p): (gradients(), 30, 0.5, 0.0),
         ("`LabelSGD`, unary", p): (gradients(randomizer="unary"), 30, 0.5, 0.0),

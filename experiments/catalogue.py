@@ -45,6 +45,9 @@ FIGURES = {
         SPARSE, f"Figure 6. {LABEL}, {LINK}", "figure6", unnormalised=True),
     "sparse-regression-claims": Figure(
         "papers.sparse_regression_claims", "Errata E1, E2, E3, E5, E7, E10; accuracy on covtype"),
+    "sparse-regression-whole": Figure(
+        "papers.sparse_logistic_whole", "Figures 3 and 4 on all of covtype and rcv1",
+        data=("covtype/covtype.npz", "rcv1_subset/rcv1_subset.npz")),
     "sign-votes-2": Figure(
         VOTES, "Figure 2. Signs of a sparse mean: more machines", "vote_figure2"),
     "sign-votes-3": Figure(VOTES, "Figure 3. Signs of a sparse mean: more epsilon", "vote_figure3"),
@@ -54,6 +57,8 @@ FIGURES = {
         VOTES, "Figure 5. Signs of sparse regression: more epsilon", "vote_figure5"),
     "sign-votes-claims": Figure(
         "papers.sign_votes_claims", "Errata E12, E13, E14; thresholds of the machines"),
+    "sign-votes-signals": Figure(
+        "papers.sign_votes_signals", "Theorems 3 and 4: how small a signal may be"),
     "frank-wolfe-risk": Figure(
         WOLFE, "Private Frank-Wolfe over the l1 ball: T* rounds, δ = 10⁻⁶, one record replaced",
         "frank_wolfe_risk"),
@@ -62,6 +67,8 @@ FIGURES = {
         "better than a constant, n is too small", "frank_wolfe_data",
         ("riboflavin/riboflavin.npz", "golub_leukemia/golub_leukemia.npz")),
     "frank-wolfe-claims": Figure(WOLFE, "Errata E18 to E23; how the risk depends on p"),
+    "frank-wolfe-width": Figure(
+        "papers.gaussian_width", "Theorem 2.6: the Gaussian width of the l2 ball"),
     "private-labels-moments": Figure(
         LABELS, "What a private label costs: V of four randomisers", "label_moments"),
     "private-labels-risk": Figure(
@@ -76,6 +83,7 @@ FIGURES = {
         "audits_in_reverse", "Too accurate to be private: algorithms without their noise"),
     "lower-bounds-tracing": Figure(
         "audits_in_reverse", "Tracing: algorithms without their noise"),
+    "intervals": Figure("intervals", "How often intervals cover, on simulated and real data"),
     "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ References: Geng & Viswanath (2014), Theorem 2.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -33,21 +34,31 @@ from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.exact_noise.integer_staircase import IntegerStaircase
 from mechanisms.families.additive import AdditiveNoise
 
-BEST = "best"
+BEST, LEAST_VARIANCE = "best", "least variance"
 
 
 @dataclass(frozen=True, slots=True)
 class ShareOrBest:
-    """Shares from ``low`` to ``high``, or the word that stands for the best one."""
+    """Shares from ``low`` to ``high``, or the words that stand for a best one."""
 
     low: float
     high: float
 
     def check(self, argument: str, value: object) -> float | str:
-        """Return the share or the word."""
-        if isinstance(value, str) and value == BEST:
-            return BEST
+        """Return the share or the words."""
+        if isinstance(value, str) and value in (BEST, LEAST_VARIANCE):
+            return value
         return Interval(self.low, self.high).check(argument, value)
+
+    def best(self, word: str, fall: float) -> float:
+        """Return the share that a word stands for, of stairs that fall by ``exp(-fall)``."""
+        b = math.exp(-fall)
+        if word == BEST:  # Geng & Viswanath (2014), Theorem 3
+            share = math.sqrt(b) / (1 + math.sqrt(b))
+        else:  # their Theorem 4: ((b - 2b^2 + 2b^4 - b^5) / 2)^(1/3) / (1 - b)^2 - b / (1 - b),
+            # where b - 2b^2 + 2b^4 - b^5 = b (1 - b)^3 (1 + b)
+            share = (math.cbrt(b * (1 + b) / 2) - b) / -math.expm1(-fall)
+        return min(max(share, self.low), self.high)
 
     def __str__(self) -> str:
         return str(Interval(self.low, self.high))
@@ -84,21 +95,30 @@ class Staircase(AdditiveNoise):
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True,
     )  # fmt: skip
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
-    # 1 / (1 + e^{eps / 2}) has the least expected absolute error; typical: at epsilon 1
+    # typical: the best one at epsilon 1
     upper: float = param(
-        SHARE, "share of a stair that is its upper part, or 'best' for the least expected error",
+        SHARE, "share of a stair that is its upper part; 'best': the least expected error, "
+        "'least variance': the least of squares",
         typical=(0.3775406687981454, 0.8), default=BEST,
     )  # fmt: skip
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def __post_init__(self) -> None:
         given: Any = self.upper
-        if isinstance(given, str) and given == BEST:  # their Theorem 3
+        if isinstance(given, str) and given in (BEST, LEAST_VARIANCE):
             scale = POSITIVE.check("Staircase.scale", self.scale)
-            half = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale / 2
-            best = math.exp(-half) / (1 + math.exp(-half))
-            object.__setattr__(self, "upper", min(max(best, SHARE.low), SHARE.high))
+            fall = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale
+            object.__setattr__(self, "upper", SHARE.best(given, fall))
         AdditiveNoise.__post_init__(self)
+
+    def with_noise_factor(self, factor: float) -> Staircase:
+        """Return the same noise times ``factor``; a best share stays the best of its kind."""
+        changed = AdditiveNoise.with_noise_factor(self, factor)
+        word: Any
+        for word in (BEST, LEAST_VARIANCE):
+            if self.upper == SHARE.best(word, self.sensitivity / self.scale):
+                changed = dataclasses.replace(changed, upper=word)
+        return changed
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""

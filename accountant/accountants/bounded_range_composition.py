@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp
 from accountant.numerics.rounding import ULP, round_up
@@ -54,16 +55,22 @@ def _nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
 
 def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
     """Return the least epsilon of ``count`` releases of range ``e0``, chosen adaptively."""
-    epsilon, value = _adaptive_profile(e0, count)
-    first = int(np.argmax((value <= delta) & (epsilon >= 0)))
-    if not value[first] <= delta:
-        return round_up(count * e0)
-    if epsilon[first] <= 0:
-        return 0.0
-    # on the line between two points, linear in e^epsilon
-    share = (value[first - 1] - delta) / (value[first - 1] - value[first])
-    inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
-    return min(round_up(inside, 64), round_up(count * e0))
+    top = round_up(count * e0)
+    for near in (True, False):
+        found = _profile_near(e0, count, delta) if near else _adaptive_profile(e0, count)
+        if found is None:
+            continue
+        epsilon, value = found
+        first = int(np.argmax((value <= delta) & (epsilon >= 0)))
+        if not value[first] <= delta or (first == 0 and epsilon[0] > 0):
+            continue  # the answer is not on this grid
+        if epsilon[first] <= 0:
+            return 0.0
+        # on the line between two points, linear in e^epsilon
+        share = (value[first - 1] - delta) / (value[first - 1] - value[first])
+        inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
+        return min(round_up(inside, 64), top)
+    return top
 
 
 def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
@@ -77,42 +84,115 @@ def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
-    """Return epsilons on a grid, and upper bounds on delta there.
-
-    The profile is convex in x = e^epsilon, so that straight lines between points are above it.
-    """
-    step, reach = e0 / CELLS_PER_RANGE, count * CELLS_PER_RANGE
+    """Return epsilons on a grid, and upper bounds on delta there."""
     # beyond 14 deviations (at most e0 / 2 each) the mass is negligible
-    half = min(reach, math.ceil(7 * CELLS_PER_RANGE * math.sqrt(count)) + 2 * CELLS_PER_RANGE)
-    epsilon: Array = step * np.arange(-half, half + 1, dtype=float)
-    value: Array = np.maximum(-np.expm1(epsilon), 0.0)
-    for _ in range(count):
-        value = _bellman_step(value, e0)
-    return epsilon, value
+    ends = [_half_width(14, done) for done in range(count + 1)]
+    return _profile(e0, [(-end, end) for end in ends])
 
 
-def _bellman_step(value: Array, e0: float) -> Array:
-    """Return ``sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)`` on the same grid, rounded up."""
-    c, size = math.exp(-e0), value.size
-    # V is at most 1 below the grid and at most its last value above
-    wide = np.concatenate(
-        [np.ones(CELLS_PER_RANGE + 1), value, np.full(CELLS_PER_RANGE, value[-1])]
-    )
-    worst = np.zeros(size)
-    for i in range(CELLS_PER_RANGE):
-        # s = e^{-t} between e^{-(i+1) h} and e^{-ih}: both V(e - t) and V(e - t + e0) are lines
-        low, high = math.exp(-(i + 1) * e0 / CELLS_PER_RANGE), math.exp(-i * e0 / CELLS_PER_RANGE)
-        start = CELLS_PER_RANGE - i
-        near = wide[start : start + size + 1]
-        beyond = wide[start + CELLS_PER_RANGE : start + CELLS_PER_RANGE + size + 1]
-        slope = (near[1:] - near[:-1]) / (high - low)
-        slope_up = (beyond[1:] - beyond[:-1]) / (high - low)
-        level, level_up = near[1:] - slope * high, beyond[1:] - slope_up * high
-        # (1 - c) times the value: a + b s + d / s, concave
-        a = level - c * level_up + c * (slope_up - slope)
-        b, d = slope - c * slope_up, c * (level_up - level)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.sqrt(np.where((b < 0) & (d < 0), d / b, 1.0))
-        for s in (np.clip(best, low, high), low, high):
-            np.maximum(worst, a + b * s + d / s, out=worst)
-    return np.minimum(worst / (1 - c) * (1 + 1e-13), 1.0)
+@functools.lru_cache(maxsize=256)
+def _profile_near(e0: float, count: int, delta: float) -> tuple[Array, Array] | None:
+    """Return the same around the epsilon at ``delta``, from fewer cells; None if it may lie apart.
+
+    After m releases only cells matter that m releases reach from 0, and from which the others reach
+    the answer, but for a share of about 1e-10 of delta.
+    """
+    # a release has at most the rho of mu = e0 / 2
+    guess = GaussianLoss(math.sqrt(count) * e0 / 2).inverse_profile(delta)
+    if guess > count * e0 / 2:  # few releases, or a tiny delta
+        return None
+    middle, slack = (round(CELLS_PER_RANGE * share) for share in (guess / e0, math.sqrt(count) / 3))
+    deviations = math.sqrt(-2 * (math.log(delta) + math.log(1e-10)))
+    windows = []
+    for done in range(count + 1):
+        reached = _half_width(deviations, done)
+        left = _half_width(deviations, count - done) + slack
+        low, high = max(-reached, middle - left), min(reached, middle + left)
+        windows.append((low, high) if low < high else (-reached, reached))
+    return _profile(e0, windows)
+
+
+def _half_width(deviations: float, releases: int) -> int:
+    """Return how many cells so many releases move by so many deviations of a cell's half range."""
+    reach = max(releases, 1) * CELLS_PER_RANGE
+    far = math.ceil(deviations / 2 * CELLS_PER_RANGE * math.sqrt(releases)) + 2 * CELLS_PER_RANGE
+    return min(reach, far)
+
+
+def _profile(e0: float, windows: list[tuple[int, int]]) -> tuple[Array, Array]:
+    """Return epsilons and upper bounds on delta on the last window, of the cells that are kept.
+
+    The profile is convex in x = e^epsilon and 1 at x = 0, so straight lines between points are
+    above it, and so is below a window the line from x = 0 to its first value.  Above a window it
+    is at most the last value.  So every window gives an upper bound.
+    """
+    step, bellman_step = e0 / CELLS_PER_RANGE, _BellmanStep(e0)
+    first, last = windows[0]
+    value: Array = np.maximum(-np.expm1(step * np.arange(first, last + 1.0)), 0.0)
+    for low, high in windows[1:]:
+        start, end = low - CELLS_PER_RANGE - 1, high + CELLS_PER_RANGE
+        if start < first:
+            below = 1 + (value[0] - 1) * np.exp(step * np.arange(start - first, 0.0))
+            value = np.concatenate([below, value])
+        else:
+            value = value[start - first :]
+        kept = value[: end - start + 1]
+        above = np.full(end - start + 1 - kept.size, kept[-1])
+        value, first = bellman_step(np.concatenate([kept, above])), low
+    low, high = windows[-1]
+    return step * np.arange(low, high + 1.0), value
+
+
+class _BellmanStep:
+    """The map from V to ``sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)``, rounded up."""
+
+    def __init__(self, e0: float) -> None:
+        step, self._c = e0 / CELLS_PER_RANGE, math.exp(-e0)
+        # Row i holds s = e^{-t} from `low` to `high`, between t = i h and (i + 1) h.
+        high = np.exp(-step * np.arange(CELLS_PER_RANGE))[:, None]
+        width = high * -math.expm1(-step)
+        self._low_square, self._high_square = (high * math.exp(-step)) ** 2, high * high
+        self._high, self._per_width, self._lift = high, -1 / width, high / width
+        self._back = self._c / high
+        self._over = np.exp(step * np.arange(CELLS_PER_RANGE + 1) - e0)[:, None]  # c / s
+        # sums lose a few units of values that are about 1 / (1 - c) times larger
+        self._scale = (1 + 1e-13 + 1e-14 / (1 - self._c)) / (1 - self._c)
+
+    def __call__(self, wide: Array) -> Array:
+        """Return the result on cells around which V is given.
+
+        V has one and those of a range more below, and those of a range more above.
+        """
+        cells, c = CELLS_PER_RANGE, self._c
+        rise = wide[1:] - wide[:-1]
+        # On a row both V(e - t) and V(e - t + e0) are lines in s, level + slope s, whose slopes are
+        # rise / width.  (1 - c) times the value is a - b s - d / s: a - 2 sqrt(b d) at
+        # s = sqrt(d / b) if that is inside and both are positive, else greatest at an end.
+        b = _rows(rise[:-cells] - c * rise[cells:])[:cells] * self._per_width
+        lifted = _rows(rise[cells:] - rise[:-cells])[:cells] * self._lift
+        d = lifted - _rows((wide[cells:] - wide[:-cells])[1:])[:cells]
+        d *= c
+        inside = (d > self._low_square * b) & (d < self._high_square * b)
+        top = b * self._high
+        top += _rows((wide[:-cells] - c * wide[cells:])[1:])[:cells]
+        lifted *= self._back
+        top += lifted
+        b *= d
+        np.sqrt(np.maximum(b, 0.0, out=b), out=b)
+        b *= 2
+        top -= b
+        best = np.where(inside, top, 0.0).max(axis=0)
+        # the ends: (1 - c/s) V(e - t) + (c/s - c) V(e - t + e0) at t = 0, h, ..., e0
+        ends = _rows(wide[1:-cells]) * (1 - self._over)
+        ends += _rows(wide[1 + cells :]) * (self._over - c)
+        np.maximum(best, ends.max(axis=0), out=best)
+        found: Array = np.minimum(best * self._scale, 1.0)
+        return found
+
+
+def _rows(values: Array) -> Array:
+    """Return rows of ``values``, each of a range's cells less; row i begins i before the last."""
+    values = np.ascontiguousarray(values)
+    size, last = values.size - CELLS_PER_RANGE, CELLS_PER_RANGE * values.itemsize
+    shape, strides = (CELLS_PER_RANGE + 1, size), (-values.itemsize, values.itemsize)
+    return np.ndarray(shape, values.dtype, values, last, strides)

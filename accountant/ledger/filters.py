@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any, final
 
 from accountant.accountants.budget import Budget
-from accountant.errors import ParameterError
+from accountant.accountants.tight import Tight
+from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.ledger.certified_plan import certified_total, pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
+from accountant.ledger.pure_or_renyi_notion import PureOrRenyiNotion
 from accountant.ledger.totals import CompositionNotion
 from accountant.plans.adjacency import joint_relation
-from accountant.plans.plan import as_plan
+from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
 
@@ -30,6 +33,24 @@ class FilterMeter:
         plan = as_plan(mechanism)
         relation = joint_relation(self._relation, plan)
         self.total, self._relation = self.notion.charge(self.total, plan), relation
+
+    def charge_plan(self, plan: Plan) -> None:
+        """Charge a whole plan; a first one whose sum does not fit, its certified epsilon.
+
+        A notion that was chosen by name adds up nothing else.
+        """
+        try:
+            self.charge(plan, None)  # type: ignore[arg-type]  # a plan is charged like a release
+        except (BudgetExceeded, UnsupportedPlan):
+            budget = self.notion.budget
+            after_plan = pure_after_plan(budget)
+            unspent = self._relation is None and self.total == self.notion.zero
+            if not unspent or self.notion.name != PureOrRenyiNotion.name:
+                raise
+            whole = certified_total(Tight().epsilon(plan, budget.delta))
+            if after_plan.exceeds(whole):
+                raise
+            self.notion, self.total, self._relation = after_plan, whole, plan.relation
 
 
 @final
@@ -108,6 +129,26 @@ class Filter(Ledger):
         copy = self._copies.of_spent(mechanism)
         with self._lock:
             self._filter_meter.charge(copy, None)
+
+    def spend_plan(self, plan: Plan) -> None:
+        """Charge a whole plan that a ledger of its own will follow on the same data.
+
+        With "pure-or-rdp" a plan that is the first spend, and whose sum does not fit, is charged
+        its exact epsilon; what comes beside it then adds its own (docs/proofs/two_filters.md).
+
+        Parameters
+        ----------
+        plan : Plan
+            What will be released.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it does not fit; nothing is spent.
+        """
+        copy = self._copies.of_spent(plan)
+        with self._lock:
+            self._filter_meter.charge_plan(as_plan(copy))
 
     @property
     def spent(self) -> float:

@@ -134,7 +134,8 @@ class Stated(Plan):
     Parameters
     ----------
     part : Plan
-        The plan; not stated for other neighbours already.
+        The plan; not stated for other neighbours already.  What users randomise themselves may be
+        stated for their labels, where a label is all that is randomised.
     relation : str
         A value of `accountant.plans.adjacency.Adjacency`, such as "add-remove" or "replace-one".
 
@@ -151,7 +152,10 @@ class Stated(Plan):
     def __init__(self, part: Plan, relation: str) -> None:
         object.__setattr__(self, "part", part)
         object.__setattr__(self, "relation", check_relation("relation", relation))
-        if as_plan(self.part).relation not in (None, self.relation):
+        known = {None, self.relation}
+        if self.relation is Adjacency.LABEL_REPLACE:  # such neighbours are local ones too
+            known.add(Adjacency.LOCAL_REPLACE)
+        if as_plan(self.part).relation not in known:
             raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")
 
     def losses(self) -> Iterator[tuple[Item, int]]:

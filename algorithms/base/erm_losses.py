@@ -18,7 +18,13 @@ from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from algorithms.base.glm_losses import logistic_slope
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    same_memory,
+    weighted_row_sum,
+)
 
 
 @final
@@ -100,7 +106,7 @@ class MeanGradient:
         if not given.shape[0]:  # an empty sample
             return np.zeros(given.shape[1])
         if not isinstance(given, Chunks):  # chunks may hold other rows next time
-            if self._cached_factors is None or self._cached_factors[0] is not given:
+            if self._cached_factors is None or not same_memory(self._cached_factors[0], given):
                 each = map_in_order(
                     self._norm_clip_factors, (given[who] for who in blocks), self._executor
                 )

@@ -15,10 +15,12 @@ from accountant.accountants.tight import Tight
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
+from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng, generator
+from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 
 
@@ -27,6 +29,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
     algorithm on a ledger that enforces the plan.
+
+    ``fit(..., ledger=...)`` draws on a budget.  The plan is charged as a whole before the data are
+    read, and refused with nothing spent where it does not fit: by a `Filter`, by a `Book` of one
+    data set or ``(book, name)``, by the ledger of a book, or by a `Budget`, which the estimator and
+    all its clones spend together.  Without one, a clone that scikit-learn fits several times (in
+    cross-validation, a search, an ensemble) is refused, as every fit would spend anew.
 
     Attributes
     ----------
@@ -40,6 +48,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
 
     random_state: Any
     plan_: Any
+    _spending: Spending
     epsilon: float
     delta: float = 0.0
     non_private: bool = False
@@ -93,7 +102,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the requested delta, a pure plan's epsilon is even smaller
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        who = check_relation("relation", self.plan_.relation or self.neighbours).difference
+        who = self.adjacency(self.plan_).difference
         noise = self._noise_summary()
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
@@ -109,7 +118,88 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     @property
     def _is_not_private(self) -> bool:
         """Whether the fit was not private, whatever the parameters are now."""
-        return any(has_no_privacy(item) for item, _ in self.plan_.losses())
+        return self.is_not_private(self.plan_)
+
+    @staticmethod
+    def is_not_private(plan: Plan) -> bool:
+        """Return whether a plan releases something without noise.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan of this estimator.
+
+        Returns
+        -------
+        bool
+            True after ``non_private=True``.
+        """
+        return any(has_no_privacy(item) for item, _ in plan.losses())
+
+    def adjacency(self, plan: Plan) -> Adjacency:
+        """Return the neighbours that a plan of this estimator protects.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan of this estimator.
+
+        Returns
+        -------
+        Adjacency
+            Its own relation, the estimator's ``relation``, or that of its class.
+        """
+        # what randomises a user's value protects no more than the label where it is given labels
+        labels = self.neighbours == Adjacency.LABEL_REPLACE
+        of_plan = None if labels else plan.relation
+        stated = of_plan or getattr(self, "relation", None) or self.neighbours
+        return check_relation("relation", stated)
+
+    def spending(self) -> Spending:
+        """Return what this estimator and its clones have spent of budgets.
+
+        Returns
+        -------
+        Spending
+            One object for all of them.
+        """
+        if "_spending" not in self.__dict__:
+            self._spending = Spending()
+        return self._spending
+
+    def spends_with(self, other: PrivateEstimator) -> None:
+        """Spend budgets together with another estimator, as its clones do.
+
+        Parameters
+        ----------
+        other : PrivateEstimator
+            The other one.
+        """
+        self._spending = other.spending()
+
+    def open_ledger(self, data: Any, plan: Plan, **settings: Any) -> Ledger:
+        """Return the gate of a fit, after its plan was charged to the budget it draws on.
+
+        Parameters
+        ----------
+        data : array or tuple of arrays
+            One row a user.
+        plan : Plan
+            What the fit releases.
+        **settings : Any
+            ``ledger``, the budget; ``rng``, ``public`` and ``transcript`` as in `Ledger`.
+
+        Returns
+        -------
+        Ledger
+            A gate on the data.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the plan does not fit; nothing is spent, read or drawn.
+        """
+        return open_ledger(self, data, plan, **settings)
 
     def _warn_if_not_private(self, what: str) -> None:
         """Warn of an output that is not private."""
@@ -120,8 +210,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         """Return a copy that shares generators and executors: copies would repeat the noise."""
         given = self.get_params(deep=False).items()
         shared = (np.random.Generator, Executor)
-        return type(self)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
+        copy = type(self)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
                              for k, v in given})  # fmt: skip
+        copy.spends_with(self)
+        return copy
 
     def __getstate__(self) -> Any:
         """Return everything but the ledger, which cannot be copied; the transcript is kept."""
@@ -132,7 +224,9 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
     """A regression that is fitted through a ledger."""
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; nothing is released if the input is bad.
 
         Parameters
@@ -145,6 +239,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
         executor : concurrent.futures.Executor or None
             Where blocks of records are processed; None takes threads.  It changes no bit of
             the result.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -155,6 +251,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
         ------
         ParameterError
             If data or parameters are out of range; the message shows no data.
+        BudgetExceeded
+            If the budget does not suffice; nothing is spent, read or drawn.
         """
 
     @abstractmethod

@@ -16,6 +16,12 @@ from mechanisms.gaussian import Gaussian
 MAX_ROUNDS = 1000
 
 
+@lru_cache(maxsize=64)
+def mu_of_budget(epsilon: float, delta: float) -> float:
+    """Return the mu of a Gaussian release that meets (epsilon, delta)."""
+    return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
+
+
 def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, delta: float) -> int:
     """Return how many rounds add noise of at most 1/8 to any coordinate; 1 to 1,000.
 
@@ -25,7 +31,7 @@ def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, de
         return MAX_ROUNDS
     # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
     # and the largest of p normals is about sqrt(2 ln 2p)
-    mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
+    mu = mu_of_budget(epsilon, delta)
     rounds = mu / (8 * step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))
 

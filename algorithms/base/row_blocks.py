@@ -22,6 +22,23 @@ DENSE_BLOCK_ENTRIES = 1 << 18  # most entries of a dense block: it fits into a c
 SPARSE_BLOCK_ROWS = 1 << 14
 
 
+def same_memory(known: Any, given: Any) -> bool:
+    """Return whether two arrays show the same memory; what is known must be kept, not its address.
+
+    A gate hands out a new view of the same data each time.
+    """
+    if known is given:
+        return True
+    if isinstance(known, np.ndarray) and isinstance(given, np.ndarray):
+        return bool(known.__array_interface__ == given.__array_interface__)
+    parts = ("data", "indices", "indptr")
+    if not all(hasattr(one, part) for one in (known, given) for part in parts):
+        return False
+    return bool(known.shape == given.shape) and all(
+        same_memory(getattr(known, part), getattr(given, part)) for part in parts
+    )
+
+
 def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
     """Return slices of all rows, or of those from ``start`` to ``stop``."""
     first = first_array(data)

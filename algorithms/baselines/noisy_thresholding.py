@@ -18,7 +18,6 @@ import numpy as np
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
@@ -77,13 +76,15 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
     form: str
     random_state: Any
 
-    def fit(self, machines: Iterable[Any]) -> Self:
+    def fit(self, machines: Iterable[Any], ledger: Any = None) -> Self:
         """Fit on the data of every machine; nothing is released if the input is bad.
 
         Parameters
         ----------
         machines : iterable
             The data of each machine, all of one shape: X of shape (records, features), or (X, y).
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -105,7 +106,7 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
         first = data[0] if isinstance(data, tuple) else data
         plan, rng = self.plan(first.shape), generator_of(self.random_state)
         self.plan_ = plan
-        self.ledger_ = Ledger(data, plan, rng=rng)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_)
         self.signs_ = np.sign(self.coef_).astype(np.int8)
         self.transcript_ = self.ledger_.transcript

@@ -5,7 +5,6 @@ References: Talwar, Thakurta & Zhang (2015), Theorem 2.6.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,17 @@ import numpy as np
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.erm_losses import clipped_row_products, norm_clip_factors
 from algorithms.base.estimators import checked_shape
 from algorithms.base.glm_losses import LinearLoss, glm_loss_of
-from algorithms.base.noisy_gradient_rounds import calibrated_gaussian
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, calibrated_gaussian, mu_of_budget
+from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.convex_sets import ConvexSet
 from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import convex_set_of
 from mechanisms.families.selection import BOOLEAN
-from mechanisms.gaussian import Gaussian
 
 
 class GaussianFrankWolfe(SetEstimator):
@@ -40,7 +38,7 @@ class GaussianFrankWolfe(SetEstimator):
     convex_set : ConvexSet
         An `L2Ball`, a `GroupBall`, a `NuclearBall` or any object with the methods of `ConvexSet`.
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in (0, 1).
     rounds : int or None
@@ -55,6 +53,8 @@ class GaussianFrankWolfe(SetEstimator):
         Neighbours; "add-remove" takes the number of records as public.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -93,6 +93,7 @@ class GaussianFrankWolfe(SetEstimator):
         y_bound: float = 1.0,
         relation: str = REPLACE,
         random_state: Any = None,
+        non_private: bool = False,
     ) -> None:
         self.loss = loss
         self.convex_set = convex_set
@@ -104,6 +105,7 @@ class GaussianFrankWolfe(SetEstimator):
         self.y_bound = y_bound
         self.relation = relation
         self.random_state = random_state
+        self.non_private = non_private
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -114,15 +116,18 @@ class GaussianFrankWolfe(SetEstimator):
         one = longest / records
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         sensitivity = 2 * one if relation is Adjacency.REPLACE_ONE else one
-        epsilon = POSITIVE.check("epsilon", self.epsilon)
-        delta = POSITIVE_DELTA.check("delta", self.delta)
-        if self.rounds is None:
+        epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
+        if self.rounds is None and self.non_private:
+            rounds = MAX_ROUNDS
+        elif self.rounds is None:
             # T Gaussians of mu / sqrt T are one of mu: 2 Gamma / T + a sqrt T is least at
             # T* = (4 Gamma / a)^(2/3), a = sensitivity width / mu
             a = sensitivity * width / mu_of_budget(epsilon, delta)
             rounds = max(1, round((4 * self._curvature(loss, convex) / a) ** (2 / 3)))
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
+        if self.non_private:
+            return Repeat(NoPrivacy(), rounds)
         return Repeat(calibrated_gaussian(epsilon, delta, rounds, sensitivity, features), rounds)
 
     def run(self, ledger: Any) -> Array:
@@ -173,9 +178,3 @@ class ClippedMeanGradient:
         slope = np.clip(slope, -self._steepest, self._steepest)
         gradient: Array = np.asarray((self._clip_factors * slope) @ x)
         return gradient / len(y)
-
-
-@lru_cache(maxsize=64)
-def mu_of_budget(epsilon: float, delta: float) -> float:
-    """Return the mu of a Gaussian release that meets (epsilon, delta)."""
-    return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu

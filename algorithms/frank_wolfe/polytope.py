@@ -15,6 +15,8 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.estimators import checked_shape
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, glm_loss_of
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS
+from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.constants import (
     SELECTION,
     Bounds,
@@ -43,7 +45,7 @@ class FrankWolfe(SetEstimator):
         Vertices of shape (vertices, features), an `L1Ball`, a `Simplex`, a `box`, or any object
         with the methods of `Polytope`.
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
     rounds : int or None
@@ -61,6 +63,8 @@ class FrankWolfe(SetEstimator):
         with gradient 0.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -100,6 +104,7 @@ class FrankWolfe(SetEstimator):
         y_bound: float = 1.0,
         relation: str = REPLACE,
         random_state: Any = None,
+        non_private: bool = False,
     ) -> None:
         self.loss = loss
         self.vertices_or_oracle = vertices_or_oracle
@@ -112,6 +117,7 @@ class FrankWolfe(SetEstimator):
         self.y_bound = y_bound
         self.relation = relation
         self.random_state = random_state
+        self.non_private = non_private
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -121,13 +127,17 @@ class FrankWolfe(SetEstimator):
         vertices = polytope.count(features)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         selection = SELECTION.check("selection", self.selection)
-        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         sensitivity = bounds.score_sensitivity(records, relation, loss)
-        if self.rounds is None:
+        if self.rounds is None and self.non_private:
+            rounds = MAX_ROUNDS
+        elif self.rounds is None:
             curvature = bounds.curvature(loss)
             rounds = optimal_rounds(curvature, sensitivity, vertices, selection, epsilon, delta)
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
+        if self.non_private:
+            return Repeat(NoPrivacy(), rounds)
         scale = noise_scale(epsilon, delta, rounds, selection, sensitivity)
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
 
@@ -148,6 +158,17 @@ class FrankWolfe(SetEstimator):
         return glm_loss_of(self.loss), polytope, Bounds(polytope.norm, x, y)
 
 
+class BestVertex:
+    """The query of a round without privacy: the vertex with the largest score."""
+
+    def __init__(self, scores: Any) -> None:
+        self._scores = scores
+
+    def __call__(self, data: Any) -> int:
+        """Return its index."""
+        return int(np.argmax(self._scores(data)))
+
+
 def run_frank_wolfe(
     ledger: Any,
     mechanism: Any,
@@ -166,8 +187,9 @@ def run_frank_wolfe(
         query = DenseScores(bounds, loss, polytope)
     theta = polytope.start(features)
     mean = theta.copy()
+    asked = BestVertex(query) if isinstance(mechanism, NoPrivacy) else query
     for t in range(1, rounds + 1):
-        vertex = polytope.vertex(int(ledger.release(mechanism, query)), features)
+        vertex = polytope.vertex(int(ledger.release(mechanism, asked)), features)
         where = np.flatnonzero(vertex)
         at = int(where[0]) if where.size == 1 else where
         step = 2 / (t + 2)

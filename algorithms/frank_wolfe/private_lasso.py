@@ -12,12 +12,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import DELTA, POSITIVE, IntegerRange
+from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
+from algorithms.base.adaptive_descent import descent_plan, signal_length
 from algorithms.base.estimators import (
     PrivateRegressor,
     checked_shape,
@@ -27,6 +27,8 @@ from algorithms.base.estimators import (
     validated_fit_data,
 )
 from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
+from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.constants import (
     GUMBEL,
     SELECTION,
@@ -38,35 +40,53 @@ from algorithms.frank_wolfe.constants import (
 from algorithms.frank_wolfe.dense_scores import clipped_entries
 from algorithms.frank_wolfe.polytope import run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
+from algorithms.frank_wolfe.projected_descent import run_projected_descent
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
 from algorithms.frank_wolfe.streamed_scores import StreamedScores
+from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential
+
+AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
+METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
+CLEAR = 10.0  # a clipped gradient over the noise of one round, above which descent is better
 
 
 class L1Estimator(PrivateRegressor):
-    """A linear model over the l1 ball of ``radius``, fitted by private Frank-Wolfe."""
+    """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent."""
 
     _loss: LinearLoss
+    _descent_radius: float  # the noise of descent does not grow with it
     epsilon: float
     delta: float
-    radius: float
+    radius: float | str
     rounds: int | None
     selection: str
     x_bound: float
+    y_bound: float = 1.0  # of labels -1 and 1
     relation: str
+    method: str
 
     def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data.
 
-        With Gumbel selection a fit on ``sparse`` data draws the same distribution lazily.
+        On ``sparse`` data "auto" selects vertices; with Gumbel selection a fit draws the same
+        distribution lazily.
         """
+        if self._descends(shape, sparse):
+            POSITIVE_DELTA.check("delta", self.delta)
+            self._bounds(self._descent_radius)
+            budget = self._checked_epsilon(), self.delta
+            return descent_plan(checked_shape(shape), budget, self.relation)
         sensitivity = self._sensitivity(shape)
         selection = SELECTION.check("selection", self.selection)
         if self.rounds is None:
             rounds = self.best_rounds(shape)
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
-        scale = noise_scale(self.epsilon, self.delta, rounds, selection, sensitivity)
+        epsilon = self._checked_epsilon()
+        if self.non_private:
+            return Repeat(NoPrivacy(), rounds)
+        scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
         if sparse and selection == GUMBEL:
             return Repeat(LazyExponential(scale, sensitivity), rounds)
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
@@ -82,20 +102,26 @@ class L1Estimator(PrivateRegressor):
         Returns
         -------
         int
-            Number of selections, at least 1.
+            Number of selections, at least 1; without privacy 1,000.
         """
+        epsilon = self._checked_epsilon()
+        if self.non_private:
+            return MAX_ROUNDS
         return optimal_rounds(
             self._bounds().curvature(self._loss),
             self._sensitivity(shape),
             2 * shape[1],
             SELECTION.check("selection", self.selection),
-            POSITIVE.check("epsilon", self.epsilon),
+            epsilon,
             DELTA.check("delta", self.delta),
         )
 
-    def run(self, ledger: Any) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from released values only."""
         plan = ledger.plan
+        if self._is_descent(plan, ledger.shape):
+            bounds = self._bounds(self._descent_radius)
+            return run_projected_descent(ledger, bounds, self._loss, executor)
         lazily = isinstance(plan.part, LazyExponential)
         work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
         return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
@@ -103,21 +129,26 @@ class L1Estimator(PrivateRegressor):
     def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
         """Return the coefficients from data that are read a block at a time."""
         plan, bounds = ledger.plan, self._bounds()
+        if self._is_descent(plan, ledger.shape):
+            return self.run(ledger, executor)
         query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
 
-    def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
+    def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
         """Make the plan, run it, and keep the results."""
         # a subclass's plan may have no `sparse` argument
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
         bounds, rng = self._bounds(), generator_of(self.random_state)
+        if self._is_descent(plan, X.shape):
+            bounds = self._bounds(self._descent_radius)
         self.plan_, self.bounds_ = plan, bounds
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         streams = isinstance(X, Chunks)
         self.coef_ = (
             self._run_streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
         )
+        self._warn_if_not_private("coefficients are")
         self.rounds_ = self.plan_.count
         self.transcript_ = self.ledger_.transcript
         return self
@@ -125,6 +156,7 @@ class L1Estimator(PrivateRegressor):
     def _linear_predictor(self, X: Any) -> Array:
         """Return ``<x, theta>`` of every row of X, clipped as in the fit."""
         check_is_fitted(self)
+        self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
         return inner
@@ -133,13 +165,40 @@ class L1Estimator(PrivateRegressor):
         records, _ = checked_shape(shape)
         return self._bounds().score_sensitivity(records, self.relation, self._loss)
 
-    def _bounds(self) -> Bounds:
-        radius = POSITIVE.check("radius", self.radius)
-        return Bounds(radius, POSITIVE.check("x_bound", self.x_bound), 1.0)
+    def _descends(self, shape: tuple[int, ...], sparse: bool) -> bool:
+        """Whether gradients are released."""
+        records, features = checked_shape(shape)
+        SELECTION.check("selection", self.selection)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
+        method = METHOD.check("method", self.method)
+        asked = self.rounds is not None or self.selection != GUMBEL  # for selections
+        if method != AUTO or asked or (sparse and not self.non_private) or not delta:
+            return method == DESCENT
+        if self.non_private:
+            return True
+        return signal_length(records, mu_of_budget(epsilon, delta), features) >= CLEAR
+
+    def _is_descent(self, plan: Repeat, shape: tuple[int, ...]) -> bool:
+        """Whether the plan is one of gradients."""
+        if isinstance(plan.part, NoPrivacy):
+            return self._descends(shape, sparse=False)
+        return isinstance(plan.part, Gaussian)
+
+    def _bounds(self, standard: float = 1.0) -> Bounds:
+        radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
+        x_bound = POSITIVE.check("x_bound", self.x_bound)
+        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
 
     def _noise_summary(self) -> str:
-        kind, scale = self.selection, self.plan_.part.scale
-        return f"{kind} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
+        scale = self.plan_.part.scale
+        if isinstance(self.plan_.part, Gaussian):
+            return (
+                f"noise of deviation {scale:.4g} clipping norms on every coordinate of "
+                f"{self.rounds_} gradients"
+            )
+        return (
+            f"{self.selection} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
+        )
 
 
 class PrivateLasso(L1Estimator):
@@ -148,14 +207,22 @@ class PrivateLasso(L1Estimator):
     There is no intercept (add a constant feature).  On sparse data a round reads only rows and
     features that changed.
 
+    "frank-wolfe" selects vertices of the ball with noise, which grows with the logarithm of the
+    number of features, and with the worst residual there could be. "descent" releases noisy mean
+    gradients and projects to the ball; each record's gradient is clipped to a norm that follows the
+    residuals.  "auto" takes "descent" on dense data where the plan shows that the noise of a round
+    is small beside a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
+    given, or delta is 0.
+
     Parameters
     ----------
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
-    radius : float
-        Largest l1 norm of the coefficients.
+    radius : float or "auto"
+        Largest l1 norm of the coefficients; "auto" takes 1 for selections, whose noise grows with
+        it, and 4 for descent.
     rounds : int or None
         Number of private selections, the paper's T - 1; None takes `best_rounds`, which on small
         data is several times too many.
@@ -170,6 +237,10 @@ class PrivateLasso(L1Estimator):
         that adds nothing, a row of zeros.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    method : {"auto", "frank-wolfe", "descent"}
+        What is released: selected vertices, or gradients, which need delta above 0.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -178,13 +249,14 @@ class PrivateLasso(L1Estimator):
     bounds_ : Bounds
         The public bounds of the fit.
     rounds_ : int
-        The number of selections.
+        The number of selections or of gradients.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
     References
     ----------
-    Talwar, Thakurta & Zhang (2015), Algorithm 2, with noise recalibrated.
+    Talwar, Thakurta & Zhang (2015), Algorithm 2, with noise recalibrated; Song, Chaudhuri & Sarwate
+    (2013) for descent.
 
     Examples
     --------
@@ -199,18 +271,21 @@ class PrivateLasso(L1Estimator):
     """
 
     _loss = SQUARED
+    _descent_radius = 4.0
 
     def __init__(
         self,
         epsilon: float,
         delta: float,
-        radius: float = 1.0,
+        radius: float | str = AUTO,
         rounds: int | None = None,
         selection: str = "gumbel",
         x_bound: float = 1.0,
         y_bound: float = 1.0,
         relation: str = REPLACE,
         random_state: Any = None,
+        method: str = AUTO,
+        non_private: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -221,8 +296,12 @@ class PrivateLasso(L1Estimator):
         self.y_bound = y_bound
         self.relation = relation
         self.random_state = random_state
+        self.method = method
+        self.non_private = non_private
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
         Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
@@ -230,13 +309,8 @@ class PrivateLasso(L1Estimator):
         X, y = validated_fit_data(self, X, y)
         if y is None:
             X, y = split_pairs(X)
-        return self._fit(X, y, executor)
+        return self._fit(X, y, executor, ledger)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""
         return self._linear_predictor(X)
-
-    def _bounds(self) -> Bounds:
-        radius = POSITIVE.check("radius", self.radius)
-        x_bound = POSITIVE.check("x_bound", self.x_bound)
-        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))

@@ -17,22 +17,24 @@ from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
 from algorithms.base.estimators import split_pairs, validated_fit_data
 from algorithms.base.glm_losses import LOGISTIC
-from algorithms.frank_wolfe.private_lasso import L1Estimator
+from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
 
 
 class PrivateLogisticLasso(L1Estimator):
     """Logistic regression over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
     A classifier of two classes, which are public.  There is no intercept (add a constant feature).
+    It selects vertices of the ball, or releases clipped gradients, as `PrivateLasso` does.
 
     Parameters
     ----------
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
-    radius : float
-        Largest l1 norm of the coefficients.
+    radius : float or "auto"
+        Largest l1 norm of the coefficients; "auto" takes 1 for selections, whose noise grows with
+        it, and 64 for descent.
     rounds : int or None
         Number of private selections; None takes `best_rounds`.
     selection : {"gumbel", "laplace", "permute-and-flip"}
@@ -43,6 +45,10 @@ class PrivateLogisticLasso(L1Estimator):
         Neighbours, as in `PrivateLasso`.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    method : {"auto", "frank-wolfe", "descent"}
+        What is released, as in `PrivateLasso`: selected vertices, or clipped gradients.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -53,13 +59,14 @@ class PrivateLogisticLasso(L1Estimator):
     bounds_ : Bounds
         The public bounds of the fit.
     rounds_ : int
-        The number of selections.
+        The number of selections or of gradients.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
     References
     ----------
-    Talwar, Thakurta & Zhang (2015), Algorithm 2, with noise recalibrated.
+    Talwar, Thakurta & Zhang (2015), Algorithm 2, with noise recalibrated; Song, Chaudhuri & Sarwate
+    (2013) for descent.
 
     Examples
     --------
@@ -72,18 +79,21 @@ class PrivateLogisticLasso(L1Estimator):
     """
 
     _loss = LOGISTIC
+    _descent_radius = 64.0
     classes_: Any
 
     def __init__(
         self,
         epsilon: float,
         delta: float,
-        radius: float = 1.0,
+        radius: float | str = AUTO,
         rounds: int | None = None,
         selection: str = "gumbel",
         x_bound: float = 1.0,
         relation: str = REPLACE,
         random_state: Any = None,
+        method: str = AUTO,
+        non_private: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -93,8 +103,12 @@ class PrivateLogisticLasso(L1Estimator):
         self.x_bound = x_bound
         self.relation = relation
         self.random_state = random_state
+        self.method = method
+        self.non_private = non_private
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
         if isinstance(X, Chunks) and y is None:
             X, y = split_pairs(validated_fit_data(self, X, y)[0])
@@ -102,7 +116,7 @@ class PrivateLogisticLasso(L1Estimator):
             self.classes_, y = encode_two_classes(y)
         if not isinstance(X, Chunks):
             X, y = validated_fit_data(self, X, y)
-        return self._fit(X, y, executor)
+        return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` of every row.

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from accountant.ledger.ledger import Ledger
 from algorithms.base.estimators import PrivateEstimator, generator_of, validated_data
 from algorithms.frank_wolfe.constants import utility_bound
 
@@ -35,10 +34,10 @@ class SetEstimator(PrivateEstimator, ABC):
         """
         plan: Any = self.plan(shape)
         curvature, noise_per_scale = self._curvature_and_noise(shape[1])
-        noise = plan.part.scale * noise_per_scale
+        noise = 0.0 if self.non_private else plan.part.scale * noise_per_scale
         return utility_bound(curvature, plan.count, noise, gap, self.average)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, ledger: Any = None) -> Self:
         """Fit on features and targets; nothing is released if the input is bad.
 
         Parameters
@@ -47,6 +46,8 @@ class SetEstimator(PrivateEstimator, ABC):
             Features.
         y : array_like of shape (records,)
             Targets.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -57,8 +58,9 @@ class SetEstimator(PrivateEstimator, ABC):
         plan: Any = self.plan(X.shape)
         rng = generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_)
+        self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 

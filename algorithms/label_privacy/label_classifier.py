@@ -1,6 +1,7 @@
 """A classifier with private training labels, each randomised by its own user.
 
-References: "Convex Optimization with Local Label Differential Privacy", Algorithm 1.
+References: "Convex Optimization with Local Label Differential Privacy", Algorithm 1; Patrini et al.
+(2017).
 """
 
 from __future__ import annotations
@@ -15,21 +16,31 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
-from accountant.domains import IntegerRange
+from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.numerics import Array
 from accountant.plans.parallel import Parallel
 from algorithms.base.estimators import PrivateEstimator, checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.label_privacy.label_losses import LabelLoss, ScoreLoss, squared_row_norms
+from algorithms.label_privacy.label_likelihood import LabelLikelihood
+from algorithms.label_privacy.label_losses import (
+    LABEL_LOSSES,
+    LabelLoss,
+    ScoreLoss,
+    label_loss_of,
+    squared_row_norms,
+)
 from algorithms.label_privacy.label_sgd import LabelSGD
+
+METHOD = OneOf(("auto", "likelihood", "one pass"))
 
 
 class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """Linear classification with private labels and public features, by `LabelSGD`.
+    """Linear classification with private labels and public features.
 
     Features are standardised, a constant is added, and rows are scaled to length 1: all of it
-    public.
+    public.  Each label is randomised once; the coefficients are those under which the reports are
+    most probable, or the average of one pass of `LabelSGD` over them.
 
     Parameters
     ----------
@@ -40,12 +51,18 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         of them occurs**.
     loss : str or ScoreLoss
         "logistic", "hinge" (Crammer & Singer), "linear", or a loss of scores.
+    method : {"auto", "likelihood", "one pass"}
+        How coefficients are found; "auto" maximises the likelihood for the logistic loss, and takes
+        one pass of `LabelSGD` for others.
+    penalty : float
+        Added to minus the logarithm of the likelihood: this times half the squared length of all
+        coefficients.
     diameter : float
-        Diameter of the ball of coefficients around 0.
+        Diameter of the ball of coefficients around 0, for one pass.
     randomizer : {"auto", "unary", "subset", "response", "duchi"}
         How each label is randomised; "auto" takes the least second moment.
     batch_size : int
-        Users in one gradient step.
+        Users in one gradient step, for one pass.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -57,14 +74,15 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         The labels.
     coef_ : numpy.ndarray of shape (classes, features + 1)
         Coefficients of the standardised features and the constant.
-    sgd_ : LabelSGD
+    optimiser_ : LabelSGD or LabelLikelihood
         The fitted optimiser.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
     References
     ----------
-    "Convex Optimization with Local Label Differential Privacy", Theorem 1 and Algorithm 1.
+    "Convex Optimization with Local Label Differential Privacy", Theorem 1 and Algorithm 1; Patrini
+    et al. (2017), Section 4, for the likelihood.
 
     Examples
     --------
@@ -83,6 +101,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         *,
         classes: Any = None,
         loss: str | LabelLoss = "logistic",
+        method: str = "auto",
+        penalty: float = 0.5,
         diameter: float = 100.0,
         randomizer: str = "auto",
         batch_size: int = 32,
@@ -92,6 +112,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         self.epsilon = epsilon
         self.classes = classes
         self.loss = loss
+        self.method = method
+        self.penalty = penalty
         self.diameter = diameter
         self.randomizer = randomizer
         self.batch_size = batch_size
@@ -101,10 +123,10 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs ``classes``."""
         users, features = checked_shape(shape)
-        return self._sgd(users, len(self._declared_classes())).plan((users, features + 1))
+        return self._optimiser(users, len(self._declared_classes())).plan((users, features + 1))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients that `LabelSGD` finds; needs ``classes``.
+        """Return the coefficients that the optimiser finds; needs ``classes``.
 
         Parameters
         ----------
@@ -120,9 +142,9 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             Coefficients, as ``coef_``.
         """
         users = ledger.public.shape[0]
-        return self._sgd(users, len(self._declared_classes())).run(ledger, executor)
+        return self._optimiser(users, len(self._declared_classes())).run(ledger, executor)
 
-    def fit(self, X: Any, y: Any, executor: Executor | None = None) -> Self:
+    def fit(self, X: Any, y: Any, executor: Executor | None = None, ledger: Any = None) -> Self:
         """Fit on public features and private labels; nothing is released if the input is bad.
 
         Parameters
@@ -133,6 +155,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             Private labels.
         executor : concurrent.futures.Executor or None
             Where labels are randomised; None takes threads.  It changes no bit of the result.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -140,15 +164,16 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             The fitted estimator.
         """
         X, codes, classes = self._checked_input(X, y)
-        sgd = self._sgd(len(codes), len(classes))
-        sgd.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
+        optimiser = self._optimiser(len(codes), len(classes))
+        optimiser.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
+        optimiser.spends_with(self)
         self.classes_ = classes
         self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)  # this class warns itself
-            self.sgd_ = sgd.fit(self.prepared(X), codes, executor)
-        self.coef_, self.plan_ = self.sgd_.coef_, self.sgd_.plan_
-        self.ledger_, self.transcript_ = self.sgd_.ledger_, self.sgd_.transcript_
+            self.optimiser_ = optimiser.fit(self.prepared(X), codes, executor, ledger)
+        self.coef_, self.plan_ = self.optimiser_.coef_, self.optimiser_.plan_
+        self.ledger_, self.transcript_ = self.optimiser_.ledger_, self.optimiser_.transcript_
         self._warn_if_not_private("coefficients are")
         return self
 
@@ -212,9 +237,10 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return scores
 
     def summary(self) -> str:
-        """Return the guarantee, and the gradients' mean square beside its bound."""
+        """Return the guarantee, and how labels were randomised; more for one pass."""
         check_is_fitted(self)
-        return self.sgd_.summary().replace("LabelSGD", type(self).__name__)
+        name = type(self.optimiser_).__name__
+        return self.optimiser_.summary().replace(name, type(self).__name__)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -223,12 +249,25 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         scores: Array = np.asarray(self.prepared(X) @ self.coef_.T)
         return scores
 
-    def _sgd(self, users: int, classes: int) -> LabelSGD:
+    def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
+        """Return what finds the coefficients, with every setting checked."""
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
             raise ParameterError(
                 "loss", self.loss, "a loss of scores, by name or a ScoreLoss; LabelSGD takes others"
             )
+        logistic = label_loss_of(self.loss) is LABEL_LOSSES["logistic"]
+        method = METHOD.check("method", self.method)
+        if method == "likelihood" and not logistic:
+            raise ParameterError("method", method, "'auto' or 'one pass' unless loss='logistic'")
+        NON_NEGATIVE.check("penalty", self.penalty)
+        POSITIVE.check("diameter", self.diameter)
+        if logistic and method != "one pass":
+            return LabelLikelihood(
+                epsilon=self.epsilon, classes=classes, penalty=self.penalty,
+                randomizer=self.randomizer, non_private=self.non_private,
+                random_state=self.random_state,
+            )  # fmt: skip
         return LabelSGD(
             epsilon=self.epsilon, classes=classes, loss=self.loss, diameter=self.diameter,
             randomizer=self.randomizer, batch_size=min(size, users),

@@ -17,7 +17,6 @@ from accountant.accountants.tight import Tight
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
@@ -151,7 +150,9 @@ class LabelSGD(PrivateEstimator):
         """
         return self._run_sgd(ledger, executor)[0]
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on public features and private labels; nothing is released if the input is bad.
 
         Parameters
@@ -164,6 +165,8 @@ class LabelSGD(PrivateEstimator):
             Private labels in ``0 .. classes - 1``; None if X gives the pairs.
         executor : concurrent.futures.Executor or None
             Where labels are randomised; None takes threads.  It changes no bit of the result.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -180,7 +183,9 @@ class LabelSGD(PrivateEstimator):
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
         kept = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
-        self.ledger_ = Ledger(labels, plan, rng=rng, public=X, transcript=kept)
+        self.ledger_ = self.open_ledger(
+            labels, plan, rng=rng, public=X, transcript=kept, ledger=ledger
+        )
         self.coef_, self.second_moment_ = self._run_sgd(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
         return self

@@ -15,17 +15,25 @@ import numpy as np
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
-from algorithms.base.hard_thresholding import checked_step, default_step, iht_step
+from algorithms.base.hard_thresholding import checked_step, iht_step, project_to_ball
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
+from algorithms.sparse_regression.support_pursuit import (
+    NormalEquations,
+    PublicRows,
+    pursued_support,
+)
 
 
 class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
-    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]`` and
-    noised once; the rounds of thresholding add no privacy loss.
+    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]``,
+    and every user reports once, with noise.  By default later users report what the labels of
+    earlier ones do not explain: residuals are smaller, and so is their noise.  With a ``step`` all
+    labels are noised at once; the rounds of thresholding add no privacy loss.
 
     Parameters
     ----------
@@ -38,14 +46,17 @@ class LabelIHT(LabelRegressor):
     label_bound : float
         Largest absolute label; larger ones are clipped.
     rounds : int or None
-        Number of rounds; None takes ``log2(users)``.
+        Largest number of rounds; None takes ``log2(users)``.
     step : float or None
-        Step size; None takes the middle of the window for perfect features.
+        Step size of gradient rounds, as the paper has them; None solves least squares in every
+        round instead, which needs no uncorrelated features, and leaves out columns that noise alone
+        would explain.
     link : str or Link
         The link function f, such as "identity".
-    noise : {"gaussian", "laplace", "bounded", "pure"}
-        Noise of a label; all but "gaussian" give a pure epsilon.  "bounded" reports one of two
-        values, "pure" is Gaussian noise made pure.
+    noise : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
+        Noise of a label; "auto" takes the least variance at epsilon and delta.  All but "gaussian"
+        give a pure epsilon.  "bounded" reports one of two values, "piecewise" one of an interval,
+        "pure" is Gaussian noise made pure.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -61,7 +72,7 @@ class LabelIHT(LabelRegressor):
     References
     ----------
     Wang & Xu (2021), Algorithms 2 and 5, with the sensitivity, the sign and the loss of the link
-    corrected (docs/sparse-regression.md).
+    corrected (docs/sparse-regression.md); Dai & Milenkovic (2009) for the rounds without a step.
 
     Examples
     --------
@@ -83,7 +94,7 @@ class LabelIHT(LabelRegressor):
         rounds: int | None = None,
         step: float | None = None,
         link: str | Link = "identity",
-        noise: str = "gaussian",
+        noise: str = "auto",
         non_private: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -102,12 +113,14 @@ class LabelIHT(LabelRegressor):
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         plan = super().plan(shape)
         self._settings(*shape)
-        return plan
+        return self._staged(plan, self._stage_ends(shape[0]))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from noisy labels and public features only."""
         X = ledger.public
         sparsity, rounds, step = self._settings(*X.shape)
+        if step is None:
+            return self._pursued(ledger, sparsity, rounds, executor)
         data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
         for _ in range(rounds):
             theta = iht_step(theta, self.gradient(theta, data, executor), step, sparsity)
@@ -138,7 +151,30 @@ class LabelIHT(LabelRegressor):
         predicted: Array = link_of(self.link).function(super().predict(X))
         return predicted
 
-    def _settings(self, users: int, features: int) -> tuple[int, int, float]:
+    def _pursued(self, ledger: Any, sparsity: int, rounds: int, executor: Executor | None) -> Array:
+        """Return theta by least squares, from labels reported at once or in stages."""
+        X, link = ledger.public, link_of(self.link)
+        ends = self._stage_ends(X.shape[0])
+
+        def fit(data: tuple[Any, ...], clip: float) -> NormalEquations:
+            del clip
+            rows = PublicRows(link, data, executor)
+            return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
+
+        if len(ends) == 2:
+            found = fit((X, self.noisy_labels(ledger)), self.label_bound)
+        else:
+            found = LabelStages(ledger, link, self.label_bound, ends).run(fit)
+        theta = np.zeros(X.shape[1])
+        theta[found.columns] = found.solution()
+        return project_to_ball(theta)
+
+    def _stage_ends(self, users: int) -> list[int]:
+        """Return where stages of labels begin and end: one stage for gradient steps."""
+        at_once = self.step is not None or self.non_private or self.noise == "pure"
+        return [0, users] if at_once else stage_ends(users)
+
+    def _settings(self, users: int, features: int) -> tuple[int, int, float | None]:
         link, sparsity = (
             link_of(self.link),
             IntegerRange(1, features).check("sparsity", self.sparsity),
@@ -147,7 +183,7 @@ class LabelIHT(LabelRegressor):
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         if self.step is None:
-            return sparsity, rounds, default_step(link.low, link.high)
+            return sparsity, rounds, None
         step = checked_step(POSITIVE.check("step", self.step), link.low, link.high)
         return sparsity, rounds, step
 

@@ -1,39 +1,59 @@
 """The Lasso on noisy labels: the rate of hard thresholding, without a sparsity to declare.
 
-References: Bickel, Ritov & Tsybakov (2009) for a penalty of order ``sigma sqrt(ln p / n)``.
+References: Bickel, Ritov & Tsybakov (2009); Belloni & Chernozhukov (2013) for the refit.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from concurrent.futures import Executor
 from typing import Any
 
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from accountant.domains import NON_NEGATIVE
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.number_noise import noise_variance
+from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
+from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
+from algorithms.sparse_regression.support_pursuit import NormalEquations, PublicRows
+
+SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty finds more columns, of which a refit keeps some
+LASSO_PASSES = 2_000  # at most
 
 
 class LabelLasso(LabelRegressor):
-    """The Lasso of scikit-learn on public features and clipped labels with Gaussian noise.
+    """The Lasso of scikit-learn on public features and noisy labels, and least squares after it.
 
-    Its penalty is ``2 sqrt((noise_bound^2 + tau^2) 2 ln p / n)`` for noise of deviation tau and
-    features of about unit size; there is no intercept.
+    Every user reports once; later users report what the labels of earlier ones do not explain, with
+    less noise, unless ``penalty`` is given or ``refit`` is False.
+    The Lasso chooses columns, with a penalty of ``.7 sqrt(2 ln p (noise_bound^2 + tau^2) / n)`` for
+    noise of deviation tau and features of about unit size.  Least squares on them leaves out those
+    that noise alone would explain; there is no intercept.
 
     Parameters
     ----------
     epsilon : float
         Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
     delta : float
-        Target delta, in (0, 1).
+        Target delta, in [0, 1); positive for Gaussian noise.
     label_bound : float
         Largest absolute label; larger ones are clipped.
     noise_bound : float
         Bound of the noise that the labels already have, in their units.
+    noise : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
+        Noise of a label, as in `LabelIHT`; "auto" takes the least variance at epsilon and delta.
+    penalty : float or None
+        The penalty of the Lasso; None takes the one above.
+    refit : bool
+        Whether least squares on the columns found replaces the Lasso's coefficients.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -50,7 +70,8 @@ class LabelLasso(LabelRegressor):
 
     References
     ----------
-    Bickel, Ritov & Tsybakov (2009), for a penalty of order ``sigma sqrt(ln p / n)``.
+    Bickel, Ritov & Tsybakov (2009), for a penalty of order ``sigma sqrt(ln p / n)``; Belloni &
+    Chernozhukov (2013), for least squares after the Lasso.
 
     Examples
     --------
@@ -61,7 +82,7 @@ class LabelLasso(LabelRegressor):
     ...     epsilon=2.0, delta=1e-6, label_bound=1.0, noise_bound=0.1, random_state=0
     ... )
     >>> model.fit(X, 0.8 * X[:, 3]).coef_.round(1).tolist()
-    [0.0, 0.0, 0.0, 0.5, 0.0]
+    [0.0, 0.0, 0.0, 0.8, 0.0]
     """
 
     def __init__(
@@ -71,6 +92,9 @@ class LabelLasso(LabelRegressor):
         delta: float,
         label_bound: float,
         noise_bound: float,
+        noise: str = "auto",
+        penalty: float | None = None,
+        refit: bool = True,
         non_private: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -78,19 +102,74 @@ class LabelLasso(LabelRegressor):
         self.delta = delta
         self.label_bound = label_bound
         self.noise_bound = noise_bound
+        self.noise = noise
+        self.penalty = penalty
+        self.refit = refit
         self.non_private = non_private
         self.random_state = random_state
 
+    def plan(self, shape: tuple[int, ...]) -> Any:
+        """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
+        plan = super().plan(shape)
+        NON_NEGATIVE.check("noise_bound", self.noise_bound)
+        if self.penalty is not None:
+            NON_NEGATIVE.check("penalty", self.penalty)
+        if not isinstance(self.refit, bool):
+            raise ParameterError("refit", self.refit, "True or False")
+        return self._staged(plan, self._stage_ends(shape[0]))
+
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients of scikit-learn's Lasso on noisy labels."""
-        del executor
+        """Return coefficients on the columns that scikit-learn's Lasso finds on noisy labels."""
         X = ledger.public
         if isinstance(X, Chunks):
             raise ParameterError("X", X, "in memory, or a memory map: the Lasso reads by columns")
-        tau = getattr(ledger.plan.parts[0], "scale", 0.0)  # 0 if non_private
-        users, features = X.shape
-        variance = NON_NEGATIVE.check("noise_bound", self.noise_bound) ** 2 + tau * tau
-        self.penalty_ = 2 * math.sqrt(variance * 2 * math.log(max(features, 2)) / users)
-        lasso = Lasso(alpha=self.penalty_, fit_intercept=False)
-        found: Array = lasso.fit(X, self.noisy_labels(ledger)).coef_
+        features, ends = X.shape[1], self._stage_ends(X.shape[0])
+
+        def fit(data: tuple[Any, ...], clip: float) -> NormalEquations:
+            columns = np.flatnonzero(self._lasso(data, ledger.plan.parts[0], clip))
+            rows = PublicRows(IDENTITY, data, executor)
+            return rows.equations(columns, np.zeros(features)).significant(features)
+
+        if len(ends) > 2:
+            kept = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
+        else:
+            data = (X, self.noisy_labels(ledger))
+            if not self.refit:
+                return self._lasso(data, ledger.plan.parts[0], self.label_bound)
+            kept = fit(data, self.label_bound)
+        theta = np.zeros(features)
+        theta[kept.columns] = kept.solution()
+        return theta
+
+    def _lasso(self, data: tuple[Any, ...], mechanism: Any, clip: float) -> Array:
+        """Return the Lasso's coefficients; labels of weight 1 were clipped to ``clip``."""
+        X, labels = data[:2]
+        self.penalty_ = self._penalty(mechanism, data, clip)
+        lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
+        given = {} if len(data) == 2 else {"sample_weight": data[2]}
+        with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found: Array = lasso.fit(X, labels, **given).coef_
         return found
+
+    def _penalty(self, mechanism: Any, data: tuple[Any, ...], clip: float) -> float:
+        """Return the penalty asked for, or .7 of the universal one."""
+        if self.penalty is not None:
+            return self.penalty
+        (X, labels), features = data[:2], data[0].shape[1]
+        weights = data[2] if len(data) > 2 else np.ones(X.shape[0])
+        variance = 0.0
+        if not isinstance(mechanism, NoPrivacy):
+            # of a mechanism made pure the variance has no formula: that of what it released
+            variance = noise_variance(mechanism, self.label_bound) * (clip / self.label_bound) ** 2
+            if clip == self.label_bound:
+                variance = min(variance, float(labels[weights > 0].var()))
+        variance += self.noise_bound**2
+        # with weights w the slopes have variance v / sum w, where v is that of weight 1
+        universal = math.sqrt(2 * math.log(max(features, 2)) * variance / float(weights.sum()))
+        return SHARE_OF_UNIVERSAL * universal
+
+    def _stage_ends(self, users: int) -> list[int]:
+        """Return where stages of labels begin and end: one for the Lasso itself."""
+        staged = self.refit and self.penalty is None and self.noise != "pure"
+        return stage_ends(users) if staged and not self.non_private else [0, users]

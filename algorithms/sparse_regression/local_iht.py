@@ -1,6 +1,7 @@
 """Sparse regression by hard thresholding when every user's whole record is private.
 
-References: Wang & Xu (2021), Algorithms 1 and 4.
+References: Wang & Xu (2021), Algorithms 1 and 4; Duchi, Jordan & Wainwright (2018) for reports of
+one coordinate.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange
+from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
@@ -27,22 +27,41 @@ from algorithms.base.estimators import (
     validated_data,
     validated_fit_data,
 )
-from algorithms.base.hard_thresholding import checked_step, default_rounds, default_step, iht_step
+from algorithms.base.hard_thresholding import (
+    checked_step,
+    default_rounds,
+    default_step,
+    iht_step,
+    project_to_ball,
+)
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.number_noise import least_noise, noise_variance
 from algorithms.base.row_blocks import equal_slices, row_blocks, row_products, rows_per_block
+from algorithms.sparse_regression.coordinate_reports import (
+    MAX_RESIDUAL,
+    LedgerUsers,
+    stage_blocks,
+)
 from algorithms.sparse_regression.links import Link, link_of
+from algorithms.sparse_regression.narrowing_rounds import ROUND_SHARES, NarrowingRounds
 from mechanisms.hemisphere import HemisphereL2
 
-MAX_RESIDUAL = 1e150
+METHOD = OneOf(("auto", "coordinates", "gradients"))
+OWN_VARIANCE = 0.5  # of the users' numbers themselves, beside their noise
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
 class LocalIHT(PrivateRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise``, epsilon-DP for each user, without a curator.
 
-    Theta is sparse and in the unit ball.  Every user takes part in one of ``rounds`` rounds and
-    sends one randomised gradient.  Features are clipped to [-1, 1]; gradients are shortened to a
-    public bound, which none exceeds where ``|noise| <= noise_bound``.
+    Theta is sparse and in the unit ball; features are clipped to [-1, 1].  Every user reports once.
+    By default a report is one number: a slope of the residual on one feature, a product of two
+    features, or whether the residual is large.  From round to round fewer features are asked for
+    and residuals are clipped closer, as far as reports have shown; what noise alone would explain
+    becomes 0.  Features may be correlated.
+
+    With ``method="gradients"`` a report is a whole randomised gradient, as in the paper: shortened
+    to a public bound, which none exceeds where ``|noise| <= noise_bound``.
 
     Parameters
     ----------
@@ -54,14 +73,18 @@ class LocalIHT(PrivateRegressor):
         Bound of the noise of y.
     true_sparsity : int or None
         Number of nonzero entries of the true theta, for the bound; None takes ``sparsity``.
+    method : {"auto", "coordinates", "gradients"}
+        What a user reports; "auto" takes gradients where one of ``rounds``, ``step`` and
+        ``residual_clip`` is given, which belong to them, else coordinates.
     rounds : int or None
-        Number of rounds; None takes ``ceil(ln(users / features))``, at least 1.
+        Number of rounds of gradients; None takes ``ceil(ln(users / features))``, at least 1.  One
+        round is a threshold on means of ``x y``: it assumes uncorrelated features.
     step : float or None
-        Step size; None takes the middle of the window for perfect features.
+        Step size for gradients; None takes the middle of the window for perfect features.
     link : str or Link
         The link function f, such as "identity".
     residual_clip : float or None
-        Bound of the residuals instead of ``noise_bound``: less noise, and a bias.
+        Bound of the residuals in gradients instead of ``noise_bound``: less noise, and a bias.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -72,7 +95,7 @@ class LocalIHT(PrivateRegressor):
     coef_ : numpy.ndarray of shape (features,)
         Coefficients in the unit ball, at most ``sparsity`` of them not 0.
     rounds_ : int
-        The number of rounds.
+        The number of rounds in which slopes or gradients were asked for.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -97,6 +120,7 @@ class LocalIHT(PrivateRegressor):
         sparsity: int,
         noise_bound: float,
         true_sparsity: int | None = None,
+        method: str = "auto",
         rounds: int | None = None,
         step: float | None = None,
         link: str | Link = "identity",
@@ -108,6 +132,7 @@ class LocalIHT(PrivateRegressor):
         self.sparsity = sparsity
         self.noise_bound = noise_bound
         self.true_sparsity = true_sparsity
+        self.method = method
         self.rounds = rounds
         self.step = step
         self.link = link
@@ -119,6 +144,11 @@ class LocalIHT(PrivateRegressor):
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         users, features = checked_shape(shape)
         radius, epsilon = self.norm_bound(features), self._checked_epsilon()
+        if self._asks_coordinates:
+            one = NoPrivacy() if self.non_private else least_noise(1.0, epsilon)
+            rounds = self._narrowing_rounds(features, one)
+            stages = stage_blocks(users, features, self.sparsity, rounds.enough())
+            return Parallel([one] * sum(map(len, stages)))
         groups = self._round_blocks(users, features)
         mechanism: Plan = NoPrivacy()
         if not self.non_private:
@@ -158,6 +188,8 @@ class LocalIHT(PrivateRegressor):
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from released values only."""
         users, features = ledger.shape
+        if self._asks_coordinates:
+            return self._narrowed(ledger, executor)
         link, mechanism, theta = link_of(self.link), ledger.plan.parts[0], np.zeros(features)
         step = default_step(link.low, link.high) if self.step is None else self.step
         for group in self._round_blocks(users, features):
@@ -168,14 +200,46 @@ class LocalIHT(PrivateRegressor):
             theta = iht_step(theta, mean, step, self.sparsity)
         return theta
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def _narrowing_rounds(self, features: int, mechanism: Any) -> NarrowingRounds:
+        """Return the protocol of reports of single numbers by this mechanism."""
+        link = link_of(self.link)
+        true = self.sparsity if self.true_sparsity is None else self.true_sparsity
+        # of residuals (y - f) / f': at theta = 0 they are at most (b sqrt s* + C) / a; few are
+        # beyond 2 b + C, as theta is in the unit ball
+        reach = (link.high * min(math.sqrt(true), 2.0) + self.noise_bound) / link.low
+        variance = OWN_VARIANCE + (0.0 if self.non_private else noise_variance(mechanism, 1.0))
+        noise = self.noise_bound / link.low
+        return NarrowingRounds(features, self.sparsity, variance, reach, noise)
+
+    def _narrowed(self, ledger: Any, executor: Executor | None) -> Array:
+        """Return theta from reports of single numbers."""
+        users, features = ledger.shape
+        rounds = self._narrowing_rounds(features, ledger.plan.parts[0])
+        stages = stage_blocks(users, features, self.sparsity, rounds.enough())
+        asked = LedgerUsers(ledger, link_of(self.link), stages, executor)
+        return project_to_ball(rounds.run(asked))
+
+    @property
+    def _asks_coordinates(self) -> bool:
+        """Whether reports are single numbers."""
+        method = METHOD.check("method", self.method)
+        given = [n for n in ("rounds", "step", "residual_clip") if getattr(self, n) is not None]
+        if method == "coordinates" and given:
+            raise ParameterError(given[0], getattr(self, given[0]), "None, or method='gradients'")
+        return method == "coordinates" or (method == "auto" and not given)
+
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on users' features and targets; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y, single_pass=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
-        # all reports together are as large as X: beyond a size only digests are kept
-        kept = "full" if math.prod(X.shape) <= FULL_TRANSCRIPT_NUMBERS else "digest"
-        self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng, transcript=kept)
+        # reports of gradients together are as large as X: beyond a size only digests are kept
+        numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
+        kept = "full" if numbers <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        data = X if y is None else (X, y)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=kept, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.rounds_ = self._rounds(*X.shape)
@@ -193,6 +257,8 @@ class LocalIHT(PrivateRegressor):
 
     def _noise_summary(self) -> str:
         mechanism = self.plan_.parts[0]
+        if not isinstance(mechanism, HemisphereL2):
+            return f"one number of each user, in [-1, 1], by {mechanism!r}"
         share = 1 - (mechanism.radius / mechanism.length) ** 2
         return (
             f"reports of length {mechanism.length:.4g} for gradients of length at most "
@@ -206,6 +272,8 @@ class LocalIHT(PrivateRegressor):
         return IntegerRange(1, features).check("sparsity", self.sparsity)
 
     def _rounds(self, users: int, features: int) -> int:
+        if self._asks_coordinates:
+            return len(ROUND_SHARES) + 1
         if self.rounds is None:
             return default_rounds(users, features)
         rounds = IntegerRange(1).check("rounds", self.rounds)

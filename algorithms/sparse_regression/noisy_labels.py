@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
@@ -30,13 +29,19 @@ from algorithms.base.estimators import (
     validated_fit_data,
 )
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.number_noise import (
+    NUMBER_NOISE,
+    least_noise,
+    noise_variance,
+    number_noise,
+)
 from algorithms.base.row_blocks import row_products
-from mechanisms.binary_label import BinaryLabel
+from algorithms.sparse_regression.label_intervals import coefficient_intervals
+from algorithms.sparse_regression.links import link_of
 from mechanisms.gaussian import Gaussian
-from mechanisms.laplace import Laplace
 from mechanisms.pure_from_approximate import PureFromApproximate
 
-NOISE = OneOf(("gaussian", "laplace", "bounded", "pure"))
+NOISE = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
 
 
 class LabelRegressor(PrivateRegressor, ABC):
@@ -47,7 +52,7 @@ class LabelRegressor(PrivateRegressor, ABC):
     label_bound: float
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
     transcript_: Any
-    noise: str = "gaussian"
+    noise: str = "auto"
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -74,10 +79,10 @@ class LabelRegressor(PrivateRegressor, ABC):
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
             return NoPrivacy()
-        if noise == "laplace":
-            return calibrate(Laplace, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon)
-        if noise == "bounded":
-            return calibrate(BinaryLabel, bound=bound, larger="clip", epsilon=epsilon)
+        if noise == "auto":
+            return least_noise(bound, epsilon, delta)
+        if noise in NUMBER_NOISE:
+            return number_noise(noise, bound, epsilon)
         POSITIVE_DELTA.check("delta", delta)
         if noise == "gaussian":
             return calibrate(
@@ -99,6 +104,11 @@ class LabelRegressor(PrivateRegressor, ABC):
         )
         return PureFromApproximate(inner, pure.odds, candidates)
 
+    def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
+        """Return the plan of users who report in stages between these ends."""
+        stages = len(ends) - 1
+        return plan if stages == 1 else Parallel([plan.parts[0]] * stages)
+
     def noisy_labels(self, ledger: Any) -> Array:
         """Return every user's label, clipped and noised.
 
@@ -114,30 +124,76 @@ class LabelRegressor(PrivateRegressor, ABC):
         """
         mechanism, bound = ledger.plan.parts[0], self.label_bound
         reports = ledger.release_each(mechanism, lambda labels: np.clip(labels, -bound, bound))
+        return self._labels_of(mechanism, reports)
+
+    @staticmethod
+    def _labels_of(mechanism: Release, reports: Any) -> Array:
+        """Return the noisy labels of the users' reports."""
         if isinstance(mechanism, PureFromApproximate):
             return mechanism.chosen(reports)
         return np.asarray(reports)
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on public features and private labels; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         if y is None:
             X, y = split_pairs(X)
         self.plan_ = plan
-        self.ledger_ = Ledger(y, plan, rng=rng, public=X)
+        self.ledger_ = self.open_ledger(y, plan, rng=rng, public=X, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
+    def interval(self, level: float = 0.95) -> Array:
+        """Return confidence intervals of the coefficients: noise and sampling, at no further cost.
+
+        They are those of least squares on all features and the noisy labels, so they hold for every
+        coefficient, whatever was selected; ``coef_`` need not lie inside.  What they cover are the
+        coefficients that predict labels clipped to ``label_bound`` best.  Where users report in
+        stages, the labels are those of the first stage, about a third of the users: the clipped
+        residuals of later stages would pull intervals towards the fit.
+
+        Parameters
+        ----------
+        level : float
+            Chance that the interval of a coefficient covers it, in (0, 1), where users are many.
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; to nearest.
+
+        Raises
+        ------
+        ParameterError
+            If fewer than four users for each feature report labels, or the public features are
+            gone: pickling leaves the ledger out.
+
+        References
+        ----------
+        White (1980).
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "ledger_"):
+            allowed = "called before pickling, which leaves out the ledger and its features"
+            raise ParameterError("interval", "a copy without features", allowed)
+        self._warn_if_not_private("intervals are")
+        reports = self._labels_of(self.plan_.parts[0], self.transcript_[0].output)
+        link = link_of(getattr(self, "link", "identity"))
+        return coefficient_intervals((self.ledger_.public, reports), link, self.coef_, level)
+
     def _noise_summary(self) -> str:
         mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
-        if not isinstance(mechanism, (Gaussian, Laplace)):
+        variance = noise_variance(mechanism, self.label_bound)
+        if variance == math.inf:
             return f"labels released by {mechanism!r}"
-        variance = mechanism.scale**2 * (2 if isinstance(mechanism, Laplace) else 1)
         share = min(1.0, variance / float(np.mean(np.square(reports))))
-        return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+        noise = f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+        return noise if len(self.plan_.parts) == 1 else f"{noise}, less in later stages"
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features)."""

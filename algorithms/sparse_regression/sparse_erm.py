@@ -6,6 +6,7 @@ References: Wang & Xu (2021), Algorithm 3.
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -18,11 +19,16 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.erm_losses import ERM_LOSSES, ErmLoss, MeanGradient
+from algorithms.base.erm_losses import (
+    ERM_LOSSES,
+    ErmLoss,
+    MeanGradient,
+    clipped_row_products,
+    norm_clip_factors,
+)
 from algorithms.base.estimators import (
     PrivateRegressor,
     checked_shape,
@@ -34,7 +40,6 @@ from algorithms.base.estimators import (
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import affordable_rounds, calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_products
 
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
@@ -67,13 +72,16 @@ class SparseERM(PrivateRegressor):
     penalty : float
         Ridge penalty, which adds no privacy loss.
     row_bound : float
-        Largest Euclidean norm of a row; longer rows are scaled to it.
+        Largest Euclidean norm of a row; longer rows are scaled to it, in predictions too.
     batch_rate : float or None
         Sampling probability of a record in a round; None takes all records.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    residual_clip : float or None
+        Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
+        0.5 is good for two classes on few records; None takes 1.
 
     Attributes
     ----------
@@ -114,6 +122,7 @@ class SparseERM(PrivateRegressor):
         batch_rate: float | None = None,
         non_private: bool = False,
         random_state: Any = None,
+        residual_clip: float | None = None,
     ) -> None:
         self.loss = loss
         self.epsilon = epsilon
@@ -126,6 +135,7 @@ class SparseERM(PrivateRegressor):
         self.batch_rate = batch_rate
         self.non_private = non_private
         self.random_state = random_state
+        self.residual_clip = residual_clip
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -160,7 +170,9 @@ class SparseERM(PrivateRegressor):
             theta = keep_largest(theta - step * (noisy + penalty * theta), self.sparsity)
         return theta
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if isinstance(X, Chunks):
@@ -174,7 +186,8 @@ class SparseERM(PrivateRegressor):
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng)
+        data = X if y is None else (X, y)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
@@ -182,14 +195,15 @@ class SparseERM(PrivateRegressor):
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> Array:
-        """Return ``<x, theta>`` of every row; positive for the second class."""
+        """Return ``<x, theta>`` of every shortened row; positive for the second class."""
         return self._linear_predictor(X)
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        return row_products(X, self.coef_)
+        # rows are shortened as in the fit
+        return clipped_row_products(X, norm_clip_factors(X, self.row_bound), self.coef_)
 
     def predict(self, X: Any) -> Any:
         """Return the class, or the number, of every row of X (records, features)."""
@@ -222,6 +236,9 @@ class SparseERM(PrivateRegressor):
 
     def _settings(self) -> tuple[ErmLoss, float, float]:
         loss = ERM_LOSSES[LOSS.check("loss", self.loss)]
+        if self.residual_clip is not None:
+            steepest = min(loss.steepest, POSITIVE.check("residual_clip", self.residual_clip))
+            loss = replace(loss, steepest=steepest)
         penalty = NON_NEGATIVE.check("penalty", self.penalty)
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)

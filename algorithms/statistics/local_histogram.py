@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.parallel import Parallel
@@ -152,7 +151,9 @@ class LocalHistogram(PrivateEstimator):
         within: NDArray[np.int64] = np.clip(rows, 0, self.k - 1).astype(np.int64)
         return within
 
-    def fit(self, labels: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, labels: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on labels; nothing is released if the input is bad.
 
         Parameters
@@ -163,6 +164,8 @@ class LocalHistogram(PrivateEstimator):
             Ignored.
         executor : concurrent.futures.Executor or None
             Where blocks of users are processed; None takes threads.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -175,7 +178,7 @@ class LocalHistogram(PrivateEstimator):
             got = f"{given.dtype}{given.shape}"
             raise ParameterError("labels", got, "whole numbers, one for each user")
         self.plan_, rng = self.plan(given.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(given, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(given, self.plan_, rng=rng, ledger=ledger)
         self.shares_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the shares are")
         self.transcript_ = self.ledger_.transcript

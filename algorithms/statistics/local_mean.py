@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import Any, Self, final
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import POSITIVE
-from accountant.ledger.ledger import Ledger
+from accountant.domains import POSITIVE, OneOf
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
@@ -21,14 +22,18 @@ from accountant.plans.plan import Release
 from algorithms.base.erm_losses import norm_clip_factors
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.number_noise import NUMBER_NOISE, least_noise, number_noise
 from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.priv_unit import PrivUnit
 
+NOISE = OneOf(("auto", "priv_unit", "hemisphere", *NUMBER_NOISE))
+
 
 class LocalMean(PrivateEstimator):
-    """The mean of the users' vectors, epsilon-DP for each of them, by PrivUnit.
+    """The mean of the users' vectors, epsilon-DP for each of them.
 
     Vectors are shortened to Euclidean length ``radius``, and so is the estimate.
 
@@ -38,6 +43,9 @@ class LocalMean(PrivateEstimator):
         Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
     radius : float
         Largest Euclidean norm of a vector.
+    noise : {"auto", "priv_unit", "hemisphere", "bounded", "piecewise", "staircase", "laplace"}
+        How a user reports; the last four are for one coordinate.  "auto" takes the least variance:
+        PrivUnit, and for one coordinate one of the last four.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -68,11 +76,13 @@ class LocalMean(PrivateEstimator):
         *,
         epsilon: float,
         radius: float = 1.0,
+        noise: str = "auto",
         non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.radius = radius
+        self.noise = noise
         self.non_private = non_private
         self.random_state = random_state
 
@@ -95,9 +105,10 @@ class LocalMean(PrivateEstimator):
             A mean oracle whose epsilon is at most the target.
         """
         radius, epsilon = POSITIVE.check("radius", self.radius), self._checked_epsilon()
+        noise = NOISE.check("noise", self.noise)
         if self.non_private:
             return NoPrivacy()
-        return mean_randomizer(dimension, epsilon, radius)
+        return mean_randomizer(dimension, epsilon, radius, noise)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the mean, computed from released reports only.
@@ -116,12 +127,16 @@ class LocalMean(PrivateEstimator):
         """
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
-        query, total = ClippedVectors(self.radius), np.zeros(dimension)
-        for reports in ledger.release_blocks(ledger.plan.parts[0], query, blocks, executor):
+        mechanism, total = ledger.plan.parts[0], np.zeros(dimension)
+        vectors = isinstance(mechanism, (PrivUnit, HemisphereL2, NoPrivacy))
+        query = ClippedVectors(self.radius, numbers=not vectors)
+        for reports in ledger.release_blocks(mechanism, query, blocks, executor):
             total += reports.sum(axis=0)
         return project_to_ball(total / users / self.radius) * self.radius
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on vectors; nothing is released if the input is bad.
 
         Parameters
@@ -132,6 +147,8 @@ class LocalMean(PrivateEstimator):
             Ignored.
         executor : concurrent.futures.Executor or None
             Where blocks of users are processed; None takes threads.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -141,31 +158,72 @@ class LocalMean(PrivateEstimator):
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(X, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
         self.mean_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
         return self
 
+    def interval(self, level: float = 0.95) -> Array:
+        """Return confidence intervals of the mean: noise and sampling, at no further cost.
+
+        The reports of users vary by both.  What is covered is the mean of vectors that were
+        shortened to ``radius``, in the population that users come from.
+
+        Parameters
+        ----------
+        level : float
+            Chance that the interval of a coordinate covers its mean, in (0, 1), where users are
+            many.
+
+        Returns
+        -------
+        numpy.ndarray of shape (dimension, 2)
+            Lower and upper ends, within ``radius``; to nearest.
+        """
+        check_is_fitted(self)
+        self._warn_if_not_private("intervals are")
+        size = self.mean_.size
+        reports = [np.asarray(entry.output).reshape(-1, size) for entry in self.transcript_]
+        users = sum(len(block) for block in reports)
+        mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
+        apart = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
+        deviation = np.sqrt(apart / max(users - 1, 1) / users)
+        return np.clip(normal_interval(mean, deviation, level), -self.radius, self.radius)
+
     def _noise_summary(self) -> str:
-        length = self.plan_.parts[0].length
+        mechanism = self.plan_.parts[0]
+        if not hasattr(mechanism, "length"):
+            return f"numbers of at most {self.radius:.4g} by {mechanism!r}"
+        length = mechanism.length
         return f"reports of length {length:.4g} for vectors of length at most {self.radius:.4g}"
 
 
 @lru_cache(maxsize=64)
-def mean_randomizer(dimension: int, epsilon: float, radius: float) -> Release:
-    """Return PrivUnit of smallest variance; for one coordinate, a randomised sign."""
-    if dimension > 1:
-        return PrivUnit.optimised(dimension, epsilon, radius)
-    return calibrate(HemisphereL2, dimension=1, radius=radius, epsilon=epsilon)
+def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = "auto") -> Release:
+    """Return the named mechanism, or that of least variance: PrivUnit, or one for numbers."""
+    if noise in NUMBER_NOISE or (noise == "priv_unit" and dimension == 1):
+        if noise == "priv_unit" or dimension > 1:
+            allowed = f"'auto' or one that fits vectors of {dimension} coordinates"
+            raise ParameterError("noise", noise, allowed)
+        return number_noise(noise, radius, epsilon)
+    if noise == "hemisphere":
+        return calibrate(HemisphereL2, dimension=dimension, radius=radius, epsilon=epsilon)
+    # PrivUnit's caps contain the hemisphere: it is never worse, at any epsilon and dimension
+    return (
+        PrivUnit.optimised(dimension, epsilon, radius)
+        if dimension > 1
+        else least_noise(radius, epsilon)
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedVectors:
-    """The query of a block: every user's vector, of length at most ``radius``."""
+    """The query of a block: every user's vector, of length at most ``radius``, or its number."""
 
     radius: float
+    numbers: bool = False
 
     def __call__(self, rows: Any) -> Array:
         """Return one vector a user."""
@@ -173,4 +231,5 @@ class ClippedVectors:
         # clip to a cube first, so no square overflows; a little short, so rounding stays inside
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
-        return scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        short = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        return np.asarray(short[:, 0] if self.numbers else short)

@@ -9,19 +9,22 @@ import math
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import DELTA, POSITIVE
-from accountant.ledger.ledger import Ledger
+from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
-from accountant.plans.plan import Release
+from accountant.plans.plan import Release, Sequential
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.intervals import laplace_interval, normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.statistics.local_mean import ClippedVectors
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
+
+SPREAD = Interval(0.0, 1.0, "[)")
 
 
 class PrivateMean(PrivateEstimator):
@@ -38,6 +41,8 @@ class PrivateMean(PrivateEstimator):
         Target delta, in [0, 1).
     radius : float
         Largest Euclidean norm of a record.
+    spread : float
+        Share of the budget, in [0, 1), that releases the mean squares for `interval`.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -47,6 +52,8 @@ class PrivateMean(PrivateEstimator):
     ----------
     mean_ : numpy.ndarray of shape (dimension,)
         The noisy mean, of norm at most ``radius``.
+    records_ : int
+        The number of records, which is public.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -71,21 +78,26 @@ class PrivateMean(PrivateEstimator):
         epsilon: float,
         delta: float = 0.0,
         radius: float = 1.0,
+        spread: float = 0.0,
         non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.radius = radius
+        self.spread = spread
         self.non_private = non_private
         self.random_state = random_state
 
-    def plan(self, shape: tuple[int, ...]) -> Release:
+    def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, dimension)`` will release; needs no data."""
         records, dimension = checked_shape(shape)
         # one record moves the mean by the ball's diameter over n, in l1 by sqrt(p) times that
         moved = round_up(2 * POSITIVE.check("radius", self.radius) / records)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
+        share = SPREAD.check("spread", self.spread)
+        if share:
+            return self._plan_with_squares(dimension, moved, share)
         if self.non_private:
             return NoPrivacy()
         if delta:
@@ -93,13 +105,35 @@ class PrivateMean(PrivateEstimator):
         moved = round_up(math.sqrt(dimension) * moved)
         return Laplace(round_up(moved / epsilon), moved)
 
+    def _plan_with_squares(self, dimension: int, moved: float, share: float) -> Sequential:
+        """Return the releases of the mean and of the mean squares, which get ``share``."""
+        if self.non_private:
+            return Sequential([NoPrivacy(), NoPrivacy()])
+        # The squares of a record are at least 0 and sum to at most radius^2 =: R, so two records'
+        # are at most sqrt(2) R apart, and 2 R in l1.
+        square = round_up(self.radius * moved)
+        if not self.delta:
+            moved = round_up(math.sqrt(dimension) * moved)
+            pure = moved / ((1 - share) * self.epsilon), square / (share * self.epsilon)
+            first, second = map(round_up, pure)
+            return Sequential([Laplace(first, moved), Laplace(second, square)])
+        square = round_up(square / math.sqrt(2))
+
+        def plan_of(factor: float) -> Sequential:
+            mean = Gaussian(factor * moved / math.sqrt(1 - share), moved)
+            return Sequential([mean, Gaussian(factor * square / math.sqrt(share), square)])
+
+        return plan_of(calibrate(plan_of, epsilon=self.epsilon, delta=self.delta))
+
     def run(self, ledger: Any) -> Array:
-        """Return the mean, computed from the released value only."""
-        shortened = ClippedVectors(self.radius)
-        noisy = ledger.release(ledger.plan, lambda rows: shortened(rows).mean(axis=0))
+        """Return the mean, computed from the released values only."""
+        shortened, parts = ClippedVectors(self.radius), list(ledger.plan.leaves())
+        noisy = ledger.release(parts[0], lambda rows: shortened(rows).mean(axis=0))
+        if len(parts) > 1:
+            ledger.release(parts[1], lambda rows: (shortened(rows) ** 2).mean(axis=0))
         return project_to_ball(noisy / self.radius) * self.radius
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on records; nothing is released if the input is bad.
 
         Parameters
@@ -108,6 +142,8 @@ class PrivateMean(PrivateEstimator):
             Records.
         y : object
             Ignored.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -117,12 +153,50 @@ class PrivateMean(PrivateEstimator):
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(X, self.plan_, rng=rng)
-        self.mean_ = self.run(self.ledger_)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
+        self.mean_, self.records_ = self.run(self.ledger_), len(X)
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
         return self
 
+    def interval(self, level: float = 0.95) -> Array:
+        """Return confidence intervals of the mean of the population: noise and sampling.
+
+        What is covered is the mean of records shortened to ``radius``.  With ``spread`` above 0 the
+        variance of records is estimated from their noisy mean squares.  Without it the largest
+        variance is taken that they can have, so intervals cover more often than ``level``.
+
+        Parameters
+        ----------
+        level : float
+            Chance that the interval of a coordinate covers its mean, in (0, 1), where records are
+            many.
+
+        Returns
+        -------
+        numpy.ndarray of shape (dimension, 2)
+            Lower and upper ends, within ``radius``; to nearest.
+        """
+        check_is_fitted(self)
+        self._warn_if_not_private("intervals are")
+        (mechanism, *others), noisy = list(self.plan_.leaves()), [
+            np.asarray(entry.output) for entry in self.transcript_
+        ]  # fmt: skip
+        scale, mean = getattr(mechanism, "scale", 0.0), noisy[0]
+        laplace = isinstance(mechanism, Laplace)
+        variance = np.full(mean.shape, self.radius**2)
+        if others:
+            # the square of the noisy mean is larger by the variance of its noise
+            squared = mean**2 - scale**2 * (2 if laplace else 1)
+            variance = np.clip(noisy[1] - squared, 0.0, variance)
+        sampling = variance / self.records_
+        if laplace:
+            ends = laplace_interval(mean, scale, np.sqrt(sampling), level)
+        else:
+            ends = normal_interval(mean, np.sqrt(sampling + scale**2), level)
+        return np.clip(ends, -self.radius, self.radius)
+
     def _noise_summary(self) -> str:
-        kind = type(self.plan_).__name__
-        return f"{kind} noise of scale {self.plan_.scale:.4g} on every coordinate of the mean"
+        mechanism = next(self.plan_.leaves())
+        kind = type(mechanism).__name__
+        return f"{kind} noise of scale {mechanism.scale:.4g} on every coordinate of the mean"

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Release
@@ -76,7 +75,7 @@ class PrivateSelection(PrivateEstimator):
         # without a mechanism the sums themselves are released
         return int(np.argmax(released)) if np.ndim(released) else int(released)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on scores; nothing is released if the input is bad.
 
         Parameters
@@ -85,6 +84,8 @@ class PrivateSelection(PrivateEstimator):
             Scores of each user.
         y : object
             Ignored.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -94,7 +95,7 @@ class PrivateSelection(PrivateEstimator):
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(X, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
         self.chosen_ = self.run(self.ledger_)
         self._warn_if_not_private("the choice is")
         self.transcript_ = self.ledger_.transcript

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from algorithms.base.estimators import PrivateEstimator, generator_of
@@ -131,13 +130,15 @@ class SignVote(PrivateEstimator):
         """Return the signs, computed from released values only; the ledger holds the votes."""
         return peeled_signs(ledger)
 
-    def fit(self, machines: Iterable[Any]) -> Self:
+    def fit(self, machines: Iterable[Any], ledger: Any = None) -> Self:
         """Fit on the data of machines; nothing is released unless more than half of them vote.
 
         Parameters
         ----------
         machines : sequence
             X or (X, y) of each machine, or a function that loads them where it runs; at least two.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -164,7 +165,7 @@ class SignVote(PrivateEstimator):
         votes, report = box.read_votes(features)
         self.plan_ = self.plan(votes.shape)
         self.votes_, self.report_ = votes, report
-        self.ledger_ = Ledger(votes, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(votes, self.plan_, rng=rng, ledger=ledger)
         self.signs_ = self.run(self.ledger_)
         self.transcript_ = self.ledger_.transcript
         return self

@@ -123,7 +123,9 @@ def excesses(
     least = loss(best_in_ball(x, y))
     found = {ZERO: loss(np.zeros(truth.features)) - least}
     for way in ways:
-        made = PrivateLasso(way.epsilon, DELTA, selection=way.selection, random_state=seed)
+        made = PrivateLasso(
+            way.epsilon, DELTA, selection=way.selection, random_state=seed, method="frank-wolfe"
+        )
         found[way.name] = loss(made.fit(x, y).coef_) - least
     walk = FrankWolfe("squared", L1Ball(1.0), 1.0, DELTA)
     return found | {BOUND: walk.utility_bound(x.shape, found[ZERO])}

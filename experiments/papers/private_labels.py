@@ -133,8 +133,9 @@ def accuracies(name: str, folder: Path, records: int | None, seed: int) -> dict[
     found = {}
     for words, (epsilon, randomizer) in FITS.items():
         made = LabelPrivateClassifier(
-            epsilon, randomizer=randomizer, non_private=epsilon == math.inf, random_state=seed
-        )
+            epsilon, randomizer=randomizer, non_private=epsilon == math.inf, random_state=seed,
+            method="one pass",
+        )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)
             found[words] = made.fit(x[train], y[train]).score(x[test], y[test])

@@ -138,6 +138,7 @@ class LabelStudy(Regression):
                     epsilon=setting.epsilon, delta=DELTA, sparsity=setting.sparsity,
                     label_bound=label_bound(setting.sparsity, NOISE_BOUND, self.link),
                     rounds=default_rounds(*x.shape), step=step, link=self.link, random_state=seed,
+                    noise="gaussian",
                 )  # fmt: skip
                 return relative_error(made.fit(x, y).coef_, theta)
 

@@ -23,6 +23,7 @@ KEPT = Path(__file__).parents[1] / "snapshots" / "experiments.json"
 SLOW = {
     "sparse-regression-3", "sparse-regression-5", "sparse-regression-6", "sign-votes-3",
     "sign-votes-5", "sign-votes-claims", "lower-bounds-labels", "lower-bounds-central",
+    "sign-votes-signals", "frank-wolfe-width", "sparse-regression-whole", "intervals",
 }  # fmt: skip
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FIGURES]
 

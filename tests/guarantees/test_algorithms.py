@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from algorithms import LabelIHT, LabelSGD, LocalIHT, PrivateLasso, SignVote, SparseERM
+from algorithms import (
+    LabelIHT,
+    LabelSGD,
+    LocalIHT,
+    PrivateLasso,
+    PrivateLinearRegression,
+    SignVote,
+    SparseERM,
+)
 
 RNG = np.random.default_rng(7)
 X = RNG.choice([-1.0, 1.0], (60, 4))
@@ -27,15 +35,30 @@ def test_sparse_erm():
     return made, (X, np.sign(Y)), (TURNED, np.sign(Y))
 
 
+@pytest.mark.parametrize("method", ["descent", "statistics"])
+@pytest.mark.dp(epsilon=1, delta=1e-5, runs=FEW)
+def test_linear_regression(method):
+    made = PrivateLinearRegression(epsilon=1.0, delta=1e-5, method=method, rounds=5)
+    return made, (X, UP), (TURNED, DOWN)
+
+
 @pytest.mark.dp(epsilon=1, runs=FEW)
 def test_local_iht_is_pure():
     made = LocalIHT(epsilon=1.0, noise_bound=0.1, **ROUNDS)
     return made, (X, UP), (TURNED, DOWN)
 
 
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_local_iht_by_coordinates_is_pure():
+    return LocalIHT(epsilon=1.0, noise_bound=0.1, sparsity=2), (X, UP), (TURNED, DOWN)
+
+
 @pytest.mark.parametrize(
     ("noise", "epsilon"),
     [
+        pytest.param("auto", 1.0, marks=pytest.mark.dp(epsilon=1, runs=FEW)),
+        pytest.param("piecewise", 2.0, marks=pytest.mark.dp(epsilon=2, runs=FEW)),
+        pytest.param("staircase", 3.0, marks=pytest.mark.dp(epsilon=3, runs=FEW)),
         pytest.param("gaussian", 1.0, marks=pytest.mark.dp(epsilon=1, delta=1e-5, runs=FEW)),
         pytest.param("laplace", 0.5, marks=pytest.mark.dp(epsilon=0.5, runs=FEW)),
     ],

@@ -67,6 +67,7 @@ from tests.mutants import (
     lattices,
     ledgers,
     local,
+    logistic_regression,
     lower_bounds,
     mixtures,
     notions,
@@ -615,13 +616,14 @@ register(
 )  # fmt: skip
 register(
     "no leak", algorithms.leak_violation,
-    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS,
+    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS | regressions.LEAKS
+    | logistic_regression.LEAKS,
 )  # fmt: skip
 register(
     "on plan", algorithms.plan_violation,
-    lasso.PLANS | frank_wolfe.PLANS | label_sgd.PLANS | sign_vote.PLANS,
+    lasso.PLANS | frank_wolfe.PLANS | label_sgd.PLANS | sign_vote.PLANS | logistic_regression.PLANS,
 )  # fmt: skip
-register("audited", algorithms.audit_violation, regressions.REFUTED)
+register("audited", algorithms.audit_violation, regressions.REFUTED | logistic_regression.REFUTED)
 register("declared sensitivities", algorithms.sensitivity_violation, regressions.SENSITIVITIES)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(

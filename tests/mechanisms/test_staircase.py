@@ -1,4 +1,4 @@
-"""The best staircase beats Laplace noise."""
+"""The best staircases beat Laplace noise."""
 
 import math
 
@@ -18,3 +18,19 @@ def test_the_best_staircase_beats_laplace_noise(epsilon):
     assert error == pytest.approx(math.exp(epsilon / 2) / math.expm1(epsilon), rel=1e-9)
     assert error < 1 / epsilon
     assert made.loss.pure == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 12.0])
+def test_the_share_of_least_variance(epsilon):
+    def variance(upper):
+        return Staircase(1 / epsilon, upper=upper, arithmetic="idealised").deviation ** 2
+
+    found = Staircase(1 / epsilon, upper="least variance").upper
+    least = variance(found)
+    assert least <= min(map(variance, np.linspace(0.001, 0.999, 999)))
+    assert least <= variance("best") < 2 / epsilon**2  # of Laplace noise
+    # a best share stays one when the noise is scaled, and a given one is left
+    for word in ("best", "least variance"):
+        scaled = Staircase(1.0, upper=word).with_noise_factor(1 / epsilon)
+        assert scaled.upper == Staircase(1 / epsilon, upper=word).upper
+    assert Staircase(1.0, upper=0.2).with_noise_factor(3.0).upper == 0.2

@@ -9,9 +9,11 @@ from accountant.ledger.ledger import Ledger
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Repeat
-from algorithms import LabelIHT, LocalIHT, SparseERM
+from algorithms import LabelIHT, LocalIHT, PrivateLinearRegression, SparseERM
+from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
 from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient
 from algorithms.base.hard_thresholding import keep_largest
+from algorithms.base.number_noise import least_noise
 from mechanisms import Gaussian, HemisphereL2
 from tests.laws.algorithms import Run
 
@@ -19,9 +21,14 @@ RNG = np.random.default_rng(8)
 X = RNG.choice([-1.0, 1.0], (60, 4))
 Y = X @ [0.6, 0.0, -0.5, 0.0] + RNG.uniform(-0.1, 0.1, 60)
 FIRST = np.arange(60) == 0
-LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2}
+LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2,
+          "step": 1.0, "noise": "gaussian"}  # fmt: skip
 LOCAL = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1, "rounds": 2}
+NUMBERS = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1}
+PUBLIC = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "label_bound": 1.2}
 CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10}
+LINEAR = {"epsilon": 1.0, "delta": 1e-5, "method": "descent", "rounds": 5}
+WHOLE = {**LINEAR, "method": "statistics"}
 CONFIDENCE = 1 - 1e-6
 
 
@@ -70,6 +77,34 @@ class SmallRadius(LocalIHT):
         return Parallel([wrong] * len(honest.parts))
 
 
+class NumbersForTwiceEpsilon(LocalIHT):
+    """Takes noise on single numbers that was calibrated for twice the epsilon."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        return Parallel([least_noise(1.0, 2 * self.epsilon)] * len(honest.parts))
+
+
+class ClipChosenByData(LocalIHT):
+    """Asks everything again with a clip that it reads from the data."""
+
+    def _narrowing_rounds(self, features, mechanism):
+        honest = super()._narrowing_rounds(features, mechanism)
+        honest.reach *= getattr(self, "widest", 1.0)
+        return honest
+
+    def run(self, ledger, executor=None):
+        self.widest = 1 + 1e-9 * np.abs(ledger._data[1]).max()
+        return super().run(ledger, executor)
+
+
+class LabelsReadForTheFit(LabelIHT):
+    """Solves least squares on the labels themselves."""
+
+    def noisy_labels(self, ledger):
+        return super().noisy_labels(ledger) + 1e-9 * ledger._data
+
+
 class SmallSensitivity(SparseERM):
     """Declares an eighth of what a record can move."""
 
@@ -113,11 +148,40 @@ class TwiceTheSensitivity(SparseERM):
         return Repeat(PoissonSampled(larger, rate), honest.count)
 
 
+def eighth(plan):
+    """A plan of Gaussians whose noise and sensitivity are an eighth."""
+    one = plan.part if isinstance(plan, Repeat) else plan
+    smaller = Gaussian(one.scale / 8, one.sensitivity / 8, one.arithmetic, one.dimension)
+    return Repeat(smaller, plan.count) if isinstance(plan, Repeat) else smaller
+
+
+class EighthOfTheNoise(PrivateLinearRegression):
+    """Declares an eighth of what a record can move."""
+
+    def plan(self, shape):
+        return eighth(super().plan(shape))
+
+
+class EighthOfTheStatistics(EighthOfTheNoise):
+    """The same of statistics."""
+
+
+class NormOfTheData(PrivateLinearRegression):
+    """Takes the clipping norm from residuals past the gate."""
+
+    def run(self, ledger, executor=None):
+        largest = float(np.abs(ledger._data[1]).mean())
+        query = MeanVector(60, executor, x_bound=1.0, y_bound=1.0, intercept=True,
+                           row_square=5.0)  # fmt: skip
+        return descend_adaptively(ledger, query, 5, 5.0, (largest, 9.0), np.zeros(5))
+
+
 def labels(last):
     return np.where(FIRST, last, Y)
 
 
 SIGNS = np.sign(Y)
+ACROSS = np.where(FIRST[:, None], X * [1, 1, -1, -1], X)  # at right angles
 FAR = np.where(FIRST[:, None], -9 * X, X)
 PAIRS = {
     PrintedNoise: (labels(9.0), labels(-9.0), X),
@@ -125,7 +189,12 @@ PAIRS = {
     StopsOnPrivateFit: (labels(9.0), labels(-9.0), X),
     RandomizerChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
     SmallRadius: ((X, labels(1e6)), (FAR, labels(1e6)), None),
+    NumbersForTwiceEpsilon: ((X, labels(1e6)), (FAR, labels(1e6)), None),
+    ClipChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
+    LabelsReadForTheFit: (labels(9.0), labels(-9.0), X),
     SmallSensitivity: ((X, SIGNS), (FAR, SIGNS), None),
+    EighthOfTheNoise: ((X, labels(9.0)), (FAR, labels(9.0)), None),
+    EighthOfTheStatistics: ((X, labels(9.0)), (ACROSS, labels(-9.0)), None),
     RowsNotClipped: ((9 * X, SIGNS), (np.where(FIRST[:, None], -900 * X, 9 * X), SIGNS), None),
 }
 CASES = [
@@ -134,8 +203,13 @@ CASES = [
     (StopsOnPrivateFit, LABELS, "replay: the result changed"),
     (RandomizerChosenByData, LOCAL, "replay"),
     (SmallRadius, LOCAL, "privacy losses"),
+    (NumbersForTwiceEpsilon, NUMBERS, "privacy losses"),
+    (ClipChosenByData, NUMBERS, "replay"),
+    (LabelsReadForTheFit, PUBLIC, "replay: the result changed"),
     (SmallSensitivity, CENTRAL, "privacy losses"),
     (RowsNotClipped, CENTRAL, "privacy losses"),
+    (EighthOfTheNoise, LINEAR, "privacy losses"),
+    (EighthOfTheStatistics, WHOLE, "privacy losses"),
 ]
 
 
@@ -148,14 +222,19 @@ class SameNoiseInEveryBlock(Ledger):
 
 def run_of(kind, mutant, settings):
     """A run of ``kind`` on the data that convict the mutant."""
-    claim = ApproxLoss(1.0, 1e-5) if "delta" in settings else PureLoss(1.0)
+    claim = ApproxLoss(1.0, 1e-5) if settings.get("delta") else PureLoss(1.0)
     data, neighbour, public = PAIRS[mutant]
     return Run(kind(**settings), data, neighbour, public, claim)
 
 
+def honest(mutant):
+    """The estimator that a mutant was made of."""
+    return next(one for one in mutant.__mro__ if one.__module__.startswith("algorithms."))
+
+
 REFUTED = {
     mutant.__name__: (
-        run_of(mutant, mutant, settings), run_of(mutant.__mro__[1], mutant, settings), verdict
+        run_of(mutant, mutant, settings), run_of(honest(mutant), mutant, settings), verdict
     )
     for mutant, settings, verdict in CASES
 }  # fmt: skip
@@ -176,3 +255,10 @@ SENSITIVITIES = {
         Run(SmallSensitivity(loss="squared", **CENTRAL), STEEP, TURNED),
         Run(SparseERM(loss="squared", **CENTRAL), STEEP, TURNED), "a record moves"),
 }  # fmt: skip
+
+LEAKS = {
+    NormOfTheData.__name__: tuple(
+        Run(kind(**LINEAR), (X, labels(9.0)), (X, labels(-90.0)))
+        for kind in (NormOfTheData, PrivateLinearRegression)
+    )
+}

@@ -54,18 +54,19 @@ def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) ->
 
 
 def _label_iht(setting: Setting) -> Any:
+    from algorithms.base.hard_thresholding import default_step
     from algorithms.sparse_regression.label_iht import LabelIHT
 
     return LabelIHT(
         epsilon=setting["epsilon"], delta=0.0, sparsity=setting["s"], noise="bounded",
-        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
+        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"], step=default_step(),
     )  # fmt: skip
 
 
 def _lasso(setting: Setting) -> Any:
     from algorithms.frank_wolfe.private_lasso import PrivateLasso
 
-    return PrivateLasso(setting["epsilon"], setting["delta"])
+    return PrivateLasso(setting["epsilon"], setting["delta"], method="frank-wolfe")
 
 
 def _erm(setting: Setting) -> Any:

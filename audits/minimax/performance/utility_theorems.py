@@ -65,12 +65,15 @@ def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``E |mean - truth|^2 <= B^2 / n``: reports are independent and of length B."""
+    """``E |mean - truth|^2 <= B^2 / n``: reports are independent, of mean square at most B^2."""
+    from algorithms.base.number_noise import noise_variance
     from algorithms.statistics.local_mean import mean_randomizer
 
     del bound
     reports: Any = mean_randomizer(setting["dimension"], setting["epsilon"], 1.0)
-    return float(reports.length**2 / setting["n"])
+    if hasattr(reports, "length"):
+        return float(reports.length**2 / setting["n"])
+    return (noise_variance(reports, 1.0) + 1) / float(setting["n"])  # 1: of the users' numbers
 
 
 def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:

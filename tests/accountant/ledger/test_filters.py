@@ -15,8 +15,10 @@ from accountant import (
     GaussianLoss,
     Odometer,
     ParameterError,
+    PureLoss,
     Tight,
     UnsupportedPlan,
+    calibrate,
 )
 from accountant.losses.zcdp import ZCDPLoss
 from mechanisms import Exponential, Gaussian, Laplace
@@ -223,3 +225,23 @@ def test_an_odometer_without_delta_takes_no_leaks():
 def test_a_budget_that_a_notion_cannot_keep_is_refused():
     with pytest.raises(ParameterError, match="one that this notion can keep"):
         Filter(np.ones(3), Budget(1e-9, 1e-30), "zcdp")
+
+
+def test_a_first_plan_is_charged_its_exact_epsilon_and_pure_releases_beside_it():
+    budget = Budget(1.0, 1e-6)
+    plan = 5 * Gaussian(20.0)
+    whole = calibrate(plan, epsilon=1.0, delta=1e-6)
+    gate = Filter(DATA, budget)
+    gate.spend_plan(whole)
+    assert gate.spent == pytest.approx(1.0, rel=1e-5)
+    with pytest.raises(BudgetExceeded):
+        gate.spend_plan(PureLoss(0.01))
+    beside = Filter(DATA, budget)
+    beside.spend(PureLoss(0.01))
+    with pytest.raises(BudgetExceeded):  # it is not the first
+        beside.spend_plan(whole)
+    assert beside.spent <= 0.0101
+    with pytest.raises(BudgetExceeded):  # a notion that was chosen adds up nothing else
+        Filter(DATA, budget, "zcdp").spend_plan(whole)
+    with pytest.raises(BudgetExceeded):
+        Filter(DATA, budget).spend_plan(calibrate(plan, epsilon=1.01, delta=1e-6))

@@ -26,7 +26,14 @@ from accountant import (
     to_json,
 )
 from accountant.plans.adjacency import Adjacency, check_relation
-from algorithms import FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLogisticLasso
+from algorithms import (
+    FrankWolfe,
+    GaussianFrankWolfe,
+    PrivateLasso,
+    PrivateLinearRegression,
+    PrivateLogisticLasso,
+    PrivateLogisticRegression,
+)
 from audits import Box, candidate_pairs, probe_sensitivity, search_pairs
 from audits.neighbours.value_spaces import ALL_RELATIONS, ValueMoves
 from mechanisms import LocalHashing, PrivUnit, UnaryEncoding
@@ -133,7 +140,10 @@ def test_estimators_take_them_and_give_back_what_was_given(given):
 
 
 def test_the_default_of_an_estimator_is_the_word_it_was():
-    takers = [FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLogisticLasso]
+    takers = [
+        FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLinearRegression,
+        PrivateLogisticLasso, PrivateLogisticRegression,
+    ]  # fmt: skip
     classes = [getattr(algorithms, name) for name in algorithms.__all__]
     assert [cls for cls in classes if "relation" in signature(cls).parameters] == takers
     for cls in takers:
@@ -184,3 +194,13 @@ def test_moves_of_a_value_are_no_adjacency():
 def test_the_reverse_of_a_stated_plan_is_of_the_same_neighbours():
     pair, swapped = PairLoss((0.9, 0.1), (0.6, 0.4)), PairLoss((0.6, 0.4), (0.9, 0.1))
     assert Stated(pair, "replace-one").reversed == Stated(swapped, "replace-one")
+
+
+def test_what_is_local_may_be_stated_for_labels_and_nothing_else():
+    local = Stated(PureLoss(1.0), "local-replace")
+    assert Stated(local, "label-replace").relation is Adjacency.LABEL_REPLACE
+    for other in ("replace-one", "add-remove", "machine-replace"):
+        with pytest.raises(ParameterError, match="stated for"):
+            Stated(local, other)
+    with pytest.raises(ParameterError, match="stated for"):
+        Stated(Stated(PureLoss(1.0), "label-replace"), "local-replace")

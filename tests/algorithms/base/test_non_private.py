@@ -4,11 +4,23 @@ import math
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from accountant import ParameterError, Tight, to_json
 from accountant.plans.plan import Repeat
-from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
+from algorithms import (
+    FrankWolfe,
+    GaussianFrankWolfe,
+    LabelIHT,
+    LabelLasso,
+    LocalIHT,
+    PrivateLasso,
+    PrivateLogisticLasso,
+    SparseERM,
+)
 from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
+from algorithms.frank_wolfe.convex_sets import L2Ball
+from algorithms.frank_wolfe.polytopes import L1Ball
 from audits import replay
 
 OPEN = {"epsilon": math.inf, "non_private": True}
@@ -18,6 +30,7 @@ KINDS = {
     LabelLasso: {"delta": 1e-3, "label_bound": 3.0, "noise_bound": 0.1},
     SparseERM: {"delta": 1e-5, "sparsity": 2, "rounds": 200, "loss": "squared", "row_bound": 9.0,
                 "step": 0.5},
+    PrivateLasso: {"delta": 1e-6, "radius": 1.5, "y_bound": 2.0, "rounds": 200},
 }  # fmt: skip
 ALL = pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.__name__)
 RNG = np.random.default_rng(0)
@@ -54,6 +67,47 @@ def test_it_must_be_asked_for(kind, wrong):
     with pytest.raises(ParameterError, match=r"epsilon|non_private"):
         made.fit(X, Y)
     assert not hasattr(made, "ledger_")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        FrankWolfe("squared", L1Ball(1.5), delta=1e-6, rounds=200, y_bound=2.0, **OPEN),
+        GaussianFrankWolfe("squared", L2Ball(1.0), delta=1e-6, row_bound=4.0, y_bound=2.0, **OPEN),
+        PrivateLogisticLasso(delta=1e-6, radius=3.0, **OPEN),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_frank_wolfe_over_any_set_says_so(made):
+    name = type(made).__name__
+    y = Y > 0 if name == "PrivateLogisticLasso" else Y
+    with pytest.warns(NotPrivateWarning, match=f"{name}: coefficients are NOT private"):
+        made.fit(X, y)
+    assert made.summary().startswith(f"{name}: NOT PRIVATE")
+    inner = X @ made.coef_
+    assert np.corrcoef(inner, X @ THETA)[0, 1] > 0.75
+    assert np.mean((inner > 0) == (Y > 0)) > 0.98
+    assert {type(entry.mechanism) for entry in made.transcript_} == {NoPrivacy}
+    with pytest.raises(ParameterError, match="non_private=True"):
+        type(made)(**{**made.get_params(), "non_private": False}).plan(X.shape)
+
+
+def test_sparse_features_are_fitted_without_privacy_too():
+    with pytest.warns(NotPrivateWarning):
+        made = PrivateLasso(**KINDS[PrivateLasso], **OPEN).fit(sparse.csr_matrix(X), Y)
+    with pytest.warns(NotPrivateWarning):
+        dense = PrivateLasso(**KINDS[PrivateLasso], **OPEN).fit(X, Y)
+    assert made.coef_ == pytest.approx(dense.coef_)
+
+
+@pytest.mark.parametrize("features", [X, sparse.csr_matrix(X)], ids=["dense", "sparse"])
+def test_without_privacy_gradients_are_the_default(features):
+    with pytest.warns(NotPrivateWarning):
+        made = PrivateLasso(delta=1e-6, y_bound=2.0, **OPEN).fit(features, Y)
+    assert made.bounds_.radius == 4.0
+    best = np.linalg.lstsq(X, Y, rcond=None)[0]
+    assert made.coef_ == pytest.approx(best, abs=2e-3)
+    assert made.plan_ == made.plan(X.shape)
 
 
 def test_a_replay_sees_what_is_revealed():

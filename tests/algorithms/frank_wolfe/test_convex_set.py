@@ -8,7 +8,8 @@ from scipy import sparse
 
 from accountant import GDP, Budget, ParameterError
 from algorithms.base.glm_losses import DeclaredLoss, glm_loss_of
-from algorithms.frank_wolfe.convex_set import ClippedMeanGradient, GaussianFrankWolfe, mu_of_budget
+from algorithms.base.noisy_gradient_rounds import mu_of_budget
+from algorithms.frank_wolfe.convex_set import ClippedMeanGradient, GaussianFrankWolfe
 from algorithms.frank_wolfe.convex_sets import GroupBall, L2Ball, NuclearBall
 from audits import privacy_losses, replay
 from mechanisms import Gaussian

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from accountant import ApproxLoss, PureLoss
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
+from algorithms.sparse_regression import label_stages
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import privacy_losses, replay
 
@@ -28,13 +30,23 @@ CASES = {
         LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, residual_clip=0.2), PURE),
     "local, link": (
         LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, link="8x + cos x"), PURE),
-    "label, gaussian": (LabelIHT(epsilon=1.0, delta=1e-5, **LABELS), APPROXIMATE),
+    "local, coordinates": (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1), PURE),
+    "local, coordinates, staircase": (
+        LocalIHT(epsilon=6.0, sparsity=1, noise_bound=0.1), PureLoss(6.0)),
+    "label, gaussian": (
+        LabelIHT(epsilon=1.0, delta=1e-5, noise="gaussian", **LABELS), APPROXIMATE),
+    "label, auto": (LabelIHT(epsilon=1.0, delta=1e-5, **LABELS), PURE),
+    "label, staircase": (LabelIHT(epsilon=1.0, delta=0.0, noise="staircase", **LABELS), PURE),
     "label, laplace": (LabelIHT(epsilon=1.0, delta=1e-5, noise="laplace", **LABELS), PURE),
     "label, bounded": (LabelIHT(epsilon=1.0, delta=1e-5, noise="bounded", **LABELS), PURE),
     "label, pure": (LabelIHT(epsilon=1.0, delta=1e-9, noise="pure", **LABELS), PURE),
     "label, link": (
-        LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), APPROXIMATE),
-    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), APPROXIMATE),
+        LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), PURE),
+    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), PURE),
+    "lasso, gaussian": (
+        LabelLasso(
+            epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1, noise="gaussian"
+        ), APPROXIMATE),
     "central, logistic": (SparseERM(epsilon=1.0, **ROUNDS), APPROXIMATE),
     "central, ridge": (SparseERM(epsilon=1.0, penalty=0.1, **ROUNDS), APPROXIMATE),
     "central, squared": (SparseERM(epsilon=1.0, loss="squared", **ROUNDS), APPROXIMATE),
@@ -51,7 +63,13 @@ def pair(estimator):
     return (X, signs), (TURNED, signs), None
 
 
-@pytest.mark.parametrize("name", CASES)
+# the rounds of one and the labels of the other are those of quick cases, the noise is tested alone
+LONG = {"local, coordinates, staircase", "label, staircase"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
+)
 def test_no_leak_and_losses_within_the_claim(name):
     estimator, claim = CASES[name]
     data, neighbour, public = pair(estimator)
@@ -62,7 +80,25 @@ def test_no_leak_and_losses_within_the_claim(name):
     assert found.losses.std() > 0.01  # the neighbours do differ in what is released
 
 
-@pytest.mark.parametrize("name", ["label, gaussian", "lasso"])
+@pytest.mark.parametrize(
+    ("name", "who"),
+    [("label, auto", 0), ("lasso", 45),
+     *(pytest.param(*one, marks=pytest.mark.slow) for one in [("label, auto", 45), ("lasso", 0)])],
+)  # fmt: skip
+def test_labels_in_stages_do_not_leak_whoever_differs(monkeypatch, name, who):
+    monkeypatch.setattr(label_stages, "FEWEST_USERS", 50)
+    estimator, claim = CASES[name]
+    if isinstance(estimator, LabelIHT):
+        estimator = clone(estimator).set_params(rounds=None)
+    data, neighbour = (np.where(np.arange(80) == who, far, Y) for far in (1e6, -1e6))
+    assert len(estimator.plan(X.shape).parts) == 5
+    found = audit_algorithm(
+        estimator, data, neighbour, claim, 40, np.random.default_rng(6), public=X
+    )
+    assert found.refutation(CONFIDENCE) == ""
+
+
+@pytest.mark.parametrize("name", ["label, gaussian", "lasso, gaussian"])
 def test_the_worst_labels_use_the_whole_budget(name):
     estimator, _ = CASES[name]
     mu = estimator.plan(X.shape).parts[0].loss.mu

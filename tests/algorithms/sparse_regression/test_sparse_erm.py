@@ -98,6 +98,21 @@ def test_rows_are_shortened():
         assert norm_clip_factors(kind(rows), 5.0).tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_predictions_shorten_rows_as_the_fit_does(kind):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(4000, 5))  # most rows are longer than 1
+    short = x * norm_clip_factors(x, 1.0)[:, None]
+    y = 0.7 * short[:, 2]
+    scores = []
+    for epsilon in (1.0, 10.0):
+        made = SparseERM(loss="squared", epsilon=epsilon, delta=1e-5, sparsity=1, random_state=0)
+        made.fit(kind(x), y)
+        assert made.predict(kind(x)) == pytest.approx(made.predict(kind(short)))
+        scores.append(made.score(kind(x), y))
+    assert min(scores) > 0.99
+
+
 @pytest.mark.parametrize("rate", [None, 0.1])
 def test_it_learns_and_dense_equals_sparse(rate):
     made = SparseERM(
@@ -172,6 +187,25 @@ def test_covtype_within_two_points_of_no_privacy():
     assert np.mean(private) > free - 0.02 > 0.68
 
 
+def test_clipped_residuals_lower_the_noise_and_what_a_record_moves():
+    whole, clipped = (
+        SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, residual_clip=clip)
+        for clip in (None, 0.3)
+    )
+    plans = [made.plan((60, 4)).part for made in (whole, clipped)]
+    assert plans[1].sensitivity == pytest.approx(0.3 * plans[0].sensitivity)
+    assert plans[1].scale == pytest.approx(0.3 * plans[0].scale)
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    outputs = []
+    for sign in (1, -1):  # at the start all slopes are a half: clipped
+        y = np.where(np.arange(60) == 0, sign, 1.0)
+        ledger = Ledger((9 * x, y), clipped.plan(x.shape), rng=0)
+        clipped.run(ledger)
+        outputs.append(ledger.transcript[0].output)
+    moved = np.linalg.norm(outputs[0] - outputs[1])
+    assert 0.99 * plans[1].sensitivity < moved <= plans[1].sensitivity * (1 + 1e-9)
+
+
 BAD = [
     ({"sparsity": 99}, "sparsity must be"),
     ({"delta": 0.0}, "delta must be"),
@@ -181,6 +215,7 @@ BAD = [
     ({"row_bound": 0.0}, "row_bound must be"),
     ({"batch_rate": 1.5}, "batch_rate must be"),
     ({"rounds": 0}, "rounds must be"),
+    ({"residual_clip": 0.0}, "residual_clip must be"),
     ({"step": math.nan}, "step must be"),
 ]
 

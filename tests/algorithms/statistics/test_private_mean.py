@@ -21,6 +21,7 @@ UP[0], DOWN[0] = [1e6, 0, 0], [-1e6, 0, 0]  # shortened inside
 CONFIDENCE = 1 - 1e-7
 MADE = {
     "local": LocalMean(epsilon=1.0),
+    "local, hemisphere": LocalMean(epsilon=1.0, noise="hemisphere"),
     "central": PrivateMean(epsilon=1.0),
     "central, gaussian": PrivateMean(epsilon=1.0, delta=1e-5),
     "a ball of radius 100": PrivateMean(epsilon=1.0, radius=100.0),

@@ -7,6 +7,7 @@ import pytest
 
 from accountant import RDP, ZCDP, Tight
 from algorithms import LabelIHT
+from algorithms.base.hard_thresholding import default_step
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE
 from audits import replay
@@ -83,7 +84,8 @@ def test_the_printed_sign_runs_away_and_is_as_private():
     y = x @ theta + rng.uniform(-0.05, 0.05, 5000)
     errors = {}
     for kind in (PrintedSign, LabelIHT):
-        made = kind(epsilon=math.inf, non_private=True, delta=1e-3, sparsity=3, label_bound=9.0)
+        made = kind(epsilon=math.inf, non_private=True, delta=1e-3, sparsity=3, label_bound=9.0,
+                    step=default_step())  # fmt: skip
         with pytest.warns(NotPrivateWarning):
             errors[kind] = np.linalg.norm(made.fit(x, y).coef_ - theta) / np.linalg.norm(theta)
     assert errors[PrintedSign] > 1.9

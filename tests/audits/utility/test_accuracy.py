@@ -118,7 +118,7 @@ def test_the_classifier_as_a_function():
     def fit(x, y, rng, noise):
         made = LabelPrivateClassifier(
             epsilon=0.5 if noise else math.inf, non_private=not noise,
-            batch_size=1, diameter=2.0, random_state=int(rng.integers(2**32)),
+            method="one pass", batch_size=1, diameter=2.0, random_state=int(rng.integers(2**32)),
         ).fit(x, y > 0)  # fmt: skip
         return (made.coef_[1] - made.coef_[0])[:-1]
 
@@ -138,10 +138,10 @@ def test_the_largest_factor_lies_between_the_printed_ones():
     assert found.outcome is Outcome.SURVIVED
 
 
-def test_a_lasso_that_knows_the_declared_noise_is_falsified_without_noise_alone():
+def test_a_lasso_whose_penalty_follows_the_labels_is_falsified_with_little_noise():
     found = audit_accuracy(LABELS["LabelLasso"], 30, 512, 0.5, 1e-5, search=4, rng=7)
-    assert found.noise_factor == 0.0
-    assert "falsified without noise" in found.witness
+    assert 0.2 < found.noise_factor < 0.8
+    assert f"noise times {found.noise_factor:.3g}" in found.witness
 
 
 def test_epsilon_lower_inverts_the_bound():

@@ -1,0 +1,205 @@
+"""Gradient descent that learns its clipping norm and its step from noisy rounds.
+
+Every round releases one vector: the mean gradient in units of the clipping norm, the share of
+records that were not clipped, and the mean squared length of rows.  So the noise of the plan is the
+same whatever the norm is, and the norm follows the residuals at no further cost.
+
+References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
+norm that follows a quantile; Polyak & Juditsky (1992) for the mean of iterates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.private_data import first_array, take_rows
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.plan import Repeat
+from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
+from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    same_memory,
+    weighted_row_sum,
+)
+
+# chosen once, on training parts (docs/algorithms.md says how)
+SHARE_WEIGHT = 0.3  # of a coordinate that counts, beside a gradient of length at most 1
+LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
+LEARNING_RATE = 0.2  # of the logarithm of the clipping norm
+MOST_ROUNDS = 200
+TRAVEL = 12.0  # steps over the signal of one round
+MOST_MOMENTUM = 0.97
+
+
+class Schedule(NamedTuple):
+    """What rounds depend on, all of it public."""
+
+    rounds: int
+    momentum: float
+    kept: float  # the share of records that are not clipped
+
+
+def signal_length(records: int, mu: float, size: int) -> float:
+    """Return ``n mu / (2 sqrt p)``: the length 1 of a clipped gradient over the noise of one round.
+
+    ``mu`` is that of all rounds together, which replace one record.
+    """
+    return records * mu / (2 * math.sqrt(size))
+
+
+def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) -> Schedule:
+    """Return the rounds that a signal affords, and how far they travel for a loss's smoothness."""
+    if rounds is None:
+        # of T rounds the noise of each is sqrt T / signal: at most half of a clipped gradient
+        wanted = (signal / 2) ** 2
+        rounds = MOST_ROUNDS if wanted > MOST_ROUNDS else max(5, math.floor(wanted))
+    # slow directions add up all steps and all noise, so the steps in all follow the signal
+    momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
+    # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
+    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
+    return Schedule(rounds, momentum, kept)
+
+
+def descent_plan(
+    shape: tuple[int, int], budget: tuple[float, float], relation: str, rounds: int | None = None
+) -> Repeat:
+    """Return the plan for ``shape = (records, coefficients)`` and a budget (epsilon, delta)."""
+    records, size = shape
+    if math.isinf(budget[0]):
+        return Repeat(NoPrivacy(), schedule(math.inf, rounds).rounds)
+    count = schedule(signal_length(records, mu_of_budget(*budget), size), rounds).rounds
+    moved = vector_sensitivity(records, relation)
+    return Repeat(calibrated_gaussian(*budget, count, moved, size + 2), count)
+
+
+def vector_sensitivity(records: int, relation: str) -> float:
+    """Return how far a record moves the vector of a round, rounded up."""
+    # the gradient moves by 2 at most, or by 1 where the other record adds none; shares by 1 each
+    replaced = check_relation("relation", relation, RECORD_RELATIONS) is Adjacency.REPLACE_ONE
+    moved = math.sqrt((4.0 if replaced else 1.0) + 2 * SHARE_WEIGHT**2)
+    return round_up(moved / records)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockVector:
+    """The sum of a block's vectors, at a public theta and a public clipping norm.
+
+    Rows are clipped to ``x_bound`` and targets to ``y_bound``; a longest row has ``row_square`` as
+    its squared length.  ``slope`` is that of the loss at a prediction and a target; by default of
+    half the squared error.
+    """
+
+    x_bound: float
+    y_bound: float
+    intercept: bool
+    row_square: float
+    theta: Array
+    norm: float
+    slope: Callable[[Array, Array], Array] = np.subtract
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return features, the intercept if there is one, and two numbers.
+
+        A block may contain the lengths of its rows, which are clipped then.
+        """
+        rows, targets, *known = block
+        rows = rows if known else clipped_rows(rows, self.x_bound)
+        lengths = known[0] if known else row_lengths(rows, self.intercept)
+        slopes = self.theta[:-1] if self.intercept else self.theta
+        inner = row_products(rows, slopes)
+        if self.intercept:
+            inner += self.theta[-1]
+        residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
+        size = np.abs(residual) * lengths
+        kept = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
+        total = weighted_row_sum(rows, kept)
+        if self.intercept:
+            total = np.append(total, kept.sum())
+        long = np.minimum(lengths**2 / self.row_square, 1.0)
+        counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), long.sum()])
+        return np.concatenate([total, counts])
+
+
+class MeanVector:
+    """The query of every round."""
+
+    def __init__(self, records: int, executor: Executor | None, **bounds: Any) -> None:
+        self._records, self._executor = records, executor
+        self._work = partial(BlockVector, **bounds)
+        self._x_bound, self._intercept = bounds["x_bound"], bounds["intercept"]
+        self._prepared: tuple[Any, Any] | None = None
+        self.theta, self.norm = np.empty(0), 1.0
+
+    def __call__(self, data: Any) -> Array:
+        """Return one vector; rows are clipped and measured once for all rounds on an array."""
+        given = first_array(data)
+        if not isinstance(given, Chunks):  # chunks may hold other rows next time
+            if self._prepared is None or not same_memory(self._prepared[0], given):
+                rows = clipped_rows(given, self._x_bound)
+                self._prepared = given, (rows, row_lengths(rows, self._intercept))
+            rows, lengths = self._prepared[1]
+            data = (rows, data[1], lengths)
+        blocks = (take_rows(data, who) for who in row_blocks(data))
+        work = self._work(theta=self.theta, norm=self.norm)
+        return ordered_sum(work, blocks, self._executor) / self._records
+
+
+def descend_adaptively(
+    ledger: Any,
+    query: MeanVector,
+    size: int,
+    row_square: float,
+    norms: tuple[float, float],
+    penalty: Array,
+    project: Callable[[Array], Array] | None = None,
+    smoothness: float = 1.0,
+) -> Array:
+    """Return the mean of the iterates, of which iterate t weighs t; a ``Repeat`` says the rounds.
+
+    ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
+    the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
+    convex set.
+    """
+    part, rounds = ledger.plan.part, ledger.plan.count
+    noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
+    signal = math.inf
+    if noise:  # the rounds are one Gaussian release of mu sqrt T
+        signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
+    _, momentum, whole = schedule(signal, rounds, smoothness)
+    theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
+    (norm, largest), mean = norms, theta
+    for t in range(1, rounds + 1):
+        query.theta, query.norm = theta, norm
+        released = ledger.release(part, query)
+        share, square = released[-2:] / SHARE_WEIGHT
+        seen += square
+        # the mean of so many noisy squares, and two deviations; the curvature is below it
+        curvature = (
+            smoothness * row_square * min(1.0, max(seen / t + 2 * noise / math.sqrt(t), 1e-3))
+        )
+        gradient = norm * released[:-2] + penalty * theta
+        speed = momentum * speed + gradient / (curvature + penalty.max(initial=0.0))
+        before, theta = theta, theta - speed
+        if project is not None:
+            theta = project(theta)
+            speed = before - theta
+        # the norm grows while too few records are kept whole
+        norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
+        norm = min(max(norm, 1e-4 * largest), largest)
+        mean = mean + 2 / (t + 1) * (theta - mean)
+    return mean

@@ -1,0 +1,237 @@
+"""The gate of a fit, and the budget that it draws on: charged in full before data are read.
+
+References: Rogers, Roth, Ullman & Vadhan (2016), for fits that follow from earlier answers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+import uuid
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from accountant.accountants.budget import Budget
+from accountant.accountants.tight import Tight
+from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.filters import Filter, FilterMeter
+from accountant.ledger.ledger import Ledger
+from accountant.ledger.private_data import first_array
+from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan, Repeat
+from accountant.randomness import Rng
+
+# scikit-learn's rooms whose routines fit clones of one model several times on one data set
+REPEATING = (
+    "sklearn.model_selection.",
+    "sklearn.feature_selection.",
+    "sklearn.ensemble.",
+    "sklearn.multiclass",
+    "sklearn.multioutput",
+    "sklearn.calibration",
+)
+PAID: Final = object()  # in place of a ledger: the fit was paid for as a part of something larger
+ALLOWED = (
+    "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
+    "a Ledger with a plan of its own takes run(ledger)"
+)
+
+
+class Spending:
+    """What an estimator and all its clones have spent together, a meter for each `Budget`."""
+
+    _known: ClassVar[weakref.WeakValueDictionary[str, Spending]] = weakref.WeakValueDictionary()
+
+    def __init__(self, name: str | None = None, process: int | None = None) -> None:
+        self._name, self._process = name or uuid.uuid4().hex, process or os.getpid()
+        self._meters: dict[Budget, FilterMeter] = {}
+        self._lock = threading.Lock()
+        Spending._known[self._name] = self
+
+    def charge(self, budget: Budget, plan: Plan) -> None:
+        """Charge a plan to what is left of a budget; an error leaves it unchanged."""
+        if self._process != os.getpid():
+            allowed = "a Book, as this process does not see what clones in others spend"
+            raise ParameterError("ledger", budget, allowed)
+        with self._lock:
+            if budget not in self._meters:
+                self._meters[budget] = FilterMeter(notion_of(None, budget, None))
+            meter = self._meters[budget]
+            try:
+                meter.charge_plan(plan)
+            except UnsupportedPlan:
+                # beside a fit that was charged its exact epsilon only pure ones add up
+                spent = meter.notion.shown(meter.total).amount
+                asked = Tight().epsilon(plan, budget.delta)
+                remedy = "less epsilon for each fit, so that their sum fits"
+                limit = max(budget.epsilon, spent)
+                raise BudgetExceeded(spent, asked, budget, limit=limit, remedy=remedy) from None
+
+    def __reduce__(self) -> Any:
+        """Return what finds the same object in this process, or marks a copy in another one."""
+        return _found_spending, (self._name, self._process)
+
+
+def _found_spending(name: str, process: int) -> Spending:
+    return Spending._known.get(name) or Spending(name, process)  # noqa: SLF001  # its own
+
+
+def open_ledger(
+    estimator: Any,
+    data: Any,
+    plan: Plan,
+    *,
+    rng: Rng = None,
+    public: Any = None,
+    transcript: str = "full",
+    ledger: Any = None,
+) -> Ledger:
+    """Return the gate of a fit, whose plan is paid for as a whole.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        What is fitted.
+    data : array or tuple of arrays
+        One row a user.
+    plan : Plan
+        What the fit releases.
+    rng : int, numpy.random.Generator or None
+        Source of the noise.
+    public : Any
+        What is public beside the data.
+    transcript : {"full", "digest"}
+        As in `Ledger`.
+    ledger : Budget, Filter, Book, tuple or None
+        What is charged; see `PrivateEstimator`.
+
+    Returns
+    -------
+    Ledger
+        A gate on the data.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the plan does not fit; nothing is spent, read or drawn.
+    """
+    if ledger is None:
+        refuse_repeats(estimator, plan)
+    if ledger is None or ledger is PAID:
+        return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+    from accountant.book.book import Book
+
+    stated = Stated(plan, estimator.adjacency(plan))
+    named = ledger if isinstance(ledger, tuple) and len(ledger) == 2 else (ledger, None)
+    if isinstance(named[0], Book):
+        gate: Ledger = named[0].ledger(
+            _dataset(*named), data, stated, rng, insecure_seed=rng is not None, public=public
+        )
+        gate.plan = plan
+        return gate
+    charge(estimator, stated, first_array(data).shape[0], ledger)
+    return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+
+
+def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
+    """Charge a plan on ``rows`` records that runs elsewhere to a budget or a ledger."""
+    from accountant.book.book import Book
+    from accountant.book.book_ledger import BookLedger
+
+    named = ledger if isinstance(ledger, tuple) and len(ledger) == 2 else (ledger, None)
+    if isinstance(named[0], Book):
+        ledger = named[0].ledger(_dataset(*named), np.zeros(rows), plan)
+        ledger.close()
+        return
+    if isinstance(ledger, Budget):
+        estimator.spending().charge(ledger, plan)
+    elif isinstance(ledger, (Filter, BookLedger)):
+        if rows > ledger.shape[0]:
+            allowed = f"of these data: it has {ledger.shape[0]} rows, and the fit {rows}"
+            raise ParameterError("ledger", ledger, allowed)
+        (ledger.spend_plan if isinstance(ledger, Filter) else ledger.spend)(plan)
+    else:
+        raise ParameterError("ledger", type(ledger), ALLOWED)
+
+
+def _dataset(book: Any, name: str | None) -> str:
+    """Return the name of the data set that is charged."""
+    if name is None and len(names := book.names) != 1:
+        raise ParameterError("ledger", names, "(book, name): this book has not one data set")
+    return names[0] if name is None else name
+
+
+class RepeatedFits(NamedTuple):
+    """A routine that fits clones of a model, and how often; None where it does not say."""
+
+    routine: str
+    fits: int | None
+
+
+def refuse_repeats(estimator: Any, plan: Plan) -> None:
+    """Refuse a fit by a routine that fits clones again and again: each would spend anew.
+
+    Raises
+    ------
+    BudgetExceeded
+        With the sum that all fits cost.
+    """
+    found = repeated_fits()
+    if found is None or estimator.is_not_private(plan):
+        return
+    budget = Budget(estimator.epsilon, estimator.delta)
+    fits = found.fits or 2
+    often = f"{fits} fits" if found.fits else "two fits, and there may be more,"
+    total = total_epsilon(plan, fits, budget.delta)
+    remedy = (
+        f"{often} of {type(estimator).__name__} by {found.routine} cost that much at delta "
+        f"{budget.delta:g}: PrivateSearchCV tunes for less; to spend it, give every fit "
+        f"ledger=Budget({total:.6g}, {budget.delta:g}) (params={{'ledger': ...}} of "
+        "cross_val_score, a keyword of GridSearchCV.fit), or (book, name)"
+    )
+    raise BudgetExceeded(0.0, total, budget, limit=budget.epsilon, remedy=remedy)
+
+
+def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
+    """Return an epsilon at ``delta`` for so many fits of one plan, or for all a share of it."""
+    try:
+        return Tight().epsilon(Repeat(plan, fits), delta)
+    except UnsupportedPlan:
+        return fits * Tight().epsilon(plan, delta / fits)
+
+
+def repeated_fits() -> RepeatedFits | None:
+    """Return the routine of scikit-learn that is fitting clones now, by the stack of calls."""
+    routine, fits, refits = "", None, 0
+    for frame in _frames(sys._getframe(1)):  # noqa: SLF001  # no public name
+        if not frame.f_globals.get("__name__", "").startswith(REPEATING):
+            continue
+        holder = frame.f_locals.get("self")
+        routine = frame.f_code.co_name if holder is None else type(holder).__name__
+        fits = fits or _number_of_fits(frame.f_locals)
+        refits = max(refits, bool(getattr(holder, "refit", False)))
+    return RepeatedFits(routine, fits + refits if fits else None) if routine else None
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _number_of_fits(here: dict[str, Any]) -> int | None:
+    """Return how many fits a routine of `sklearn.model_selection` makes, where its names say so."""
+    splits, candidates = here.get("split_progress"), here.get("candidate_progress")
+    if splits and candidates:
+        return int(math.prod((splits[1], candidates[1])))
+    folds: Any = here.get("cv")
+    if hasattr(folds, "get_n_splits") and here.get("X") is not None:
+        return int(folds.get_n_splits(here["X"], here.get("y"), here.get("groups")))
+    return None

@@ -1,0 +1,234 @@
+"""Gradient descent on a linear model: each record's gradient is clipped, each mean is noisy.
+
+The gradient of a record (x, y) at theta is ``x r'`` with residuals ``r(x' theta, y)``, one for each
+output of the model.  Its length is ``|x| |r|``, so that clipping needs no array of gradients.
+
+References: Song, Chaudhuri & Sarwate (2013); Abadi et al. (2016), Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.ordered_map import map_in_order
+from accountant.ledger.private_data import first_array, take_rows
+from accountant.numerics import Array
+from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    same_memory,
+    weighted_row_sum,
+)
+
+Residuals = Callable[[Array, Array], Array]
+MAX_ENTRY = 1e100  # whose squares are floats
+# round-off of a mapped row's length and gradient moves a unit by less than this takes off
+WITHIN = 1 - 1e-9
+
+
+def squared_residuals(scores: Array, targets: Array, y_bound: float = MAX_ENTRY) -> Array:
+    """Return the slopes of half the squared error, for one score a record; targets are clipped."""
+    return scores - np.clip(targets, -y_bound, y_bound)[:, None]
+
+
+def logistic_residuals(scores: Array, classes: Array) -> Array:
+    """Return the slopes of the logistic loss, for classes 0 and 1 and one score a record."""
+    return expit(scores) - (classes > 0)[:, None]
+
+
+def multinomial_residuals(scores: Array, classes: Array) -> Array:
+    """Return the slopes of the multinomial loss, for classes 0, 1, ... and a score for each."""
+    found: Array = softmax(scores, axis=1)
+    # a class that does not exist is taken for the nearest one
+    at = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
+    found[np.arange(len(found)), at] -= 1.0
+    return found
+
+
+def clipped_rows(rows: Any, bound: float) -> Any:
+    """Return rows with entries clipped to ``[-bound, bound]``; the same ones if none exceeds it."""
+    if isinstance(rows, np.ndarray):
+        rows = rows.astype(np.float64, copy=False)
+        if rows.max(initial=0.0) <= bound and rows.min(initial=0.0) >= -bound:
+            return rows
+        return np.clip(rows, -bound, bound)
+    found = rows.tocsr().astype(np.float64, copy=False)
+    if not found.has_canonical_format:  # entries that are stored in parts add up
+        found = found.copy()
+        found.sum_duplicates()
+    if found.data.max(initial=0.0) > bound or found.data.min(initial=0.0) < -bound:
+        found = found.copy()
+        found.data = np.clip(found.data, -bound, bound)
+    return found
+
+
+def squared_lengths(rows: Any) -> Array:
+    """Return the squared Euclidean lengths of rows, dense or sparse."""
+    if isinstance(rows, np.ndarray):
+        squares: Array = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return squares
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+
+
+def row_lengths(rows: Any, intercept: float) -> Array:
+    """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
+    lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)
+    return lengths
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FeatureMap:
+    """The features of a model: ``root' (clip(x) - centre)``, and a constant if ``intercept``.
+
+    Rows stay as they are: scores, lengths and gradients are those of the mapped rows.
+    """
+
+    x_bound: float = MAX_ENTRY
+    intercept: float = 0.0
+    centre: Array | None = None
+    root: Array | None = None
+
+    def coefficients(self, theta: Array) -> tuple[Array, Array]:
+        """Return (features, outputs) coefficients of clipped rows, and (outputs,) intercepts."""
+        slopes, constant = theta, np.zeros(theta.shape[1])
+        if self.intercept:
+            slopes, constant = theta[:-1], self.intercept * theta[-1]
+        if self.root is not None:
+            slopes = np.einsum("ij,jk->ik", self.root, slopes)
+        if self.centre is not None:
+            constant = constant - np.einsum("i,ij->j", self.centre, slopes)
+        return slopes, constant
+
+    def lengths(self, rows: Any) -> Array:
+        """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
+        if self.root is None and self.centre is not None and not isinstance(rows, np.ndarray):
+            # |x - m|^2 without an array of differences: what cancels is added again
+            squares, of_centre = squared_lengths(rows), float(self.centre @ self.centre)
+            apart = squares - 2 * row_products(rows, self.centre) + of_centre
+            apart = np.maximum(apart, 0.0) + 1e-12 * (squares + of_centre)
+            return np.asarray(np.sqrt(apart + self.intercept**2))
+        if self.root is not None or self.centre is not None:
+            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            rows = rows if self.centre is None else rows - self.centre
+            rows = rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+        return row_lengths(rows, self.intercept)
+
+    def gradient(self, rows: Any, slopes: Array) -> Array:
+        """Return the sum of ``mapped row slopes'``, of the shape of theta."""
+        total = np.stack([weighted_row_sum(rows, one) for one in slopes.T], axis=1)
+        sums = slopes.sum(axis=0)
+        if self.centre is not None:
+            total = total - np.outer(self.centre, sums)
+        if self.root is not None:
+            total = np.einsum("ji,jk->ik", self.root, total)
+        return np.vstack([total, self.intercept * sums]) if self.intercept else total
+
+
+def clipped_lengths(features: FeatureMap, rows: Any) -> Array:
+    """Return the lengths of mapped rows whose entries are clipped here."""
+    return features.lengths(clipped_rows(rows, features.x_bound))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockClippedGradient:
+    """The summed gradients of a block of records, in units of the clipping norm.
+
+    A block is (rows, targets) or (rows, targets, weights); a weight counts as its share of
+    ``weight_bound``, clipped to ``[0, 1]``.
+    ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
+    """
+
+    residuals: Residuals
+    clip: float
+    features: FeatureMap
+    weight_bound: float
+    theta: Array
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return an array of the shape of ``theta``."""
+        return self.with_lengths((block, None))
+
+    def with_lengths(self, given: tuple[tuple[Any, ...], Array | None]) -> Array:
+        """Return the same, where the lengths of the mapped rows may be known."""
+        (rows, targets, *weights), lengths = given
+        rows = clipped_rows(rows, self.features.x_bound)
+        slopes, constant = self.features.coefficients(self.theta)
+        scores = np.stack([row_products(rows, one) for one in slopes.T], axis=1) + constant
+        found = self.residuals(scores, targets)
+        lengths = self.features.lengths(rows) if lengths is None else lengths
+        lengths = lengths * np.sqrt(np.square(found).sum(axis=1))
+        factors = WITHIN / np.maximum(lengths, self.clip)
+        if weights:
+            factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+        return self.features.gradient(rows, found * factors[:, None])
+
+
+class MeanOfClippedGradients:
+    """The query of every round: the mean of clipped gradients over the clipping norm.
+
+    ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
+    and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn.
+    """
+
+    def __init__(
+        self,
+        residuals: Residuals,
+        clip: float,
+        records: float,
+        features: FeatureMap,
+        executor: Executor | None = None,
+        weight_bound: float = 1.0,
+    ) -> None:
+        self._work = partial(BlockClippedGradient, residuals, clip, features, weight_bound)
+        self._features, self._records, self._executor = features, records, executor
+        self._known_lengths: tuple[Any, list[Array]] | None = None
+        self.theta: Array = np.empty((0, 1))
+
+    def __call__(self, data: Any) -> Array:
+        """Return one vector; lengths are computed once for all rounds on the same arrays."""
+        given = first_array(data)
+        if not given.shape[0]:  # an empty sample
+            return np.zeros(self.theta.size)
+        blocks = row_blocks(data)
+        lengths: Iterable[Array | None] = [None] * len(blocks)
+        if not isinstance(given, Chunks):  # chunks may hold other rows next time
+            if self._known_lengths is None or not same_memory(self._known_lengths[0], given):
+                work = partial(clipped_lengths, self._features)
+                rows = (given[who] for who in blocks)
+                self._known_lengths = given, list(map_in_order(work, rows, self._executor))
+            lengths = self._known_lengths[1]
+        pieces = ((take_rows(data, who), known) for who, known in zip(blocks, lengths, strict=True))
+        summed = self._work(self.theta).with_lengths
+        return ordered_sum(summed, pieces, self._executor).ravel() / self._records
+
+
+def descend(
+    ledger: Any, mechanism: Any, gradient: MeanOfClippedGradients, start: Array, step: float,
+    rounds: int, *, penalty: float = 0.0, radius: float = np.inf, average: bool = False,
+) -> Array:  # fmt: skip
+    """Return coefficients of the shape of ``start`` after ``rounds`` noisy gradient steps.
+
+    A step is ``step`` times the mean gradient in units of the clipping norm.  ``penalty`` is the
+    ridge penalty in the same units; ``radius`` is the longest theta.  ``average`` returns the mean
+    of the iterates, with larger weights for later ones, instead of the last.
+    """
+    theta, mean = start, start
+    for t in range(1, rounds + 1):
+        gradient.theta = theta
+        noisy = np.reshape(ledger.release(mechanism, gradient), start.shape)
+        theta = project_to_ball(theta - step * (noisy + penalty * theta), radius)
+        # iterate t weighs 2 t / (T (T + 1))
+        mean = mean + 2 / (t + 1) * (theta - mean)
+    return mean if average else theta

@@ -1,0 +1,45 @@
+"""Confidence intervals around private estimates: noise and sampling together.
+
+References: White (1980) for errors of unequal size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from accountant.domains import Interval
+from accountant.numerics import Array
+
+LEVEL = Interval(0.0, 1.0, "()")
+HALVINGS = 60  # of the search for a quantile
+
+
+def normal_interval(estimate: Array, deviation: Array, level: float) -> Array:
+    """Return (lower, upper) of every estimate with normal errors of known deviation."""
+    half = -ndtri((1 - LEVEL.check("level", level)) / 2) * deviation
+    return np.stack([estimate - half, estimate + half], axis=1)
+
+
+def laplace_interval(estimate: Array, scale: float, deviation: Array, level: float) -> Array:
+    """Return (lower, upper) of estimates with Laplace noise and normal errors."""
+    outside = 1 - LEVEL.check("level", level)
+    # either part alone exceeds its quantile of half of what is outside
+    low = np.zeros_like(estimate)
+    high = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        far = _laplace_normal_tail(middle, scale, deviation) > outside
+        low, high = np.where(far, middle, low), np.where(far, high, middle)
+    return np.stack([estimate - high, estimate + high], axis=1)
+
+
+def _laplace_normal_tail(t: Array, scale: float, deviation: Array) -> Array:
+    """Return ``P(|L + N| > t)`` for Laplace L of this scale and normal N of this deviation."""
+    s = np.maximum(deviation, 1e-9 * scale)
+    # Phi(-t/s) + e^{s^2 / 2 b^2} (e^{-t/b} Phi(t/s - s/b) - e^{t/b} Phi(-t/s - s/b)) / 2, twice
+    most = (s / scale) ** 2 / 2
+    near = np.exp(most - t / scale + log_ndtr(t / s - s / scale))
+    far = np.exp(most + t / scale + log_ndtr(-t / s - s / scale))
+    tail: Array = 2 * ndtr(-t / s) + near - far
+    return tail

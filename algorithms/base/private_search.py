@@ -1,0 +1,398 @@
+"""Private tuning: the best of a random number of fits, at random settings, scored privately.
+
+References: Liu & Talwar (2019); Papernot & Steinke (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.accountants.tight import Tight
+from accountant.amplification.repeated import Repeated
+from accountant.amplification.tries import NegativeBinomial, Tries, tries_of_mean
+from accountant.domains import DELTA, POSITIVE, Interval
+from accountant.errors import OffPlan, ParameterError
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency
+from accountant.plans.parallel import Parallel, Stated
+from accountant.plans.plan import Plan
+from accountant.randomness import generator
+from algorithms.base.binary_labels import encode_classes
+from algorithms.base.budgets import PAID, charge, refuse_repeats
+from algorithms.base.estimators import (
+    PrivateEstimator,
+    checked_shape,
+    generator_of,
+    validated_data,
+)
+from mechanisms.gaussian import Gaussian
+from mechanisms.laplace import Laplace
+
+SHARE = Interval(0.0, 1.0, "()")
+PRECISION = 1e-3  # how close a fit's epsilon comes to what the budget allows
+MAX_TRIALS = 30  # of the search for it; four or five are the rule
+
+
+class Fitted(NamedTuple):
+    """One fit, what it was fitted with, and its private score."""
+
+    model: Any
+    settings: dict[str, Any]
+    score: float
+
+
+def _delegated(name: str) -> Any:
+    return available_if(lambda self: hasattr(self.estimator, name))
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """The best setting of a private estimator, (epsilon, delta)-DP with the cost of the search.
+
+    A random number of fits is made, each at a setting drawn from the candidates, on a public part
+    of the records.  A noisy score on the other part says which one is best.  It alone is kept: the
+    others, and their number, are never shown.  So the search costs two to three times a fit,
+    however many candidates there are.  How long it takes shows about how many fits there were.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        A central estimator with ``fit(X, y)``, ``predict``, and parameters ``epsilon`` and
+        ``delta``, which the search sets.
+    candidates : dict or list of dict
+        Lists of values to try for each parameter, as scikit-learn's ``ParameterGrid`` takes them.
+    epsilon : float
+        Target epsilon of the whole search, positive, in nats.
+    delta : float
+        Target delta, in [0, 1).
+    tries : Tries or None
+        Law of the number of fits, at least 1; None takes the logarithmic law whose mean is twice
+        the number of candidates.
+    validation : float
+        Share of the records that score, in (0, 1).
+    score_bound : float
+        Largest absolute error that counts, for regressions; larger ones count as it.
+    random_state : int, numpy.random.Generator or None
+        Seed of the search and of all noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    best_estimator_ : PrivateEstimator
+        The best fit, on the records that did not score.
+    best_params_ : dict
+        Its setting.
+    best_score_ : float
+        Its noisy score: the share of right classes, or 1 minus the mean absolute error over
+        ``score_bound``.
+    run_epsilon_ : float
+        The epsilon of a single fit, at ``delta``.
+    plan_ : Repeated
+        What the search released.
+
+    References
+    ----------
+    Liu & Talwar (2019); Papernot & Steinke (2022), Theorem 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateLasso, PrivateSearchCV
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (4000, 5))
+    >>> search = PrivateSearchCV(
+    ...     PrivateLasso(epsilon=1.0, delta=1e-6, rounds=10), {"radius": [0.1, 1.0]},
+    ...     epsilon=2.0, delta=1e-6, random_state=0,
+    ... ).fit(X, X[:, 0])
+    >>> search.best_params_, search.plan_.part.parts[0].count
+    ({'radius': 1.0}, 10)
+    """
+
+    _classes: Any = None  # of the labels of a fit
+
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Any,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        tries: Tries | None = None,
+        validation: float = 0.2,
+        score_bound: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.epsilon = epsilon
+        self.delta = delta
+        self.tries = tries
+        self.validation = validation
+        self.score_bound = score_bound
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Repeated:
+        """Return what a search on ``shape = (records, features)`` will release; needs no data.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (records, features).
+
+        Returns
+        -------
+        Repeated
+            The best of a random number of fits and scores, within epsilon and delta.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range, or the estimator cannot be tuned.
+        """
+        return self._plan_of(self._run_epsilon(shape), shape)
+
+    def fit(self, X: Any, y: Any, ledger: Any = None) -> Self:
+        """Search on features and targets; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like of shape (records, features)
+            Features.
+        y : array_like of shape (records,)
+            Targets or classes.
+        ledger : Budget, Filter, Book, tuple or None
+            What the search draws on, see `PrivateEstimator`; a `Book` is charged, and keeps no
+            answers.
+
+        Returns
+        -------
+        self
+            The fitted search.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the budget does not suffice; nothing is spent, read or drawn.
+        """
+        self._settings()
+        self._classes = classes = None
+        if is_classifier(self.estimator) and y is not None:
+            classes, y = encode_classes(np.asarray(y))
+            self._classes = classes
+        X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
+        epsilon = self._run_epsilon(X.shape)
+        self.plan_, self.run_epsilon_ = self._plan_of(epsilon, X.shape), epsilon
+        part: Any = self.plan_.part
+        stated = Stated(self.plan_, self._adjacency(part.parts[:-1]))
+        rng = generator(generator_of(self.random_state))
+        if ledger is None:
+            refuse_repeats(self._family(), stated)
+        elif ledger is not PAID:
+            charge(self._family(), stated, X.shape[0], ledger)
+        order, rows = rng.permutation(X.shape[0]), self._rows(X.shape)[0]
+        train, test = order[:rows], order[rows:]
+        more = draw_tries(self._tries(), rng) - 1
+        best = self._one_fit(X, y, classes, train, test, rng)
+        for _ in range(more):
+            found = self._one_fit(X, y, classes, train, test, rng)
+            if found.score > best.score:
+                best = found
+        self.best_estimator_, self.best_params_, self.best_score_ = best
+        return self
+
+    @_delegated("predict")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    def predict(self, X: Any) -> Any:
+        """Return the predictions of the best fit for X (records, features)."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @_delegated("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the best fit for X (records, features)."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @_delegated("decision_function")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision function of the best fit for X (records, features)."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    @_delegated("score")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    def score(self, X: Any, y: Any) -> float:
+        """Return the score of the best fit: accuracy or R^2."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the best fit."""
+        return self.best_estimator_.classes_
+
+    def summary(self) -> str:
+        """Return the guarantee of the whole search, what a fit of it costs, and the best setting.
+
+        Returns
+        -------
+        str
+            One line; epsilons are rounded up.
+        """
+        check_is_fitted(self)
+        whole, one = (Tight().epsilon(plan, self.delta) for plan in (self.plan_, self.plan_.part))
+        who = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
+        return (
+            f"PrivateSearchCV: ({whole:.6g}, {self.delta:g})-differential privacy: {who}; the best "
+            f"of {self.plan_.tries.mean:.3g} fits and scores on average, one of which alone is "
+            f"({one:.6g}, {self.delta:g}); best {self.best_params_}, score {self.best_score_:.3g}"
+        )
+
+    def _one_fit(
+        self, X: Array, y: Array, classes: Any, train: Array, test: Array, rng: np.random.Generator
+    ) -> Fitted:
+        """Fit at a setting drawn from the candidates, and score it."""
+        settings = self._settings()
+        number = int(rng.integers(len(settings)))
+        seed = None if self.random_state is None else np.random.default_rng(rng.integers(2**63))
+        model = self._at(settings[number], self.run_epsilon_).set_params(random_state=seed)
+        targets = y if classes is None else classes[y.astype(np.intp)]
+        model.fit(X[train], targets[train], ledger=PAID)
+        part: Any = self.plan_.part
+        *fits, scored = part.parts
+        if model.plan_ != fits[number]:
+            raise OffPlan(model.plan_, fits[number], "a fit released something else")
+        gate = Ledger((X[test], y[test]), scored, rng=seed)
+        score = float(gate.release(scored, lambda data: self._mean_score(model, classes, *data)))
+        return Fitted(model, settings[number], score)
+
+    def _mean_score(self, model: Any, classes: Any, X: Array, y: Array) -> float:
+        """Return the mean of a score in [0, 1] of every record: the query."""
+        predicted = model.predict(X)
+        if classes is not None:
+            return float(np.mean(predicted == classes[y.astype(np.intp)]))
+        bound = POSITIVE.check("score_bound", self.score_bound)
+        error = np.abs(np.asarray(predicted, dtype=float) - y) / bound
+        return float(np.mean(1 - np.minimum(error, 1.0)))
+
+    def _run_epsilon(self, shape: tuple[int, ...]) -> float:
+        """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
+        target, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+
+        # the cost is nearly proportional to the epsilon of a fit
+        epsilon, best = target / 2, 0.0
+        for _ in range(MAX_TRIALS):
+            cost = Tight().epsilon(self._plan_of(epsilon, shape), delta)
+            if cost <= target:
+                best = max(best, epsilon)
+                if cost >= (1 - PRECISION) * target:
+                    break
+            epsilon *= min(max((1 - PRECISION / 2) * target / cost, 0.1), 10.0)
+        if not best:
+            raise ParameterError("tries", self.tries, "fewer: not even tiny fits meet epsilon")
+        return best
+
+    def _plan_of(self, epsilon: float, shape: tuple[int, ...]) -> Repeated:
+        """Return the plan of a search whose fits and scores each have ``epsilon``."""
+        train, test = self._rows(shape)
+        fits = [self._at(one, epsilon).plan((train, shape[1])) for one in self._settings()]
+        self._adjacency(fits)
+        # a record is among those that fit or among those that score, and pays for one of both
+        return Repeated(Parallel([*fits, self._scoring(epsilon, test)]), self._tries())
+
+    def _scoring(self, epsilon: float, rows: int) -> Plan:
+        moved = round_up(1 / rows)  # how far a record moves a mean of numbers in [0, 1]
+        if self.delta:
+            return calibrate(Gaussian, sensitivity=moved, epsilon=epsilon, delta=self.delta)
+        return Laplace(round_up(moved / epsilon), moved)
+
+    def _rows(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Return how many records fit, and how many score."""
+        records, _ = checked_shape(shape)
+        share = SHARE.check("validation", self.validation)
+        if records < 2:
+            raise ParameterError("X", f"n_samples={records}", "at least 2 records: one scores")
+        test = min(max(1, round(share * records)), records - 1)
+        return records - test, test
+
+    def _at(self, settings: dict[str, Any], epsilon: float) -> Any:
+        """Return an estimator at a setting."""
+        made = clone(self.estimator).set_params(**settings, epsilon=epsilon, delta=self.delta)
+        if self._classes is not None and getattr(made, "classes", ()) is None:
+            # a part of the records may lack a class
+            made.set_params(classes=self._classes)
+        return made
+
+    def _settings(self) -> list[dict[str, Any]]:
+        """Return the candidates; refuse settings that the search itself sets."""
+        if not isinstance(self.estimator, PrivateEstimator):
+            raise ParameterError("estimator", type(self.estimator), "a private estimator")
+        try:
+            found = list(ParameterGrid(self.candidates))
+        except (TypeError, ValueError) as error:
+            allowed = f"lists of values for parameters: {error}"
+            raise ParameterError("candidates", self.candidates, allowed) from None
+        taken = {"epsilon", "delta", "random_state", "non_private"} & {
+            k for one in found for k in one
+        }
+        known = self.estimator.get_params()
+        unknown = sorted({k for one in found for k in one} - set(known)) + sorted(taken)
+        if unknown or "delta" not in known:
+            allowed = "lists of values for parameters of the estimator that the search does not set"
+            raise ParameterError("candidates", unknown or "no delta", allowed)
+        return found
+
+    def _tries(self) -> Tries:
+        tries: Any = self.tries
+        if tries is None:
+            return tries_of_mean(2.0 * len(self._settings()), 0.0)
+        if not isinstance(tries, NegativeBinomial):
+            allowed = "GeometricTries, LogarithmicTries or NegativeBinomialTries: at least one try"
+            raise ParameterError("tries", tries, allowed)
+        return tries
+
+    def _adjacency(self, fits: Sequence[Plan]) -> Adjacency:
+        """Return the neighbours of every fit, which must be those of a curator's records."""
+        each: set[Adjacency] = {self.estimator.adjacency(fit) for fit in fits}
+        if len(each) > 1 or each - set(RECORD_RELATIONS):
+            allowed = "a central estimator, that protects records held in one place"
+            raise ParameterError("estimator", sorted(map(str, each)), allowed)
+        return each.pop()
+
+    def _family(self) -> Any:
+        """Return an estimator that spends with the one that is tuned, at the whole budget."""
+        whole = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta)
+        whole.spends_with(self.estimator)
+        return whole
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of the estimator that is tuned."""
+        tags = super().__sklearn_tags__()
+        if not isinstance(self.estimator, PrivateEstimator):  # its `fit` refuses it
+            return tags
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags.required = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def draw_tries(tries: Any, rng: np.random.Generator) -> int:
+    """Draw a number of tries from a negative binomial law, by its cumulated probabilities."""
+    if tries.stop == 1:
+        return 1
+    # P(1) is what the generating function has at small x, over x; P(k + 1) / P(k) is
+    # (1 - stop) (k + shape) / (k + 1)
+    chance, number = 1e8 * tries.generating_function(1e-8), 1
+    left = rng.random() - chance
+    while left > 0 and chance > 0:
+        chance *= (1 - tries.stop) * (number + tries.shape) / (number + 1)
+        number += 1
+        left -= chance
+    return number

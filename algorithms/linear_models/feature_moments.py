@@ -1,0 +1,172 @@
+"""Noisy moments of features, and the map that they give: centred, and of about one curvature.
+
+The mean of shortened rows and of their squared lengths is one release; the products of centred
+rows, in units of the length that the first one found, are another.
+docs/proofs/clipped_gradients.md proves how far a record moves each.
+
+References: Dwork, Talwar, Thakurta & Zhang (2014) for noisy products; Boehning & Lindsay (1988) for
+the bound of the curvature that they give.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from accountant.ledger.private_data import take_rows
+from accountant.numerics import Array
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from algorithms.base.clipped_gradient_descent import (
+    WITHIN,
+    FeatureMap,
+    clipped_rows,
+    squared_lengths,
+)
+from algorithms.base.row_blocks import ordered_sum, row_blocks
+
+SHORTENED = 1.2  # times the root of the mean squared length: where centred rows are shortened
+SMALLEST = 0.1  # of the bound of rows: the least such root
+LEAST_CURVATURE = 1e-3  # of the mean squared length: what the noise's norm is added to
+
+
+class Moves(NamedTuple):
+    """How far a record moves the sums of the three queries, by the neighbours' relation."""
+
+    moments: float
+    products: float
+    gradient: float
+
+    @classmethod
+    def of(cls, relation: str) -> Moves:
+        """Return the bounds of docs/proofs/clipped_gradients.md."""
+        stated = check_relation("relation", relation, RECORD_RELATIONS)
+        replaced = stated is Adjacency.REPLACE_ONE
+        root = math.sqrt(2)
+        return cls(2.0, root, 2.0) if replaced else cls(root, 1.0, 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockMoments:
+    """The sum over a block of (x, |x|^2) for rows x, shortened to ``bound``, in units of it."""
+
+    x_bound: float
+    bound: float
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector, a coordinate longer than a row."""
+        rows = clipped_rows(block[0], self.x_bound)
+        lengths = np.sqrt(squared_lengths(rows)) / self.bound
+        shorter = WITHIN / np.maximum(lengths, 1.0) / self.bound
+        total = np.asarray(rows.T @ shorter if not isinstance(rows, np.ndarray)
+                           else np.einsum("ij,i->j", rows, shorter))  # fmt: skip
+        return np.append(total, WITHIN * np.square(np.minimum(lengths, 1.0)).sum())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockProducts:
+    """The sum over a block of z z' for centred rows z, shortened to ``bound``, in units of it.
+
+    The upper triangle is given; entries beside the diagonal weigh the root of 2, so that lengths
+    are those of whole matrices.
+    """
+
+    x_bound: float
+    centre: Array
+    bound: float
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector."""
+        rows = clipped_rows(block[0], self.x_bound)
+        rows = (rows if isinstance(rows, np.ndarray) else rows.toarray()) - self.centre
+        lengths = np.sqrt(squared_lengths(rows)) / self.bound
+        rows = rows * (WITHIN / np.maximum(lengths, 1.0) / self.bound)[:, None]
+        # not BLAS, whose last bits depend on its number of threads
+        products = np.einsum("ij,ik->jk", rows, rows)
+        upper = np.triu_indices(rows.shape[1])
+        found: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeanOfBlocks:
+    """A query: the mean over all records of what a function says of blocks of them."""
+
+    work: Any
+    records: int
+    executor: Executor | None
+
+    def __call__(self, data: Any) -> Array:
+        """Return one vector."""
+        blocks = (take_rows(data, who) for who in row_blocks(data))
+        return ordered_sum(self.work, blocks, self.executor) / self.records
+
+
+class Moments(NamedTuple):
+    """The released mean of rows, and the mean squared length about it."""
+
+    centre: Array
+    square: float
+
+    @classmethod
+    def of(cls, released: Array, noise: float, bound: float, centred: bool) -> Moments:
+        """Return them from the release in units of ``bound``; without centring the centre is 0."""
+        centre = bound * released[:-1] if centred else np.zeros(released.size - 1)
+        # E|m + noise|^2 = |m|^2 + p s^2
+        about = bound**2 * released[-1] - centre @ centre
+        if centred:
+            about += centre.size * (bound * noise) ** 2
+        return cls(centre, float(np.clip(about, (SMALLEST * bound) ** 2, bound**2)))
+
+
+class MappedFeatures(NamedTuple):
+    """A map, about the root of the mean squared length of mapped rows, and the longest step.
+
+    Steps below ``2 longest_step`` are stable for a loss of the curvature that was asked about.
+    """
+
+    features: FeatureMap
+    length: float
+    longest_step: float
+
+
+def mapped_features(
+    moments: Moments,
+    products: Array | None,
+    noise: float,
+    curvature: float,
+    x_bound: float,
+    intercept: bool,
+) -> MappedFeatures:
+    """Return the map for a loss whose second derivative is at most ``curvature``.
+
+    ``products`` are the released ones in units of the squared length at which rows were shortened,
+    with noise of deviation ``noise``; without them no direction is rescaled.
+    """
+    square, size = moments.square, moments.centre.size
+    if products is None:
+        constant = math.sqrt(square) if intercept else 0.0
+        features = FeatureMap(x_bound, constant, moments.centre)
+        return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
+                              1 / (curvature * square))  # fmt: skip
+    unit = SHORTENED**2 * square
+    upper = np.triu_indices(size)
+    matrix = np.zeros((size, size))
+    matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+    values, vectors = np.linalg.eigh(matrix + np.triu(matrix, 1).T)
+    # a symmetric matrix with noise of s on its diagonal and s / sqrt 2 beside it has norm s sqrt 2p
+    ridge = unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
+    values = np.maximum(values, 0.0)
+    scaled = curvature * (values + ridge)
+    root = (vectors / np.sqrt(scaled)) @ vectors.T
+    # the positive part of noise adds to the trace, which is known from the first release
+    share = min(1.0, square / max(float(values.sum()), 1e-300))
+    constant = 1 / math.sqrt(curvature) if intercept else 0.0
+    length = math.sqrt(share * float((values / scaled).sum()) + constant**2)
+    return MappedFeatures(FeatureMap(x_bound, constant, moments.centre, root), length, 1.0)

@@ -1,0 +1,280 @@
+"""Linear regression by a trusted curator: noisy clipped gradients or noisy sufficient statistics.
+
+References: Song, Chaudhuri & Sarwate (2013); Wang (2018).
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import (
+    NON_NEGATIVE,
+    POSITIVE_DELTA,
+    IntegerRange,
+    Interval,
+    OneOf,
+)
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.adjacency import REPLACE
+from accountant.plans.plan import Release, Repeat
+from algorithms.base.adaptive_descent import MeanVector, descend_adaptively, descent_plan
+from algorithms.base.clipped_gradient_descent import clipped_rows
+from algorithms.base.estimators import (
+    PrivateRegressor,
+    checked_shape,
+    generator_of,
+    validated_data,
+    validated_fit_data,
+)
+from algorithms.base.intervals import LEVEL, normal_interval
+from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import row_products
+from algorithms.linear_models.sufficient_statistics import (
+    BlockStatistics,
+    MeanStatistics,
+    Statistics,
+    StatisticUnits,
+    coefficient_covariance,
+    solved,
+    statistics_sensitivity,
+    unpacked,
+    vector_size,
+)
+from mechanisms.families.selection import BOOLEAN
+
+AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
+METHOD = OneOf((AUTO, DESCENT, STATISTICS))
+BOUND = Interval(1e-50, 1e50)  # whose fourth powers are floats
+# the noise of the statistics, beside a feature at its bound, below which they are taken
+QUIET = 1e-3
+
+
+class PrivateLinearRegression(PrivateRegressor):
+    """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
+
+    Features and targets are those scaled to the public bounds; data beyond them are clipped.
+    "descent" releases noisy mean gradients, each record's clipped to a norm that follows the
+    residuals; "statistics" releases noisy products of features and targets once.  "auto" takes
+    "statistics" where the plan shows that their noise is small, on many records, and "descent"
+    elsewhere.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
+    delta : float
+        Target delta, in (0, 1).
+    method : {"auto", "descent", "statistics"}
+        What is released.
+    fit_intercept : bool
+        Whether a constant is added to predictions.
+    ridge : float
+        Ridge penalty, of half the squared length of `coef_`, beside half the mean squared error;
+        it adds no privacy loss.
+    x_bound : float
+        Largest absolute feature; larger ones are clipped, in predictions too.
+    y_bound : float
+        Largest absolute target; larger ones are clipped.
+    row_bound : float or None
+        Largest Euclidean norm of a row, with the constant; None takes the longest within
+        ``x_bound``.  "statistics" shortens longer rows and their targets.
+    rounds : int or None
+        Number of gradients; None takes as many as the noise allows, at most 200.
+    relation : {"replace-one", "add-remove"} or Adjacency
+        Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
+        that adds nothing to any sum.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients.
+    intercept_ : float
+        The constant of predictions.
+    method_ : str
+        What was released.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Song, Chaudhuri & Sarwate (2013), with a norm that follows a quantile (Andrew, Thakkar, McMahan
+    & Ramaswamy 2021); Wang (2018), Algorithm 2, with one Gaussian for all statistics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 3))
+    >>> y = 0.5 * X[:, 0] - 0.2 + 0.05 * rng.normal(size=20_000)
+    >>> model = PrivateLinearRegression(epsilon=1.0, delta=1e-6, random_state=0).fit(X, y)
+    >>> round(float(model.coef_[0]), 1), round(model.intercept_, 1), model.method_
+    (0.5, -0.2, 'descent')
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        method: str = AUTO,
+        fit_intercept: bool = True,
+        ridge: float = 0.0,
+        x_bound: float = 1.0,
+        y_bound: float = 1.0,
+        row_bound: float | None = None,
+        rounds: int | None = None,
+        relation: str = REPLACE,
+        non_private: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.x_bound = x_bound
+        self.y_bound = y_bound
+        self.row_bound = row_bound
+        self.rounds = rounds
+        self.relation = relation
+        self.non_private = non_private
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Release | Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        records, features = checked_shape(shape)
+        epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
+        NON_NEGATIVE.check("ridge", self.ridge)
+        size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
+        rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
+        units, method = self._units(features), METHOD.check("method", self.method)
+        if method == AUTO:
+            # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
+            mu = math.inf if self.non_private else mu_of_budget(epsilon, delta)
+            noise = units.gram * math.sqrt(2 * size) / (records * mu)
+            method = STATISTICS if noise <= QUIET * self.x_bound**2 else DESCENT
+        if method == DESCENT:
+            return descent_plan((records, size), (epsilon, delta), self.relation, rounds)
+        if self.non_private:
+            return NoPrivacy()
+        moved = statistics_sensitivity(records)
+        return calibrated_gaussian(epsilon, delta, 1, moved, vector_size(size))
+
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+        """Return coefficients and intercept, computed from released values only."""
+        return self._result(ledger, executor)[0]
+
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
+        """Fit on features and targets; see `PrivateRegressor.fit`."""
+        X, y = validated_fit_data(self, X, y)
+        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.method_ = DESCENT if isinstance(self.plan_, Repeat) else STATISTICS
+        self.records_ = X.shape[0]
+        data = X if y is None else (X, y)
+        self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+        found, self.statistics_ = self._result(self.ledger_, executor)
+        self.coef_ = found[:-1] if self.fit_intercept else found
+        self.intercept_ = float(found[-1]) if self.fit_intercept else 0.0
+        self._warn_if_not_private("coefficients are")
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return predictions for X (records, features), clipped as in the fit."""
+        check_is_fitted(self)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        return row_products(clipped_rows(X, self.x_bound), self.coef_) + self.intercept_
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Return intervals for the coefficients of least squares in the population.
+
+        They count the noise, and the sampling of records whose residuals have one variance; their
+        centres are coefficients without a ridge.  The fit must have released statistics.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; with an intercept a last row is its own.
+
+        Raises
+        ------
+        ParameterError
+            If the fit released gradients, or noise hides a direction of the features.
+        """
+        check_is_fitted(self)
+        LEVEL.check("level", level)
+        if self.statistics_ is None:
+            allowed = '"statistics": gradients do not say how the features are correlated'
+            raise ParameterError("method", self.method_, allowed)
+        self._warn_if_not_private("intervals are")
+        centre, covariance = coefficient_covariance(self.statistics_, self.records_)
+        return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), level)
+
+    def _result(self, ledger: Any, executor: Executor | None) -> tuple[Array, Statistics | None]:
+        """Return coefficients with the intercept, and the statistics if they were released."""
+        records, features = ledger.shape
+        size, row = features + self.fit_intercept, self._row_bound(features)
+        penalty = np.full(size, float(self.ridge))
+        if self.fit_intercept:
+            penalty[-1] = 0.0
+        bounds: dict[str, Any] = {
+            "x_bound": self.x_bound,
+            "y_bound": self.y_bound,
+            "intercept": self.fit_intercept,
+        }
+        plan = ledger.plan
+        if not isinstance(plan, Repeat):
+            units = self._units(features)
+            work = BlockStatistics(row_bound=row, units=units, **bounds)
+            released = ledger.release(plan, MeanStatistics(work, records, executor))
+            found = unpacked(released, size, units, getattr(plan, "scale", 0.0))
+            return solved(found, penalty), found
+        query = MeanVector(records, executor, row_square=row**2, **bounds)
+        # a target at its bound beside features of a typical size
+        norms = row * self.y_bound / math.sqrt(size), row * (self.y_bound + row)
+        return descend_adaptively(ledger, query, size, row**2, norms, penalty), None
+
+    def _row_bound(self, features: int) -> float:
+        longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2
+                            + self.fit_intercept)  # fmt: skip
+        if self.row_bound is None:
+            return longest
+        return min(BOUND.check("row_bound", self.row_bound), longest)
+
+    def _units(self, features: int) -> StatisticUnits:
+        y_bound = BOUND.check("y_bound", self.y_bound)
+        return StatisticUnits.of(self._row_bound(features), y_bound, self.relation)
+
+    def _noise_summary(self) -> str:
+        clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
+        if isinstance(self.plan_, Repeat):
+            part: Any = self.plan_.part
+            return (
+                f"noise of deviation {part.scale:.4g} clipping norms on every "
+                f"coordinate of {self.plan_.count} gradients; {clipped}"
+            )
+        found: Any = self.statistics_
+        return (
+            f"noise of deviation {found.gram_noise:.4g} on products of features, "
+            f"{found.products_noise:.4g} on those with targets; {clipped}"
+        )

@@ -1,0 +1,166 @@
+"""Least squares from noisy sufficient statistics: one release, then solutions and intervals.
+
+A record is shortened to a public length, its target with it, so that a linear model stays one.  The
+products of its features, those with the target, and the target's square are one vector, whose parts
+have shares of the budget; its noise is one Gaussian.
+
+References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2, for a ridge that follows the spectrum.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.ledger.private_data import take_rows
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
+from algorithms.base.row_blocks import ordered_sum, row_blocks
+
+# shares of the squared budget: products of features, products with targets, squares of targets
+SHARES = (0.55, 0.4, 0.05)
+ROUND_OFF = 1e-12  # of a least eigenvalue beside the largest
+SEPARATION = 4.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StatisticUnits:
+    """The units in which a record replaced moves the three parts by the roots of their shares."""
+
+    gram: float
+    products: float
+    square: float
+
+    @classmethod
+    def of(cls, row_bound: float, y_bound: float, relation: str) -> StatisticUnits:
+        """Return the units for rows of length at most ``row_bound``."""
+        stated = check_relation("relation", relation, RECORD_RELATIONS)
+        replaced = stated is Adjacency.REPLACE_ONE
+        # |x x' - z z'|^2 = |x|^4 + |z|^4 - 2 <x, z>^2 <= 2 B^4, |x y - z w| <= 2 B Y,
+        # y^2 in [0, Y^2]; where the other record adds nothing: B^2, B Y, Y^2
+        gram = row_bound**2 * (math.sqrt(2) if replaced else 1.0)
+        products = row_bound * y_bound * (2.0 if replaced else 1.0)
+        one, two, three = (math.sqrt(share) for share in SHARES)
+        return cls(gram / one, products / two, y_bound**2 / three)
+
+
+def statistics_sensitivity(records: int) -> float:
+    """Return how far a record moves the mean vector, as shares add up to 1; rounded up."""
+    return round_up(1 / records, 16)
+
+
+class Statistics(NamedTuple):
+    """Released means, and the deviations of their noise."""
+
+    gram: Array
+    products: Array
+    square: float
+    gram_noise: float  # of an entry of the diagonal; entries beside it have it over sqrt 2
+    products_noise: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockStatistics:
+    """The summed statistics of a block; rows have norms of at most ``row_bound``."""
+
+    x_bound: float
+    y_bound: float
+    intercept: bool
+    row_bound: float
+    units: StatisticUnits
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector: the upper triangle, the products, and the square."""
+        rows, targets = block
+        rows = clipped_rows(rows, self.x_bound)
+        shorter = self.row_bound / np.maximum(row_lengths(rows, self.intercept), self.row_bound)
+        rows = rows.toarray() if hasattr(rows, "toarray") else rows
+        if self.intercept:
+            rows = np.hstack([rows, np.ones((len(rows), 1))])
+        rows = rows * shorter[:, None]
+        targets = np.clip(targets, -self.y_bound, self.y_bound) * shorter
+        upper = np.triu_indices(rows.shape[1])
+        # entries beside the diagonal weigh sqrt 2: lengths are those of whole matrices
+        weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2)) / self.units.gram
+        # not BLAS, whose last bits depend on its number of threads
+        gram = np.einsum("ij,ik->jk", rows, rows)[upper] * weights
+        products = np.einsum("ij,i->j", rows, targets) / self.units.products
+        return np.concatenate([gram, products, [float(targets @ targets) / self.units.square]])
+
+
+class MeanStatistics:
+    """The query: the mean of all records' statistics."""
+
+    def __init__(
+        self, work: BlockStatistics, records: int, executor: Executor | None = None
+    ) -> None:
+        self._work, self._records, self._executor = work, records, executor
+
+    def __call__(self, data: Any) -> Array:
+        """Return one vector."""
+        blocks = (take_rows(data, who) for who in row_blocks(data))
+        return ordered_sum(self._work, blocks, self._executor) / self._records
+
+
+def vector_size(size: int) -> int:
+    """Return the length of the vector for so many coefficients."""
+    return size * (size + 1) // 2 + size + 1
+
+
+def unpacked(released: Array, size: int, units: StatisticUnits, scale: float) -> Statistics:
+    """Return the statistics of a released vector whose noise has the deviation ``scale``."""
+    triangle = size * (size + 1) // 2
+    upper = np.triu_indices(size)
+    weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2)) / units.gram
+    gram = np.zeros((size, size))
+    gram[upper] = released[:triangle] / weights
+    gram = gram + np.triu(gram, 1).T
+    products = released[triangle:-1] * units.products
+    return Statistics(gram, products, float(released[-1]) * units.square,
+                      scale * units.gram, scale * units.products)  # fmt: skip
+
+
+def solved(found: Statistics, penalty: Array) -> Array:
+    """Return coefficients: a ridge lifts the least eigenvalue to the size of the noise's norm."""
+    values, vectors = np.linalg.eigh(found.gram + np.diag(penalty))
+    # a symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p)
+    level = found.gram_noise * math.sqrt(found.products.size)
+    ridge = max(0.0, min(level, 2 * level - float(values[0])))
+    values = np.maximum(values, 0.0) + ridge
+    values[values <= ROUND_OFF * values[-1]] = np.inf  # directions in which there is no data
+    coefficients: Array = vectors @ ((vectors.T @ found.products) / values)
+    return coefficients
+
+
+def coefficient_covariance(found: Statistics, records: int) -> tuple[Array, Array]:
+    """Return coefficients without a ridge, and the covariance of their error.
+
+    Raises `ParameterError` where noise hides the least eigenvalue.
+    """
+    values, vectors = np.linalg.eigh(found.gram)
+    size = found.products.size
+    noise = found.gram_noise * math.sqrt(2 * size)  # its norm
+    if not values[0] > max(SEPARATION * noise, ROUND_OFF * values[-1]):
+        raise ParameterError(
+            "X",
+            f"features whose least eigenvalue is not {SEPARATION:g} times the noise's norm",
+            "more records, a larger epsilon, or features of which none is nearly the sum of others",
+        )
+    inverse = (vectors / values) @ vectors.T
+    theta = inverse @ found.products
+    # theta' - theta = G'^-1 (noise of products - E theta + mean of x r), where E has variances s^2
+    # on its diagonal and s^2 / 2 beside it: Cov(E theta) = s^2 / 2 (|theta|^2 I + theta theta')
+    square = found.square - 2 * found.products @ theta + theta @ found.gram @ theta
+    middle = found.products_noise**2 * np.eye(size)
+    middle += found.gram_noise**2 / 2 * (theta @ theta * np.eye(size) + np.outer(theta, theta))
+    middle += max(square, 0.0) / records * found.gram
+    return theta, inverse @ middle @ inverse

@@ -1,0 +1,152 @@
+"""One number of each user for local sparse regression: a slope, a product, or a size.
+
+A user's place in a block says which number is asked: it is public, like the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, final
+
+import numpy as np
+
+from accountant.numerics import Array
+from algorithms.base.row_blocks import equal_slices, row_products, rows_per_block
+from algorithms.sparse_regression.links import Link
+from algorithms.sparse_regression.narrowing_rounds import SHARES, Indices, candidates
+
+MAX_RESIDUAL = 1e150
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """Residuals ``(y - f(<x, theta>)) / f'(<x, theta>)`` of a block of users."""
+
+    link: Link
+    theta: Array
+
+    def __call__(self, rows: tuple[Any, Array]) -> Array:
+        """Return one number a user."""
+        used = np.flatnonzero(self.theta)
+        inner = row_products(dense_columns(rows[0], used), self.theta[used])
+        # a target of any size is clipped later, but must be a float
+        apart = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
+        return np.asarray(apart / self.link.derivative(inner))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SlopeReports:
+    """The query of a block: ``x_j r / clip`` in [-1, 1], j by the user's place."""
+
+    residuals: Residuals
+    columns: Indices
+    clip: float
+
+    def __call__(self, rows: tuple[Any, Array]) -> Array:
+        """Return one number a user."""
+        part = np.clip(self.residuals(rows) / self.clip, -1.0, 1.0)
+        return np.asarray(own_entries(rows[0], self.columns) * part)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProductReports:
+    """The query of a block: ``x_j x_k``, the pair by the user's place."""
+
+    pairs: Indices
+
+    def __call__(self, rows: tuple[Any, Array]) -> Array:
+        """Return one number a user."""
+        return own_entries(rows[0], self.pairs[0]) * own_entries(rows[0], self.pairs[1])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SizeReports:
+    """The query of a block: 1 if ``|r|`` is beyond a level, else -1; the level by the place."""
+
+    residuals: Residuals
+    levels: Array
+
+    def __call__(self, rows: tuple[Any, Array]) -> Array:
+        """Return one number a user."""
+        sizes = np.abs(self.residuals(rows))
+        return np.where(sizes > self.levels[places(len(sizes), len(self.levels))], 1.0, -1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LedgerUsers:
+    """Users behind a ledger, as the rounds ask them; each is asked in one stage."""
+
+    ledger: Any
+    link: Link
+    stages: list[list[slice]]
+    executor: Executor | None
+
+    def slopes(
+        self, stage: int, columns: Indices, theta: Array, clip: float
+    ) -> tuple[Array, Array]:
+        """Return means of ``x_j r`` and how many users each had."""
+        query = SlopeReports(Residuals(self.link, theta), columns, clip)
+        means, counts = self._means(stage, query, len(columns))
+        return clip * means, counts
+
+    def products(self, stage: int, pairs: Indices) -> tuple[Array, Array]:
+        """Return means of ``x_j x_k`` and how many users each had."""
+        return self._means(stage, ProductReports(pairs), pairs.shape[1])
+
+    def beyond(self, stage: int, levels: Array, theta: Array) -> tuple[Array, Array]:
+        """Return shares of residuals beyond each level, and how many users each had."""
+        query = SizeReports(Residuals(self.link, theta), levels)
+        means, counts = self._means(stage, query, len(levels))
+        return (means + 1) / 2, counts
+
+    def _means(self, stage: int, query: Any, many: int) -> tuple[Array, Array]:
+        total, counts = np.zeros(many), np.zeros(many)
+        for reports in self._reports(stage, query):
+            at = places(len(reports), many)
+            total += np.bincount(at, reports, many)
+            counts += np.bincount(at, minlength=many)
+        return total / np.maximum(counts, 1), counts
+
+    def _reports(self, stage: int, query: Any) -> Iterator[Array]:
+        if blocks := self.stages[stage]:  # with few users a stage may have none
+            mechanism = self.ledger.plan.parts[0]
+            yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor)
+
+
+def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> list[list[slice]]:
+    """Return the blocks of users of every stage; a block has a user for every number asked.
+
+    A stage has its share of the users, or as many as are enough; the last one has all others.
+    """
+    some = candidates(features, sparsity)
+    each = max(rows_per_block(features), features, some * (some + 1) // 2)
+    sizes = np.minimum(users * np.array(SHARES[:-1]), enough)
+    ends = [0, *(int(end) for end in np.rint(np.cumsum(sizes))), users]
+    return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
+
+
+def places(users: int, many: int) -> Indices:
+    """Return which of ``many`` numbers each user of a block is asked: all equally often."""
+    return np.arange(users) % many
+
+
+def own_entries(x: Any, columns: Indices) -> Array:
+    """Return for each row its entry in the column of its place, clipped to [-1, 1]."""
+    users = x.shape[0]
+    found = np.asarray(x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64)
+    return np.clip(found.reshape(-1), -1.0, 1.0)
+
+
+def dense_columns(x: Any, columns: Indices) -> Array:
+    """Return some columns, clipped to [-1, 1], dense."""
+    some = x[:, columns]
+    dense = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype=np.float64)
+    return np.clip(dense, -1.0, 1.0)

@@ -1,0 +1,123 @@
+"""Private labels in stages: later users report what the labels of earlier ones do not explain.
+
+A user reports once, a number of [-1, 1] times the bound.  Residuals are smaller than labels, and so
+is the noise on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, final
+
+import numpy as np
+
+from accountant.ledger.private_data import take_rows
+from accountant.numerics import Array
+from algorithms.base.number_noise import noise_variance
+from algorithms.base.row_blocks import row_blocks, row_products
+from algorithms.sparse_regression.links import Link
+from algorithms.sparse_regression.support_pursuit import NormalEquations
+
+# Shares of the users: labels, sizes of residuals, residuals, sizes, residuals.
+STAGE_SHARES = (0.32, 0.06, 0.25, 0.06, 0.31)
+FEWEST_USERS = 2_000  # fewer report their labels all at once
+LEVELS = 5  # clips to choose from, each half of the one before
+BEYOND = 0.2  # share of the residuals that a clip may shorten
+
+
+def stage_ends(users: int) -> list[int]:
+    """Return where stages begin and end: one stage where users are few."""
+    if users < FEWEST_USERS:
+        return [0, users]
+    return [0, *(round(users * float(share)) for share in np.cumsum(STAGE_SHARES[:-1])), users]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScaledResiduals:
+    """The query of a stage: residuals of what is predicted, clipped, and scaled to the bound."""
+
+    predicted: Array
+    clip: float
+    bound: float
+
+    def __call__(self, labels: Any) -> Array:
+        """Return one number a user."""
+        part = np.clip((labels - self.predicted) / self.clip, -1.0, 1.0)
+        return np.asarray(part * self.bound)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResidualSizes:
+    """The query of a stage: the bound if a residual is beyond the user's level, else minus it."""
+
+    predicted: Array
+    levels: Array
+    bound: float
+
+    def __call__(self, labels: Any) -> Array:
+        """Return one number a user."""
+        own = self.levels[np.arange(len(self.predicted)) % len(self.levels)]
+        return np.where(np.abs(labels - self.predicted) > own, self.bound, -self.bound)
+
+
+@dataclass(slots=True)
+class LabelStages:
+    """Stages of releases, and what they say: features, reports and weights of users so far."""
+
+    ledger: Any
+    link: Link
+    bound: float
+    ends: list[int]
+
+    def predictions(self, who: slice, theta: Array) -> Array:
+        """Return what theta says of the users' labels; public."""
+        X = self.ledger.public
+        pieces = [
+            row_products(take_rows(X, one), theta) for one in row_blocks(X, who.start, who.stop)
+        ]
+        return np.asarray(self.link.function(np.concatenate(pieces)))
+
+    def run(self, fit: Callable[[tuple[Any, ...], float], NormalEquations]) -> NormalEquations:
+        """Return the fit of all reports.
+
+        ``fit`` takes features, labels and weights, 0 for those who have not reported, and the clip
+        of the reports whose weight is 1.
+        """
+        X, mechanism = self.ledger.public, self.ledger.plan.parts[0]
+        labels, weights = np.zeros(X.shape[0]), np.zeros(X.shape[0])
+        theta, clip = np.zeros(X.shape[1]), self.bound
+        found: Any = None  # the first stage is always there
+        for stage, (start, stop) in enumerate(pairwise(self.ends)):
+            who = slice(start, stop, 1)
+            # the first stage is of labels as they are: f(0) may not be 0
+            guess = self.predictions(who, theta) if stage else np.zeros(stop - start)
+            if stage % 2:
+                clip = self._clip(who, guess)
+                continue
+            query = ScaledResiduals(guess, clip, self.bound)
+            reports = np.asarray(self.ledger.release_each(mechanism, query, who))
+            labels[who], weights[who] = guess + reports * (clip / self.bound), clip**-2.0
+            found = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
+            theta = np.zeros(X.shape[1])
+            theta[found.columns] = found.solution()
+        fitted: NormalEquations = found
+        return fitted
+
+    def _clip(self, who: slice, guess: Array) -> float:
+        """Return the smallest level that few residuals lie beyond, as users report."""
+        mechanism = self.ledger.plan.parts[0]
+        levels: Array = np.asarray(self.bound / 2.0 ** np.arange(1, LEVELS + 1), dtype=float)
+        query = ResidualSizes(guess, levels, self.bound)
+        reports = np.asarray(self.ledger.release_each(mechanism, query, who)) / self.bound
+        places = np.arange(len(reports)) % LEVELS
+        counts = np.bincount(places, minlength=LEVELS)
+        shares = (np.bincount(places, reports, LEVELS) / np.maximum(counts, 1) + 1) / 2
+        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4  # of one user's share
+        with np.errstate(divide="ignore"):
+            spread = np.sqrt(variance / counts)
+        fits = np.append(shares + spread <= BEYOND, False)
+        return float(self.bound / 2.0 ** int(np.argmin(fits)))

@@ -1,0 +1,191 @@
+"""Rounds of local sparse regression: fewer coordinates and smaller residuals from round to round.
+
+A round measures ``g_j = E[x_j r]`` of a public theta's residuals r on some coordinates, or products
+``G_jk = E[x_j x_k]``.  All choices here follow from released means and public numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+
+Indices = NDArray[np.intp]
+
+# Shares of the users: in each round those of slopes, of products and of sizes; at last those of the
+# slopes of the support.  Found by a search: docs/sparse-regression.md.
+ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
+SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
+CANDIDATES = 2  # times the sparsity
+MOST_PRODUCTS = 400  # pairs of candidates, at most
+MOST_LEVELS = 8  # clips to choose from, each half of the one before
+BEYOND = 0.2  # share of the residuals that a clip may shorten
+FIRST_DEVIATION = 0.03  # of a slope in the first round: smaller residuals follow
+PRODUCT_DEVIATION = 0.03  # of a product of features
+NOISE_ALONE = 3.0  # times ln(features): squares, in variances, that noise alone would explain
+GRAM_ERROR = 0.1  # of a product or a clip, relative, allowed for where measurements are pooled
+
+
+class Asker(Protocol):
+    """Users who report: each one number, of the coordinate or pair that their place stands for."""
+
+    def slopes(
+        self, stage: int, columns: Indices, theta: Array, clip: float
+    ) -> tuple[Array, Array]:
+        """Return means of ``x_j r``, residuals clipped to ``clip``, and how many users each had."""
+
+    def products(self, stage: int, pairs: Indices) -> tuple[Array, Array]:
+        """Return means of ``x_j x_k`` of the pairs (2, many), and how many users each had."""
+
+    def beyond(self, stage: int, levels: Array, theta: Array) -> tuple[Array, Array]:
+        """Return shares of residuals beyond each level, and how many users each had."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """Measured slopes of all coordinates at theta, and their variances (infinite: not measured)."""
+
+    theta: Array
+    means: Array
+    variances: Array
+
+
+@dataclass(slots=True)
+class NarrowingRounds:
+    """The protocol: rounds of slopes, products and sizes, and slopes of the support at last.
+
+    ``variance`` is that of a report on a number of [-1, 1]; ``reach`` bounds the first residuals,
+    and ``noise`` the part of a residual that no theta explains.
+    """
+
+    features: int
+    sparsity: int
+    variance: float
+    reach: float
+    noise: float
+    seen: list[Slopes] = field(default_factory=list)
+    pairs: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
+
+    def enough(self) -> Array:
+        """Return numbers of users of all stages but the last, beyond which more help little."""
+        some = candidates(self.features, self.sparsity)
+        slopes = self.features * (self.reach / FIRST_DEVIATION) ** 2
+        pairs = some * (some + 1) / 2 / PRODUCT_DEVIATION**2
+        each = [math.inf, pairs, MOST_LEVELS / PRODUCT_DEVIATION**2] * len(ROUND_SHARES)
+        return self.variance * np.array([slopes, *each[1:]])
+
+    def run(self, users: Asker) -> Array:
+        """Return theta."""
+        everything: Indices = np.arange(self.features)
+        theta = np.zeros(self.features)
+        clip, some, gram = self.reach, everything, np.zeros((0, 0))
+        for stage in range(0, 3 * len(ROUND_SHARES), 3):
+            self._measure(users, stage, everything, theta, clip)
+            some = self._candidates(theta)
+            gram = self._gram(users, stage + 1, some)
+            theta = self._fit(some, gram)
+            clip = self._clip(users, stage + 2, theta)
+        support = np.flatnonzero(theta) if theta.any() else some
+        self._measure(users, len(SHARES) - 1, support, theta, clip)
+        places = np.searchsorted(some, support)
+        return self._fit(support, gram[np.ix_(places, places)])
+
+    def _clip(self, users: Asker, stage: int, theta: Array) -> float:
+        """Return the smallest level that few residuals at theta lie beyond."""
+        least = max(self.noise, self.reach / 2**MOST_LEVELS)
+        many = max(1, math.ceil(math.log2(self.reach / least)))
+        levels = self.reach * (least / self.reach) ** (np.arange(many + 1) / many)
+        shares, counts = users.beyond(stage, levels[1:], theta)
+        with np.errstate(divide="ignore"):
+            deviations = np.sqrt(self.variance / 4 / counts)  # a share is half of a report
+        fits = shares + deviations <= BEYOND
+        # the first level that fails ends the search: larger ones hold more residuals
+        return float(levels[int(np.argmin(np.append(fits, False)))])
+
+    def _measure(
+        self, users: Asker, stage: int, columns: Indices, theta: Array, clip: float
+    ) -> None:
+        means, counts = users.slopes(stage, columns, theta, clip)
+        found = Slopes(theta, np.zeros(self.features), np.full(self.features, math.inf))
+        found.means[columns] = means
+        with np.errstate(divide="ignore"):
+            found.variances[columns] = clip * clip * self.variance / counts
+        self.seen.append(found)
+
+    def _candidates(self, theta: Array) -> Indices:
+        """Return the coordinates of theta, and those of the largest slopes at it."""
+        last = self.seen[-1]
+        many = candidates(self.features, self.sparsity)
+        rank = np.where(theta != 0, math.inf, np.abs(last.means))
+        return np.sort(np.argsort(-rank, kind="stable")[:many])
+
+    def _gram(self, users: Asker, stage: int, some: Indices) -> Array:
+        """Return the products of the candidates; entries that noise explains become 0."""
+        rows, columns = np.triu_indices(len(some))
+        means, counts = self._products(users, stage, np.stack([some[rows], some[columns]]))
+        deviation = np.sqrt(self.variance / np.maximum(counts, 0.5))
+        own, deviation_of_own = means[rows == columns], deviation[rows == columns]
+        # squares of features lie in [0, 1]; where each is lost in noise, their mean stands for all
+        trusted = 1 / (1 + (deviation_of_own / 0.1) ** 2)
+        own = np.clip(trusted * own + (1 - trusted) * np.clip(own.mean(), 0.1, 1.0), 0.05, 1.0)
+        gram = np.zeros((len(some), len(some)))
+        gram[rows, columns] = np.where(np.abs(means) > 2 * deviation, means, 0.0)
+        gram = gram + gram.T
+        np.fill_diagonal(gram, own)
+        values, vectors = np.linalg.eigh(gram)
+        least = 0.1 * float(own.mean())
+        found: Array = (vectors * np.maximum(values, least)) @ vectors.T
+        return found
+
+    def _products(self, users: Asker, stage: int, pairs: Indices) -> tuple[Array, Array]:
+        """Return means and numbers of users of the pairs, those of earlier rounds included."""
+        means, counts = users.products(stage, pairs)
+        for i, pair in enumerate(zip(*pairs.tolist(), strict=True)):
+            total, many = self.pairs.get(pair, (0.0, 0.0))
+            self.pairs[pair] = total + means[i] * counts[i], many + counts[i]
+        found = np.array([self.pairs[pair] for pair in zip(*pairs.tolist(), strict=True)])
+        return found[:, 0] / np.maximum(found[:, 1], 1), found[:, 1]
+
+    def _fit(self, some: Indices, gram: Array) -> Array:
+        """Return a sparse theta on the candidates; none where noise alone explains all."""
+        target, variance = self._pooled(some, gram)
+        kept = np.arange(len(some))
+        limit = NOISE_ALONE * math.log(max(self.features, 2)) * variance
+        while len(kept):
+            inverse = np.linalg.inv(gram[np.ix_(kept, kept)])
+            solution = inverse @ target[kept]
+            costs = np.square(solution) / inverse.diagonal()
+            least = int(np.argmin(costs / limit[kept]))
+            if len(kept) <= self.sparsity and costs[least] > limit[kept][least]:
+                break
+            kept = np.delete(kept, least)
+        theta = np.zeros(self.features)
+        if len(kept):
+            theta[some[kept]] = solution
+        return theta
+
+    def _pooled(self, some: Indices, gram: Array) -> tuple[Array, Array]:
+        """Return ``G theta`` of the true theta on the candidates, and its variances."""
+        latest = self.seen[-1].theta[some]
+        total, weight = np.zeros(len(some)), np.zeros(len(some))
+        for one in self.seen:
+            theta = one.theta[some]
+            # an error of G enters by how far theta has moved since
+            moved = float(np.sum(np.square(latest - theta))) * GRAM_ERROR**2
+            share = 1 / (one.variances[some] + moved)
+            total += share * (one.means[some] + gram @ theta)
+            weight += share
+        weight = np.where(weight > 0, weight, 1e-300)
+        return total / weight, 1 / weight
+
+
+def candidates(features: int, sparsity: int) -> int:
+    """Return how many coordinates have their products measured."""
+    most = int((math.sqrt(8 * MOST_PRODUCTS + 1) - 1) / 2)
+    return min(max(CANDIDATES * sparsity, 2), features, max(most, sparsity))

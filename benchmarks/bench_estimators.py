@@ -1,0 +1,107 @@
+"""Our estimators with their defaults beside textbook alternatives, at the same guarantee.
+
+Each row is the mean score of five seeds on test data.  A ratio is of errors, the distance from the
+perfect score: ours over the least of the alternatives; below 1 ours is better.  ``--write`` puts
+the table in the docs.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.estimator_rows import Kind, classification, private_labels, regression
+from benchmarks.measure import beside
+from mechanisms.base.marked_table import markdown_table, write_between
+
+TASKS = (*regression.TASKS, *classification.TASKS, *private_labels.TASKS)
+PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
+MARKS = ("<!-- table of estimators: made by `make bench` -->\n", "<!-- end of estimators -->")
+WORTHLESS = -1000  # a score that needs no digits
+HEAD = ("task", "method", "score at each epsilon")
+
+
+def mean_score(task, method, epsilon, seeds, quick):
+    """The mean and the standard error over seeds, or None where the method cannot run."""
+    found = []
+    for seed in range(seeds):
+        score = method.score(task.load(seed, quick), epsilon, seed)
+        if score is None:
+            return None
+        found.append(score)
+    return float(np.mean(found)), float(np.std(found) / np.sqrt(max(1, seeds - 1)))
+
+
+def measured(task, seeds, quick):
+    """The scores of every method: a dictionary by epsilon, empty where it cannot run."""
+    epsilons = task.epsilons[-2:] if quick else task.epsilons
+    table = {}
+    for method in task.methods:
+        table[method] = {}
+        for epsilon in epsilons[-1:] if method.kind is Kind.FREE else epsilons:
+            found = mean_score(task, method, epsilon, seeds, quick)
+            if found is None:
+                break
+            table[method][epsilon] = found
+        show(task, method, table[method])
+    return table
+
+
+def show(task, method, row):
+    """A line for a method."""
+    scores = ", ".join(f"{mean:.4f} ± {error:.4f}" for mean, error in row.values())
+    print(f"  {method.kind.value:16} {method.name:44} {scores or 'left out'}", flush=True)
+
+
+def ratios(task, table):
+    """Lines that compare our errors with the least of the alternatives."""
+    for method, row in table.items():
+        if method.kind is not Kind.OURS:
+            continue
+        for epsilon, (mean, _) in row.items():
+            peers = {other.name: abs(task.best - found[epsilon][0])
+                     for other, found in table.items()
+                     if other.kind is Kind.PEER and epsilon in found}  # fmt: skip
+            if peers:
+                name = min(peers, key=peers.get)
+                ratio = beside(abs(task.best - mean), max(peers[name], 1e-300), name)
+                print(f"  error of {method.name} at epsilon {epsilon:g}: {ratio}")
+
+
+def rows_of(task, table):
+    """Rows of the table in the docs."""
+    digits = 3 if task.best else 4  # errors may be small
+    for method, row in table.items():
+        if row:
+            if all(mean < WORTHLESS for mean, _ in row.values()):
+                said = f"below {WORTHLESS:,} at each"
+            elif method.kind is Kind.FREE:
+                said = "; ".join(f"{mean:.{digits}f}" for mean, _ in row.values())
+            else:
+                said = "; ".join(f"{epsilon:g}: {mean:.{digits}f} ± {error:.{digits}f}"
+                                 for epsilon, (mean, error) in row.items())  # fmt: skip
+            yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}", said]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny data: the script works")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="5 by default")
+    parser.add_argument("--task", default="", metavar="WORD", help="tasks with this in the name")
+    parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
+    given = parser.parse_args()
+    rows = []
+    for task in TASKS:
+        if given.task.lower() not in task.name.lower() or task.load(0, given.quick) is None:
+            continue
+        epsilons = ", ".join(f"{one:g}" for one in task.epsilons)
+        print(f"{task.name}, {task.measure} at epsilon {epsilons}, delta {task.delta:g}")
+        table = measured(task, 1 if given.quick else given.seeds, given.quick)
+        ratios(task, table)
+        rows += rows_of(task, table)
+    if given.write:
+        write_between(str(PAGE), MARKS, markdown_table(list(HEAD), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Clipped gradients: those of the formula, never longer than declared, the same however read."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import softmax
+
+from accountant import Chunks, Ledger, Repeat
+from algorithms.base.clipped_gradient_descent import (
+    BlockClippedGradient,
+    FeatureMap,
+    MeanOfClippedGradients,
+    descend,
+    logistic_residuals,
+    multinomial_residuals,
+    squared_residuals,
+)
+from algorithms.base.non_private import NoPrivacy
+from mechanisms import Gaussian
+
+RNG = np.random.default_rng(4)
+X, THETA = RNG.normal(size=(40, 3)), RNG.normal(size=(4, 3))
+CODES = RNG.integers(0, 3, 40).astype(float)
+LOSSES = {
+    "squared": (partial(squared_residuals, y_bound=2.0), 1),
+    "logistic": (logistic_residuals, 1),
+    "multinomial": (multinomial_residuals, 3),
+}
+
+
+def by_record(residuals, outputs, x, y, clip, weights):
+    """The same sum, one gradient after another."""
+    total = np.zeros((4, outputs))
+    for row, target, weight in zip(np.clip(x, -1, 1), y, weights, strict=True):
+        extended = np.append(row, 1.0)
+        scores = extended @ THETA[:, :outputs]
+        one = np.outer(extended, residuals(scores[None], np.array([target]))[0])
+        total += np.clip(weight, 0, 1) * one / max(1.0, np.linalg.norm(one) / clip)
+    return total
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("clip", [0.3, 50.0])
+def test_gradients_are_those_of_the_formula(name, clip):
+    residuals, outputs = LOSSES[name]
+    weights = RNG.uniform(-0.5, 1.5, 40)
+    work = BlockClippedGradient(residuals, clip, FeatureMap(1.0, 1.0), 1.0, THETA[:, :outputs])
+    expected = by_record(residuals, outputs, X, CODES, clip, weights) / clip
+    for rows in (X, sparse.csr_array(X)):
+        assert work((rows, CODES, weights)) == pytest.approx(expected, rel=2e-9, abs=1e-9)
+
+
+def test_slopes_are_derivatives_of_the_losses():
+    scores, h = RNG.normal(size=(5, 3)), 1e-6
+    codes = np.array([0.0, 1.0, 2.0, 1.0, 0.0])
+    first = np.zeros(3)
+    first[0] = h
+
+    def change(loss):
+        return (loss(scores + first) - loss(scores - first)) / (2 * h)
+
+    def multinomial(u):
+        return -np.log(softmax(u, axis=1)[np.arange(5), codes.astype(int)])
+
+    assert multinomial_residuals(scores, codes)[:, 0] == pytest.approx(change(multinomial))
+    one = change(lambda u: np.logaddexp(0, u[:, 0]) - (codes > 0) * u[:, 0])
+    assert logistic_residuals(scores[:, :1], codes)[:, 0] == pytest.approx(one)
+    half = change(lambda u: (u[:, 0] - codes) ** 2 / 2)
+    assert squared_residuals(scores[:, :1], codes)[:, 0] == pytest.approx(half)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_no_record_moves_a_mean_by_more_than_its_clip(name, kind):
+    residuals, outputs = LOSSES[name]
+    rng, greatest, clip = np.random.default_rng(5), 0.0, 0.5
+    for _ in range(100):
+        gradient = MeanOfClippedGradients(residuals, clip, 20, FeatureMap(1.0, 1.0))
+        gradient.theta = rng.normal(size=(4, outputs)) * 10 ** rng.uniform(-3, 3)
+        x, y = rng.normal(size=(20, 3)), rng.integers(0, 3, 20).astype(float)
+        other_x, other_y = x.copy(), y.copy()
+        other_x[0] *= 10 ** rng.uniform(-1, 9)
+        y[0], other_y[0] = 10 ** rng.uniform(0, 9, 2) * [-1, 1]  # wrong in opposite directions
+        moved = gradient((kind(x), y)) - gradient((kind(other_x), other_y))
+        greatest = max(greatest, np.linalg.norm(moved))
+    assert 0.8 * 2 / 20 < greatest <= 2 / 20
+
+
+def test_chunks_and_arrays_give_the_same_bits_and_no_record_gives_none():
+    gradient = MeanOfClippedGradients(logistic_residuals, 0.5, 40, FeatureMap(1.0))
+    gradient.theta = THETA[:3, :1]
+    whole = gradient((X, CODES))
+    pieces = Chunks(lambda: ((X[at : at + 7], CODES[at : at + 7]) for at in range(0, 40, 7)),
+                    X.shape)  # fmt: skip
+    assert gradient(pieces).tobytes() == whole.tobytes()
+    assert gradient((X[:0], CODES[:0])).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_descent_averages_late_iterates_most_and_stays_in_the_ball():
+    x, y = np.ones((10, 1)), np.ones(10)
+
+    def path(rounds, **settings):
+        plan = Repeat(NoPrivacy(), rounds)
+        gradient = MeanOfClippedGradients(squared_residuals, 1.0, 10, FeatureMap())
+        return descend(
+            Ledger((x, y), plan, rng=0), plan.part, gradient, np.zeros((1, 1)), 0.5, rounds,
+            **settings,
+        ).item()  # fmt: skip
+
+    iterates = [path(t) for t in (1, 2, 3)]
+    assert iterates == pytest.approx([0.5, 0.75, 0.875])
+    mean = sum(2 * t / 12 * one for t, one in enumerate(iterates, 1))
+    assert path(3, average=True) == pytest.approx(mean)
+    assert path(50, radius=0.6) == pytest.approx(0.6)
+    assert path(200, penalty=1.0) == pytest.approx(0.5)
+
+
+def test_noise_reaches_every_coefficient():
+    plan = Repeat(Gaussian(0.1, 0.1), 2)
+    gradient = MeanOfClippedGradients(multinomial_residuals, 1.0, 40, FeatureMap(1.0, 1.0))
+    ledger = Ledger((X, CODES), plan, rng=0)
+    theta = descend(ledger, plan.part, gradient, np.zeros((4, 3)), 1.0, 2)
+    assert theta.shape == (4, 3)
+    assert np.all(theta != 0)

@@ -1,0 +1,293 @@
+"""PrivateLinearRegression: plans, sensitivities, accuracy, intervals, and refusals."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from accountant import Budget, Chunks, ParameterError, Repeat
+from algorithms import PrivateLasso, PrivateLinearRegression
+from algorithms.base.adaptive_descent import BlockVector, schedule, vector_sensitivity
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.frank_wolfe.projected_descent import project_to_l1_ball
+from algorithms.linear_models.sufficient_statistics import (
+    BlockStatistics,
+    StatisticUnits,
+    statistics_sensitivity,
+)
+from audits import privacy_losses, replay
+from audits.runner.california_housing import Housing, load
+from mechanisms import Gaussian
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(-1, 1, (4000, 4))
+TRUTH = np.array([0.5, -0.3, 0.0, 0.1])
+Y = X @ TRUTH + 0.1 + RNG.uniform(-0.1, 0.1, 4000)
+SETTINGS = {"epsilon": 1.0, "delta": 1e-6, "random_state": 0}
+METHODS = ["descent", "statistics"]
+
+
+@parametrize_with_checks([PrivateLinearRegression(method=one, **SETTINGS) for one in METHODS])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-3)])
+def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, method, relation):
+    made = PrivateLinearRegression(epsilon=epsilon, delta=delta, method=method, relation=relation)
+    plan = made.plan((10_000, 6))
+    assert 0.999 * epsilon <= Budget(epsilon, delta).check(plan) <= epsilon
+    assert isinstance(plan, Repeat if method == "descent" else Gaussian)
+
+
+def test_the_plan_takes_statistics_where_their_noise_is_small():
+    def kind(records, epsilon):
+        return type(PrivateLinearRegression(epsilon=epsilon, delta=1e-6).plan((records, 5)))
+
+    assert kind(2_000, 1.0) is kind(20_000, 0.1) is Repeat
+    assert kind(200_000, 4.0) is kind(10**7, 0.1) is Gaussian
+
+
+def test_rounds_and_travel_follow_the_signal():
+    found = [schedule(signal) for signal in (0.1, 10.0, 50.0, 1e4, math.inf)]
+    assert [one.rounds for one in found] == [5, 25, 200, 200, 200]
+    travels = [one.rounds / (1 - one.momentum) for one in found]
+    assert travels == pytest.approx([5, 120, 600, 200 / 0.03, 200 / 0.03])
+    assert schedule(50.0, 17).rounds == 17
+
+
+def extreme_records(count):
+    """Records of every size and direction, in pairs."""
+    rng = np.random.default_rng(1)
+    x = rng.choice([-1.0, 1.0], (count, 3)) * 10 ** rng.uniform(-3, 3, (count, 1))
+    return x, rng.choice([-1.0, 1.0], count) * 10 ** rng.uniform(-3, 9, count)
+
+
+def moved_by(work, kind):
+    """The farthest that one record of many moves a sum, and that it moves it from nothing."""
+    x, y = extreme_records(200)
+    each = np.array([work((kind(x[i : i + 1]), y[i : i + 1])) for i in range(200)])
+    apart = max(np.linalg.norm(one - each, axis=1).max() for one in each)
+    return apart, np.linalg.norm(each, axis=1).max()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_no_record_moves_a_round_by_more_than_declared(kind, intercept):
+    theta = np.array([2.0, -1.0, 0.5, 0.3][: 3 + intercept])
+    greatest = [0.0, 0.0]
+    for norm in (1e-3, 0.3, 5.0):
+        work = BlockVector(1.0, 1.0, intercept, 3.0 + intercept, theta, norm)
+        greatest = np.maximum(greatest, moved_by(work, kind))
+    replaced, added = (vector_sensitivity(1, one) for one in ("replace", "add-remove"))
+    assert 0.9 * replaced < greatest[0] <= replaced * (1 + 1e-12)
+    assert 0.9 * added < greatest[1] <= added * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("row_bound", [1.0, 2.0])
+def test_no_record_moves_the_statistics_by_more_than_declared(kind, row_bound):
+    declared = statistics_sensitivity(1)
+    for which, relation in enumerate(("replace", "add-remove")):
+        units = StatisticUnits.of(row_bound, 1.0, relation)
+        found = moved_by(BlockStatistics(1.0, 1.0, True, row_bound, units), kind)[which]
+        # a pair at the bound of all three parts does not exist under replacement
+        assert (0.7, 0.95)[which] * declared < found <= declared * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_learns_and_replays(method):
+    made = PrivateLinearRegression(epsilon=8.0, delta=1e-5, method=method, random_state=1)
+    assert made.fit(X, Y).coef_ == pytest.approx(TRUTH, abs=0.1)
+    assert made.intercept_ == pytest.approx(0.1, abs=0.05)
+    assert made.score(X, Y) > 0.9
+    assert "clipped to ±1" in made.summary()
+    assert "one record exchanged for another" in made.summary()
+    other = X[:300].copy(), Y[:300].copy()
+    other[0][0], other[1][0] = 9.0, -9.0
+    for algorithm in (made, PrivateLasso(2.0, 1e-5, method="descent")):
+        found = replay(algorithm, (X[:300], Y[:300]), other, rng=3)
+        assert found.leak_free
+        assert found.on_plan
+        assert found.deterministic
+    few = PrivateLinearRegression(epsilon=1.0, delta=1e-5, method=method, rounds=5)
+    losses = privacy_losses(few, (X[:300], Y[:300]), other, 100, rng=2)
+    assert 0 < losses.std() < 0.4  # mu is .27
+
+
+def test_data_beyond_the_bounds_are_clipped_in_fit_and_predictions():
+    for method in METHODS:
+        made = PrivateLinearRegression(method=method, x_bound=0.5, y_bound=0.2, **SETTINGS)
+        far = made.fit(X, Y).coef_
+        near = made.fit(np.clip(X, -0.5, 0.5), np.clip(Y, -0.2, 0.2)).coef_
+        assert np.array_equal(far, near)
+        assert "one record more or less" in made.set_params(relation="add-remove").summary()
+        assert np.array_equal(made.predict(X), made.predict(np.clip(X, -0.5, 0.5)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pieces_sparse_rows_and_executors_give_the_same(method):
+    made = PrivateLinearRegression(method=method, **SETTINGS)
+    whole = made.fit(X, Y).coef_
+
+    def pieces():
+        for part in np.array_split(np.arange(4000), 3):
+            yield X[part], Y[part]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert np.array_equal(made.fit(Chunks(pieces, X.shape), executor=pool).coef_, whole)
+    assert made.fit(sparse.csr_array(X), Y).coef_ == pytest.approx(whole, abs=1e-9)
+
+
+def test_without_privacy_it_is_least_squares():
+    free = {"epsilon": math.inf, "delta": 1e-6, "non_private": True}
+    exact = LinearRegression().fit(X, Y)
+    for method, tolerance in (("auto", 1e-9), ("descent", 0.01)):
+        with pytest.warns(NotPrivateWarning):
+            made = PrivateLinearRegression(method=method, **free).fit(X, Y)
+        assert made.coef_ == pytest.approx(exact.coef_, abs=tolerance)
+        assert made.intercept_ == pytest.approx(exact.intercept_, abs=tolerance)
+        assert "NOT PRIVATE" in made.summary()
+    with pytest.warns(NotPrivateWarning):
+        made = PrivateLinearRegression(ridge=0.5, fit_intercept=False, **free).fit(X, Y)
+    ridge = np.linalg.solve(X.T @ X / 4000 + 0.5 * np.eye(4), X.T @ np.clip(Y, -1, 1) / 4000)
+    assert made.coef_ == pytest.approx(ridge, abs=1e-9)
+    assert made.intercept_ == 0.0
+
+
+def housing():
+    """The data without their constant, the last feature."""
+    data = load()
+    return Housing(data.names[:-1], *((x[:, :-1], y) for x, y in (data.train, data.test)))
+
+
+def test_housing_is_predicted_nearly_as_without_privacy():
+    data = housing()
+    made = PrivateLinearRegression(epsilon=0.1, delta=1e-6, random_state=0).fit(*data.train)
+    assert made.score(*data.test) > 0.62
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "goal", "lasso"), [(0.1, 0.62, 0.5), (1, 0.65, 0.63),
+                                                        (4, 0.66, 0.65)])  # fmt: skip
+def test_accuracy_on_housing(epsilon, goal, lasso):
+    data = housing()
+
+    def mean(kind):
+        fits = (kind(epsilon=epsilon, delta=1e-6, random_state=s).fit(*data.train)
+                for s in range(4))  # fmt: skip
+        return np.mean([one.score(*data.test) for one in fits])
+
+    assert mean(PrivateLinearRegression) >= goal
+    assert mean(PrivateLasso) >= lasso
+
+
+def hits(x, y, truth, epsilon, seed):
+    """Which intervals of a fit hold the truth."""
+    made = PrivateLinearRegression(
+        epsilon=epsilon, delta=1e-6, method="statistics", random_state=seed
+    )
+    low, high = made.fit(x, y).interval().T
+    return (low <= truth) & (truth <= high)
+
+
+def test_intervals_are_wide_enough_and_narrow():
+    rng = np.random.default_rng(0)
+    truth = np.array([0.4, -0.2, 0.1])
+    found = []
+    for seed in range(40):
+        x = rng.uniform(-1, 1, (20_000, 2))
+        y = x @ truth[:2] + truth[2] + rng.uniform(-0.3, 0.3, 20_000)
+        found.append(hits(x, y, truth, 2.0, seed))
+    # of 120 with chance .95: at least 98 but for a chance below 1e-6
+    assert np.sum(found) >= 98
+    made = PrivateLinearRegression(method="statistics", **SETTINGS).fit(x, y)
+    assert np.diff(made.interval(0.95)).max() < 0.03
+    assert (np.diff(made.interval(0.99)) > np.diff(made.interval(0.95))).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 50.0])
+def test_coverage_on_housing(epsilon):
+    data = housing()
+    x, y = (np.concatenate(both) for both in zip(data.train, data.test, strict=True))
+    x = x[:, [data.names.index(one) for one in ("latitude", "housing_median_age",
+                                                 "median_income")]]  # fmt: skip
+    truth = np.linalg.lstsq(np.column_stack([x, np.ones(len(y))]), y, rcond=None)[0]
+    found = []
+    for seed in range(500):
+        who = np.random.default_rng(seed).integers(0, len(y), len(y))
+        found.append(hits(x[who], y[who], truth, epsilon, seed))
+    print(f"coverage {np.mean(found):.4f} of {len(found)} fits")
+    assert 0.93 <= np.mean(found) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("records", "features", "epsilon"), [(20_000, 4, 1.0), (50_000, 4, 10.0), (20_000, 10, 2.0)]
+)
+def test_coverage_on_simulated_data(records, features, epsilon):
+    rng, found = np.random.default_rng(7), []
+    truth = np.append(rng.uniform(-0.5, 0.5, features) / math.sqrt(features), 0.1)
+    for seed in range(500):
+        x = rng.uniform(-1, 1, (records, features))
+        y = x @ truth[:-1] + truth[-1] + rng.uniform(-0.3, 0.3, records)
+        found.append(hits(x, y, truth, epsilon, seed))
+    print(f"coverage {np.mean(found):.4f} of {len(found)} fits")
+    assert 0.93 <= np.mean(found) <= 0.97
+
+
+def test_intervals_that_are_not_known_are_refused_with_the_remedy():
+    made = PrivateLinearRegression(method="descent", **SETTINGS).fit(X, Y)
+    with pytest.raises(ParameterError, match='method must be "statistics"'):
+        made.interval()
+    made = PrivateLinearRegression(method="statistics", **SETTINGS)
+    with pytest.raises(ParameterError, match="more records, a larger epsilon"):
+        made.fit(X[:400], Y[:400]).interval()
+    doubled = np.hstack([X, X[:, :1]])
+    made.set_params(epsilon=1000.0).fit(doubled, Y)
+    with pytest.raises(ParameterError, match="features of which none is nearly"):
+        made.interval()
+    with pytest.raises(ParameterError, match="level must be"):
+        made.interval(1.0)
+
+
+def test_the_projection_is_the_nearest_point():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        vector = rng.normal(size=4)
+        near = project_to_l1_ball(vector, 1.0)
+        assert np.abs(near).sum() <= 1 + 1e-12
+        # optimal: <v - near, z - near> <= 0 for all vertices z
+        gap = np.abs(vector - near).max() - (vector - near) @ near
+        assert gap <= 1e-12 or np.array_equal(near, vector)
+
+
+BAD = [
+    ({"epsilon": math.nan}, "epsilon must be"),
+    ({"epsilon": math.inf}, "epsilon must be"),
+    ({"delta": 0.0}, "delta must be"),
+    ({"method": "newton"}, "method must be"),
+    ({"fit_intercept": 1}, "fit_intercept must be"),
+    ({"ridge": -1.0}, "ridge must be"),
+    ({"x_bound": 0.0}, "x_bound must be"),
+    ({"y_bound": True}, "y_bound must be"),
+    ({"row_bound": math.nan}, "row_bound must be"),
+    ({"rounds": 0}, "rounds must be"),
+    ({"relation": "label-replace"}, "relation must be"),
+    ({"random_state": -1}, "random_state must be"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), BAD, ids=str)
+def test_bad_settings_are_refused_before_any_spend(changes, words):
+    made = PrivateLinearRegression(**{**SETTINGS, **changes})
+    with pytest.raises(ParameterError, match=words):
+        made.fit(X[:50], Y[:50])
+    assert not hasattr(made, "ledger_")

@@ -1,0 +1,230 @@
+"""PrivateLogisticRegression: plans, moments within their sensitivity, accuracy, refusals."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from accountant import Budget, Chunks, ParameterError, PoissonSampled
+from algorithms import PrivateLogisticRegression
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.linear_models.classification_plan import (
+    Sizes,
+    default_clip,
+    default_rounds,
+    takes_products,
+)
+from algorithms.linear_models.feature_moments import (
+    BlockMoments,
+    BlockProducts,
+    Moments,
+    Moves,
+    mapped_features,
+)
+from audits import privacy_losses, replay
+from mechanisms import Gaussian
+
+COVTYPE = Path(__file__).parents[3] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
+RNG = np.random.default_rng(4)
+X = RNG.uniform(-1, 1, (3000, 4))
+SCORES = X @ [2.0, -1.5, 0.0, 0.0] + 0.3
+Y = SCORES > 0
+THREE = np.array(["low", "mid", "top"])[np.digitize(SCORES, [-0.8, 0.8])]
+TARGET = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0}
+
+
+@parametrize_with_checks(
+    [
+        PrivateLogisticRegression(epsilon=1.0, delta=1e-5, rounds=3, random_state=0),
+        PrivateLogisticRegression(
+            epsilon=1.0, delta=1e-5, rounds=3, fit_intercept=False, random_state=0
+        ),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(("epsilon", "rate"), [(0.1, None), (4.0, None), (1.0, 0.05)])
+def test_plans_meet_their_budgets_and_waste_none(epsilon, rate, relation):
+    made = PrivateLogisticRegression(
+        epsilon=epsilon, delta=1e-6, batch_rate=rate, relation=relation
+    )
+    plan = made.plan((10_000, 20))
+    assert 0.999 * epsilon <= Budget(epsilon, 1e-6).check(plan) <= epsilon
+    moments, products, rounds = plan.parts
+    assert isinstance(rounds.part, PoissonSampled if rate else Gaussian)
+    moves = Moves.of(relation)
+    assert moments.sensitivity == pytest.approx(moves.moments / 10_000)
+    assert products.sensitivity == pytest.approx(moves.products / 10_000)
+    gradient = rounds.part.part.sensitivity if rate else rounds.part.sensitivity
+    assert gradient == pytest.approx(1 / (rate * 10_000) if rate else moves.gradient / 10_000)
+    if rate and relation == "replace-one":
+        assert plan.relation == "replace-one"
+
+
+def test_rounds_and_products_follow_shapes_and_epsilon():
+    rounds = [default_rounds(Sizes(n, 20, 21), 0.2) for n in (10, 3000, 10**7)]
+    assert rounds[0] == 5 < rounds[1] < rounds[2] == 100
+    clips = [default_clip(Sizes(n, 20, 21), 0.2) for n in (10, 10_000, 10**7)]
+    assert clips[0] == 0.4 < clips[1] < clips[2] == 0.8
+    assert [takes_products(Sizes(n, 20, 21), 0.2) for n in (100, 10_000)] == [False, True]
+    assert not takes_products(Sizes(10**9, 2000, 2001), 0.2)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_no_record_moves_the_moments_by_more_than_declared(relation):
+    rng, greatest = np.random.default_rng(5), np.zeros(2)
+    moves = Moves.of(relation)
+    works = (BlockMoments(5.0, 1.5), BlockProducts(5.0, np.array([0.3, 0.1, -0.2]), 0.8))
+    for _ in range(500):
+        one = rng.normal(size=(1, 3)) * 10 ** rng.uniform(-1, 2)
+        other = rng.normal(size=(1, 3)) * 10 ** rng.uniform(-1, 2)
+        if rng.random() < 0.5:
+            other = -one
+        for k, work in enumerate(works):
+            moved = work((one,)) - (work((other,)) if relation == "replace-one" else 0)
+            greatest[k] = max(greatest[k], np.linalg.norm(moved))
+    declared = np.array([moves.moments, moves.products])
+    assert np.all(greatest <= declared)
+    assert np.all(greatest > 0.9 * declared)
+
+
+def test_the_map_makes_one_curvature_of_correlated_features():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(4000, 3)) @ np.diag([0.5, 0.1, 0.02]) + [0.4, -0.2, 0.0]
+    moments = Moments.of(BlockMoments(9.0, 3.0)((rows,)) / 4000, 0.0, 3.0, centred=True)
+    assert moments.centre == pytest.approx(rows.mean(axis=0), abs=1e-6)
+    assert moments.square == pytest.approx(np.var(rows, axis=0).sum(), rel=1e-6)
+    unit = 1.2 * math.sqrt(moments.square)
+    products = BlockProducts(9.0, moments.centre, unit)((rows,)) / 4000
+    mapped = mapped_features(moments, products, 0.0, 0.25, 9.0, intercept=True)
+    made = (rows - moments.centre) @ mapped.features.root
+    curvatures = 0.25 * np.linalg.eigvalsh(made.T @ made / 4000)
+    assert 0.3 < curvatures[0] < curvatures[-1] < 2.0
+    typical = math.sqrt(np.mean(np.square(made).sum(axis=1)) + mapped.features.intercept**2)
+    assert mapped.length == pytest.approx(typical, rel=0.25)
+
+
+@pytest.mark.parametrize("rate", [None, 0.2])
+def test_it_learns_two_and_three_classes_dense_sparse_and_in_chunks(rate):
+    made = PrivateLogisticRegression(batch_rate=rate, **TARGET)
+    assert made.fit(X, Y).score(X, Y) > 0.93
+    assert made.coef_.shape == (1, 4)
+    coefficients = made.coef_.copy()
+    chances = made.predict_proba(X)
+    assert chances.sum(axis=1) == pytest.approx(1)
+    assert ((chances[:, 1] > 0.5) == made.predict(X)).all()
+    made.fit(sparse.csr_array(X), Y)
+    assert made.coef_ == pytest.approx(coefficients, abs=1e-9)
+    if rate is None:
+        pieces = Chunks(lambda: ((X[at : at + 700], Y[at : at + 700] * 1.0)
+                                 for at in range(0, 3000, 700)), X.shape)  # fmt: skip
+        assert made.fit(pieces).coef_.tobytes() == coefficients.tobytes()
+    made.fit(X, THREE)
+    assert made.score(X, THREE) > 0.85
+    assert made.coef_.shape == (3, 4)
+    assert made.predict_proba(X[:5]).shape == (5, 3)
+
+
+def test_many_features_are_centred_without_their_products():
+    made = PrivateLogisticRegression(epsilon=math.inf, delta=1e-6, non_private=True, rounds=30)
+    wide = np.hstack([X[:200] + 0.5, np.zeros((200, 1100))])
+    found = []
+    for kind in (np.asarray, sparse.csr_array):
+        with pytest.warns(NotPrivateWarning):
+            found.append(made.fit(kind(wide), Y[:200]).coef_)
+    assert len(made.plan_.parts) == 2
+    assert found[0] == pytest.approx(found[1], abs=1e-7)
+    with pytest.warns(NotPrivateWarning):
+        assert made.score(wide, Y[:200]) > 0.9
+    assert "NOT PRIVATE" in made.summary()
+
+
+def test_weights_are_shares_of_their_bound():
+    made = PrivateLogisticRegression(weight_bound=2.0, **TARGET)
+    plain = PrivateLogisticRegression(**TARGET).fit(X, Y)
+    assert made.fit(X, Y, weights=np.full(3000, 2.0)).coef_.tobytes() == plain.coef_.tobytes()
+    assert made.fit(X, Y, weights=np.full(3000, 9.0)).coef_.tobytes() == plain.coef_.tobytes()
+    # only records of the first half's opposite labels count
+    labels = np.where(np.arange(3000) < 1500, ~Y, Y)
+    made.fit(X, labels, weights=2.0 * (np.arange(3000) < 1500))
+    assert made.score(X, ~Y) > 0.9
+    for wrong in (np.ones(5), np.full(3000, math.nan), ["a"] * 3000):
+        with pytest.raises(ParameterError, match="weights must be"):
+            made.fit(X, Y, weights=wrong)
+
+
+@pytest.mark.parametrize("rate", [None, 0.3])
+def test_replay_and_losses_under_the_accountant(rate):
+    made = PrivateLogisticRegression(epsilon=2.0, delta=1e-5, rounds=10, batch_rate=rate)
+    x, y = X[:200], Y[:200] * 1.0
+    other_x, other_y = x.copy(), y.copy()
+    other_x[0], other_y[0] = -50 * x[0], 1 - y[0]
+    found = replay(made, (x, y), (other_x, other_y), rng=1)
+    assert found.leak_free
+    assert found.on_plan
+    assert found.deterministic
+    if rate is None:
+        losses = privacy_losses(made, (x, y), (other_x, other_y), 60, rng=2)
+        mu = math.sqrt(sum(loss.mu**2 * count for loss, count in made.plan(x.shape).losses()))
+        # losses of a Gaussian of mu' <= mu: deviation at most mu, with a wide margin
+        assert 0 < losses.std() < 1.5 * mu
+
+
+def test_public_classes_and_what_lies_beyond_the_bounds():
+    made = PrivateLogisticRegression(classes=["low", "mid", "top", "none"], **TARGET)
+    assert made.plan((3000, 4)) == made.fit(X, THREE).plan_
+    assert made.classes_.tolist() == ["low", "mid", "none", "top"]
+    with pytest.raises(ParameterError, match="labels of the public") as caught:
+        made.fit(X, np.where(np.arange(3000) == 7, "secret", THREE))
+    assert "secret" not in str(caught.value)
+    far = PrivateLogisticRegression(**TARGET).fit(np.clip(9 * X, -1, 1), Y)
+    same = PrivateLogisticRegression(**TARGET).fit(9 * X, Y)
+    assert far.coef_.tobytes() == same.coef_.tobytes()
+    assert (far.predict(9 * X) == far.predict(np.clip(9 * X, -1, 1))).all()
+    assert "features beyond 1 are clipped" in far.summary()
+
+
+@pytest.mark.skipif(not COVTYPE.exists(), reason="no covtype here")
+@pytest.mark.slow  # what it learns of made-up data is tested above
+def test_defaults_win_on_covtype():
+    data = np.load(COVTYPE)
+    low = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])
+    high = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173])
+    x = np.hstack([
+        2 * (data["numeric"] - low) / (high - low) - 1,
+        np.eye(4)[data["wilderness"]], np.eye(40)[data["soil"]],
+    ])  # fmt: skip
+    y, order = data["label"] == 2, np.random.default_rng(0).permutation(len(x))
+    train, test = order[:74_000], order[74_000:]
+    made = PrivateLogisticRegression(epsilon=0.1, delta=1e-6, random_state=0)
+    assert made.fit(x[train], y[train]).score(x[test], y[test]) > 0.73
+
+
+BAD = [
+    ({"delta": 0.0}, "delta must be"),
+    ({"epsilon": math.inf}, "epsilon must be"),
+    ({"clip": 0.0}, "clip must be"),
+    ({"step": math.nan}, "step must be"),
+    ({"rounds": 0}, "rounds must be"),
+    ({"x_bound": 1e300}, "x_bound must be"),
+    ({"row_bound": -1.0}, "row_bound must be"),
+    ({"weight_bound": 0.0}, "weight_bound must be"),
+    ({"batch_rate": 1.5}, "batch_rate must be"),
+    ({"relation": "local"}, "relation must be"),
+    ({"classes": [1, 1]}, "classes must be"),
+    ({"fit_intercept": "yes"}, "fit_intercept must be"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), BAD, ids=lambda one: str(one)[:30])
+def test_bad_settings_are_refused_before_any_spend(changes, words):
+    estimator = PrivateLogisticRegression(**{"epsilon": 1.0, "delta": 1e-5, **changes})
+    with pytest.raises(ParameterError, match=words):
+        estimator.fit(X[:50], Y[:50])
+    assert not hasattr(estimator, "ledger_")
