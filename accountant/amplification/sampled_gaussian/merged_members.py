@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -90,9 +91,9 @@ def cells_of_similar(value: Array, places: Array, counts: Array, limit: float) -
     ``value``: rows that are to be alike in a cell; ``places``: a row for each direction in which
     it may be halved.
     """
-    cell = np.zeros(places.shape[1], dtype=np.intp)
+    cell: Any = np.zeros(places.shape[1], dtype=np.intp)
     for _ in range(MAX_LEVELS):
-        many: Array = np.bincount(cell, counts)
+        many: Any = np.bincount(cell, counts)
         scores, gains = np.zeros(many.size), np.zeros((places.shape[0], many.size))
         spread = [one - (np.bincount(cell, counts * one) / many)[cell] for one in places]
         for one in value:
@@ -113,10 +114,11 @@ def cells_of_similar(value: Array, places: Array, counts: Array, limit: float) -
         chosen = np.argmax(gains, axis=0)
         along = np.choose(chosen[cell], places)
         order = np.lexsort([along, cell])
-        size = np.bincount(cell)
+        size: Any = np.bincount(cell)
         rank = np.empty(places.shape[1], dtype=np.intp)
         rank[order] = np.arange(places.shape[1]) - np.repeat(np.cumsum(size) - size, size)
         upper = halved[cell] & (2 * rank >= size[cell])
         fresh = np.cumsum(halved) - 1 + many.size
         cell = np.where(upper, fresh[cell], cell)
-    return cell
+    result: Array = cell
+    return result
