@@ -13,7 +13,7 @@ from accountant.numerics.rounding import ULP
 
 MAX_NODES = 2**16
 MAX_TERMS = 6e9  # products of the nodes and the points, of which most are multiplications
-MAX_ROUGH_TERMS = 1e7  # of an estimate
+MAX_ROUGH_TERMS = 4e7  # of an estimate
 ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
 # a lesser tilt has less weight on several great losses: a shorter period, but more round-off
