@@ -198,8 +198,12 @@ def report_peer(rows, wanted):
           f"{beside(low, 1, 'Tight')}, most {beside(high, 1, 'Tight')}")  # fmt: skip
     print("  its error against the certificate: median, 90 %, worst: "
           + ", ".join(f"{one:.1e}" for one in quantiles(errors)))  # fmt: skip
-    slower = [(row, one) for row, one in answered
-              if one[0] < row[1] and abs(error_of(one[1], row[2])) < 1e-3]  # fmt: skip
+    right = [(row, one) for row, one in answered if abs(error_of(one[1], row[2])) < 1e-3]
+    if right:
+        middle = float(np.median([ratios[row[0]] for row, _ in right]))
+        print(f"  where it answers to 1e-3: {len(right)} settings, median "
+              f"{beside(middle, 1, 'Tight')}")  # fmt: skip
+    slower = [(row, one) for row, one in right if one[0] < row[1]]
     print(f"  quicker than Tight where it answers to 1e-3: {len(slower)} settings (aim 0)")
     for row, one in slower:
         print(f"    {row[0]}: {1e3 * one[0]:.1f} ms, ours {1e3 * row[1]:.1f} ms")

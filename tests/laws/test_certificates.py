@@ -28,8 +28,9 @@ TRUTHS = [
     (DP_SGD, 1e-5, 4.37947436007037055),
     (DP_SGD.reversed, 1e-5, 4.37947436007037055),
     (RandomAllocation(GaussianLoss(1.0), 200), 1e-5, 0.386496878751776),
-    # by quadrature in 30 digits
+    # by quadrature in 30 digits: a lattice of few steps, and the cut
     (RandomAllocation(GaussianLoss(1.0), 2), 0.11841300217178533 / 2, 1.0),
+    (RandomAllocation(GaussianLoss(4.0), 2), 0.34172373957052011, 8.0),
     # a great loss alone may cost more than epsilon (two nested rules; a contour without a cut)
     (3 * PoissonSampled(GaussianLoss(1 / 0.8), 1e-4), 1e-8, 0.0201374768929),
     (300 * PoissonSampled(GaussianLoss(1.0), 0.002), 1e-8, 0.4814354473),
