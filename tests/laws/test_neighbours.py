@@ -41,7 +41,7 @@ def violation(mechanism: Mechanism) -> str:
 def hill_climbed_pair(mechanism: Mechanism, seed: int = 21, longer: int = 1):
     """Best (delta, epsilon, pair) of a random climb for each epsilon and number of candidates."""
     rng = np.random.default_rng(seed)
-    steps = longer * (60 if getattr(mechanism, "noise", "") == "laplace" else 400)
+    steps = longer * (60 if getattr(mechanism, "noise", "") == "laplace" else 200)
     found = []
     for epsilon in EPSILONS:
         for k in (2, 3, 6):
@@ -101,7 +101,7 @@ def test_no_searched_neighbours_exceed_the_profile(mechanism):
 @every_mechanism
 def test_longer_climbs_find_nothing_either(mechanism, seed):
     if isinstance(mechanism.values, Scores):
-        for delta, epsilon, where in hill_climbed_pair(mechanism, seed, longer=5):
+        for delta, epsilon, where in hill_climbed_pair(mechanism, seed, longer=10):
             assert delta <= profile(mechanism, epsilon) + 1e-9, where
     else:
         assert violation(mechanism) == ""
