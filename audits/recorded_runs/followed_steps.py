@@ -84,7 +84,7 @@ def _is_number(thing: Any) -> bool:
 
 
 def is_noise_alone(thing: Any) -> bool:
-    """True of noise to which nothing was added, and that nobody has read yet."""
+    """True of noise to which nothing was added, and that no code has read yet."""
     return event_of(thing) is not None and _all_pure([thing])
 
 
