@@ -126,13 +126,11 @@ def open_ledger(
         refuse_repeats(estimator, plan)
     if ledger is None or ledger is PAID:
         return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
-    from accountant.book.book import Book
-
     stated = Stated(plan, estimator.adjacency(plan))
-    named = ledger if isinstance(ledger, tuple) and len(ledger) == 2 else (ledger, None)
-    if isinstance(named[0], Book):
-        gate: Ledger = named[0].ledger(
-            _dataset(*named), data, stated, rng, insecure_seed=rng is not None, public=public
+    if (found := _dataset_of_a_book(ledger)) is not None:
+        book, name = found
+        gate: Ledger = book.ledger(
+            name, data, stated, rng, insecure_seed=rng is not None, public=public
         )
         gate.plan = plan
         return gate
@@ -142,15 +140,12 @@ def open_ledger(
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
     """Charge a plan on ``rows`` records that runs elsewhere to a budget or a ledger."""
-    from accountant.book.book import Book
     from accountant.book.book_ledger import BookLedger
 
-    named = ledger if isinstance(ledger, tuple) and len(ledger) == 2 else (ledger, None)
-    if isinstance(named[0], Book):
-        ledger = named[0].ledger(_dataset(*named), np.zeros(rows), plan)
-        ledger.close()
-        return
-    if isinstance(ledger, Budget):
+    if (found := _dataset_of_a_book(ledger)) is not None:
+        book, name = found
+        book.ledger(name, np.zeros(rows), plan).close()
+    elif isinstance(ledger, Budget):
         estimator.spending().charge(ledger, plan)
     elif isinstance(ledger, (Filter, BookLedger)):
         if rows > ledger.shape[0]:
@@ -161,11 +156,19 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
         raise ParameterError("ledger", type(ledger), ALLOWED)
 
 
-def _dataset(book: Any, name: str | None) -> str:
-    """Return the name of the data set that is charged."""
-    if name is None and len(names := book.names) != 1:
-        raise ParameterError("ledger", names, "(book, name): this book has not one data set")
-    return names[0] if name is None else name
+def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
+    """Return the book and the name of the data set that is charged; None if it is no book."""
+    from accountant.book.book import Book
+
+    pair = isinstance(ledger, tuple) and len(ledger) == 2
+    book, name = ledger if pair else (ledger, None)
+    if not isinstance(book, Book):
+        return None
+    if name is not None:
+        return book, name
+    if len(book.names) != 1:
+        raise ParameterError("ledger", book.names, "(book, name): this book has not one data set")
+    return book, book.names[0]
 
 
 class RepeatedFits(NamedTuple):

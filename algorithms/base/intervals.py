@@ -10,9 +10,9 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from accountant.domains import Interval
 from accountant.numerics import Array
+from accountant.numerics.search import furthest_that
 
 LEVEL = Interval(0.0, 1.0, "()")
-HALVINGS = 60  # of the search for a quantile
 
 
 def normal_interval(estimate: Array, deviation: Array, level: float) -> Array:
@@ -25,13 +25,11 @@ def laplace_interval(estimate: Array, scale: float, deviation: Array, level: flo
     """Return (lower, upper) of estimates with Laplace noise and normal errors."""
     outside = 1 - LEVEL.check("level", level)
     # either part alone exceeds its quantile of half of what is outside
-    low = np.zeros_like(estimate)
-    high = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        far = _laplace_normal_tail(middle, scale, deviation) > outside
-        low, high = np.where(far, middle, low), np.where(far, high, middle)
-    return np.stack([estimate - high, estimate + high], axis=1)
+    most = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
+    half = furthest_that(
+        lambda t: _laplace_normal_tail(t, scale, deviation) <= outside, most, np.zeros_like(most)
+    )
+    return np.stack([estimate - half, estimate + half], axis=1)
 
 
 def _laplace_normal_tail(t: Array, scale: float, deviation: Array) -> Array:

@@ -179,9 +179,8 @@ class PrivateMean(PrivateEstimator):
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
-        (mechanism, *others), noisy = list(self.plan_.leaves()), [
-            np.asarray(entry.output) for entry in self.transcript_
-        ]  # fmt: skip
+        mechanism, *others = self.plan_.leaves()
+        noisy = [np.asarray(entry.output) for entry in self.transcript_]
         scale, mean = getattr(mechanism, "scale", 0.0), noisy[0]
         laplace = isinstance(mechanism, Laplace)
         variance = np.full(mean.shape, self.radius**2)

@@ -101,8 +101,7 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
         if tape is None:
             return function(*arguments, **options)
         named = named_arguments(signature, arguments, options)
-        receiver = named.pop("self", None)
-        del receiver
+        named.pop("self", None)
         value = declared.value or next(iter(named), "")
         if value and value not in named:
             allowed = f"one of {', '.join(map(repr, named))}"
