@@ -94,18 +94,25 @@ def run_all(
     pool = ThreadPoolExecutor(max_workers=jobs) if executor is None else executor
     silent = dataclasses.replace(settings, tick=no_progress)
     futures: dict[Future[Done], str] = {}
+    rows: dict[str, Done] = {}
     try:
         for case in order:
             if executor is None:
                 futures[pool.submit(case.run, settings)] = case.subject
             else:
                 futures[pool.submit(run_by_name, family, case.subject, silent)] = case.subject
-        rows = {}
         for future in as_completed(futures):
             subject = futures[future]
-            row = rows[subject] = _result(future, subject)
+            row = _result(future, subject)
             on_row(row)
+            rows[subject] = row
         return [rows[case.subject] for case in todo]
+    except KeyboardInterrupt:
+        # rows that were done and not yet reported are kept as well
+        for future, subject in futures.items():
+            if subject not in rows and _has_row(future):
+                on_row(future.result())
+        raise
     finally:
         for future in futures:
             future.cancel()
@@ -120,6 +127,11 @@ def run_by_name(family: str, subject: str, settings: Settings) -> Any:
         if case.subject == subject:
             return case.run(settings)
     raise ParameterError("NAME", subject, "known to the worker: install the same packages there")
+
+
+def _has_row(future: Future[Done]) -> bool:
+    """Whether a row was computed, without waiting for it."""
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _result(future: Future[Done], subject: str) -> Done:

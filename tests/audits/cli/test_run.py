@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 
 import psutil
 import pytest
@@ -273,6 +273,28 @@ def test_a_row_that_was_done_is_in_the_part(tmp_path, monkeypatch, capsys):
     assert main([*QUICK, "--json", str(tmp_path / "whole.json")]) == 0
     assert without_seconds(target) == without_seconds(tmp_path / "whole.json")
     capsys.readouterr()
+
+
+def test_rows_that_were_done_are_kept_when_another_one_is_being_reported():
+    seen = []
+
+    def interrupted(row):
+        seen.append(row.subject)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    class Finished(Executor):
+        """Computes when asked, so that every row is done before the first is reported."""
+
+        def submit(self, work, /, *arguments):
+            future = Future()
+            future.set_result(work(*arguments))
+            return future
+
+    todo = select_cases([ONE, "half_the_noise", "peek"])
+    with pytest.raises(KeyboardInterrupt):
+        run_all(todo, Settings(20_000, 0.95, 7), 1, interrupted, Finished())
+    assert set(seen) == {case.subject for case in todo}
 
 
 def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path):
