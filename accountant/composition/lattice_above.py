@@ -53,7 +53,7 @@ class LatticeAbove:
         self.step, self.laws = step, [one.law for one in pairs]
         self.is_made = all((law.mass > 0).any() for law in self.laws)
         # a release above its cut is charged as if it were enough
-        self._beyond = mass_beyond(pairs)[0] * (1 + 16 * ULP)
+        self.beyond = mass_beyond(pairs)[0] * (1 + 16 * ULP)
         self._shift = math.fsum(
             one.law.count * (one.edge_error + 8 * ULP * one.law.size) for one in pairs
         )
@@ -61,16 +61,18 @@ class LatticeAbove:
     def sum_near(self, tilt: float, near: tuple[float, float]) -> SumOnGrid | None:
         """Return the law of the sum; None where that is too long."""
         near = near[0] - self.step - self._shift, near[1] + self.step
+        # with a smaller tilt what may wrap around is longer than a law
+        tilt = max(tilt, -LOG_WRAPPED / (MAX_LAW_POINTS * self.step))
         found = SumOnGrid(self.laws, tilt, near, LOG_WRAPPED, MAX_SUM_POINTS)
         found.convolve()
         return found if found.is_small else None
 
     def deltas(self, sums: SumOnGrid, epsilon: Array) -> Array:
-        """Return upper bounds on delta at epsilons for which the sum was made."""
+        """Return upper bounds on what releases below their cuts cost, at epsilons of the sum."""
         place = epsilon * (1 - 8 * ULP) - self._shift
         size = sums.size + np.abs(sums.tilt * place)
         scale = sums.log_scale(place) + 16 * ULP * (4 + size)
-        found: Array = sums.upper_deltas(place) * np.exp(scale) + self._beyond
+        found: Array = sums.upper_deltas(place) * np.exp(scale)
         return found
 
     @ignore_overflow
@@ -78,7 +80,7 @@ class LatticeAbove:
         """Return an upper bound on epsilon at ``delta``, infinite where it is above ``guess``."""
         found = math.inf
         for _ in range(MAX_GUESSES):
-            if not (self.is_made and 0 < guess < math.inf):
+            if not (self.is_made and self.beyond < delta and 0 < guess < math.inf):
                 break
             before, found = found, min(found, self._epsilon_near(delta, guess))
             if not found < min(before, (1 - NEAR / 2) * guess):
@@ -94,11 +96,13 @@ class LatticeAbove:
         if sums is None:
             return math.inf
 
+        left = math.log((delta - self.beyond) * (1 - 4 * ULP)) - 4 * ULP
+
         def excess(epsilon: float) -> float:
             if epsilon < low:
                 return 1.0
             value = float(self.deltas(sums, np.array([min(epsilon, high)]))[0])
-            return math.log(max(value, 1e-300)) - math.log(delta)
+            return math.log(max(value, 1e-300)) - left
 
         found = falling_root(excess, guess, tilt, high)[0]
         return found if excess(found) <= 0 else math.inf
@@ -147,6 +151,6 @@ class LatticeCurve:
             some = (flat >= 0) & (served == i)
             # delta falls: what is beyond the end is at most what it is there
             places = np.minimum(flat[some], self._ends[i])
-            result[some] = self._lattice.deltas(self._sums[i], places)
+            result[some] = self._lattice.deltas(self._sums[i], places) + self._lattice.beyond
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilon))
         return capped
