@@ -29,6 +29,7 @@ from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
+from .errors import LargeDeltaWarning as LargeDeltaWarning
 from .errors import LedgerBusy as LedgerBusy
 from .errors import LedgerCorrupt as LedgerCorrupt
 from .errors import LedgerUnwritable as LedgerUnwritable

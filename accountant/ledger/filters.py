@@ -13,6 +13,7 @@ from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.pure_or_renyi_notion import PureOrRenyiNotion
+from accountant.ledger.remedies import warn_of_large_delta
 from accountant.ledger.totals import CompositionNotion
 from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
@@ -111,6 +112,8 @@ class Filter(Ledger):
             raise ParameterError("budget", budget, "a Budget")
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
         super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
+        if not self._seeded:
+            warn_of_large_delta(budget.delta, self._users)
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:

@@ -18,7 +18,7 @@ from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
 from accountant.accountants.zcdp import ZCDP
 from accountant.domains import DELTA, EPSILON
-from accountant.errors import UnsupportedPlan
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan
 
 ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
@@ -117,7 +117,7 @@ class Comparison:
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def compare(plan: Plan, delta: float) -> Comparison:
+def compare(plan: Plan, delta: float | None = None) -> Comparison:
     """Ask every accountant for the epsilon of a plan at ``delta``.
 
     Parameters
@@ -132,13 +132,22 @@ def compare(plan: Plan, delta: float) -> Comparison:
     Comparison
         One row for each accountant; all are upper bounds.
 
+    Raises
+    ------
+    ParameterError
+        If delta is missing: a plan by itself has none.
+
     Examples
     --------
     >>> from accountant import PureLoss, compare
     >>> round(compare(10 * PureLoss(0.1), delta=0.0).best.epsilon, 6)
     1.0
     """
-    plan, delta = as_plan(plan), DELTA.check("delta", delta)
+    plan = as_plan(plan)
+    if delta is None:
+        how = "given: compare(plan, delta=1e-6), or compare_deltas(plan, epsilon=1.0)"
+        raise ParameterError("delta", delta, how)
+    delta = DELTA.check("delta", delta)
     rows = []
     for one in ALL_ACCOUNTANTS:
         start, note = time.perf_counter(), ""

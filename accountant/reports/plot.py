@@ -31,7 +31,7 @@ def plot(plan: Plan, delta: float, path: str | Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        instead = "writable: plots need matplotlib (pip install 'dp-attest[plot]')"
+        instead = "writable: plots need matplotlib (pip install matplotlib)"
         raise ParameterError("--plot", str(path), instead) from None
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
