@@ -43,6 +43,8 @@ from .formats.dp_events import from_opacus as from_opacus
 from .formats.dp_events import to_dp_event as to_dp_event
 from .formats.plan_json import from_json as from_json
 from .formats.plan_json import to_json as to_json
+from .formats.plan_toml import read_plan as read_plan
+from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks
 from .ledger.filters import Filter as Filter
 from .ledger.ledger import Ledger as Ledger

@@ -302,6 +302,31 @@ class Book(TableDisplay):
         with self._log.reading():
             return status_of(account)
 
+    def remaining(self, name: str, plan: Plan) -> int:
+        """Return how many more times a release, or a whole plan, fits what a data set has left.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        plan : Plan
+            A mechanism, a loss or a plan.
+
+        Returns
+        -------
+        int
+            Rounded down; at most 10^9.  Of users with budgets of their own, for all of them.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If the notion of the data set cannot add it up.
+        """
+        account = self._account(name)
+        with self._log.reading():
+            notion, total = account.standing()
+        return notion.remaining(total, as_plan(plan))
+
     def history(
         self,
         name: str,

@@ -133,6 +133,35 @@ class Filter(Ledger):
         with self._lock:
             self._filter_meter.charge(copy, None)
 
+    def remaining(self, plan: Plan) -> int:
+        """Return how many more times a release, or a whole plan, fits what is left.
+
+        Parameters
+        ----------
+        plan : Plan
+            A mechanism, a loss or a plan.
+
+        Returns
+        -------
+        int
+            Rounded down; at most 10^9, also where it costs nothing.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If the filter cannot add it up.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from accountant import Budget, Filter
+        >>> from mechanisms import Laplace
+        >>> Filter(np.arange(10.0), Budget(1.0)).remaining(Laplace(10.0))
+        10
+        """
+        with self._lock:
+            return self._filter_meter.notion.remaining(self._filter_meter.total, as_plan(plan))
+
     def spend_plan(self, plan: Plan) -> None:
         """Charge a whole plan that a ledger of its own will follow on the same data.
 
