@@ -7,6 +7,7 @@ of the composition, is bounded here, by tilted laws (`docs/proofs/grid_pairs.md`
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class LatticeAbove:
         """Return upper bounds on what releases below their cuts cost, at epsilons of the sum."""
         place = epsilon * (1 - 8 * ULP) - self._shift
         size = sums.size + np.abs(sums.tilt * place)
-        scale = sums.log_scale(place) + 16 * ULP * (4 + size)
+        scale = sums.log_moment - sums.tilt * place + 16 * ULP * (4 + size)
         found: Array = sums.upper_deltas(place) * np.exp(scale)
         return found
 
@@ -126,10 +127,8 @@ class LatticeCurve:
         first, log_delta = minimum_of_one_valley(height, *tilts_between)
         tilts, starts = [first], [0.0]
         for share in DELTAS:
-            log = min(log_delta, 0.0) + math.log(share)
-            a, place = minimum_of_one_valley(
-                lambda a, log=log: (height(a) - log) / a, *tilts_between
-            )
+            chernoff = _chernoff(height, min(log_delta, 0.0) + math.log(share))
+            a, place = minimum_of_one_valley(chernoff, *tilts_between)
             tilts.append(a)
             starts.append(max(place, 0.0))
         ends = [*starts[1:], 1.5 * starts[-1] + self._lattice.step]
@@ -154,3 +153,8 @@ class LatticeCurve:
             result[some] = self._lattice.deltas(self._sums[i], places) + self._lattice.beyond
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilon))
         return capped
+
+
+def _chernoff(log_height: Callable[[Array], Array], log_delta: float) -> Callable[[Array], Array]:
+    """Return about Chernoff's bounds on epsilon where delta has this logarithm, as of the tilt."""
+    return lambda a: (log_height(a) - log_delta) / a
