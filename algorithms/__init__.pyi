@@ -23,5 +23,6 @@ from .sparse_regression.sparse_erm import SparseERM as SparseERM
 from .statistics.local_histogram import LocalHistogram as LocalHistogram
 from .statistics.local_mean import LocalMean as LocalMean
 from .statistics.private_mean import PrivateMean as PrivateMean
+from .statistics.private_quantiles import PrivateQuantiles as PrivateQuantiles
 from .statistics.private_selection import PrivateSelection as PrivateSelection
 from .voting.sign_vote import SignVote as SignVote
