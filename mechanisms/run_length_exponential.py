@@ -205,10 +205,14 @@ class ListIndices(Support):
         totals = np.asarray(first)[:, 1].sum(axis=-1).astype(np.int64)
         count = int(np.prod(totals.astype(float)))
         if count > MAX_CELLS:
-            raise ParameterError("value", count, f"at most {MAX_CELLS:,} combinations, to be listed")
+            raise ParameterError(
+                "value", count, f"at most {MAX_CELLS:,} combinations, to be listed"
+            )
         rows = np.stack(np.unravel_index(np.arange(count), totals), axis=-1)
         return Cells(
-            rows, np.ones(count), lambda output: np.ravel_multi_index(np.moveaxis(output, -1, 0), totals)
+            rows,
+            np.ones(count),
+            lambda output: np.ravel_multi_index(np.moveaxis(output, -1, 0), totals),
         )
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:

@@ -30,7 +30,7 @@ SHARE = Interval(0.0, 1.0)
 # a part of the grid without records, so many scales and ln(points) from a quantile, has a chance
 # below e^-4 where the numbers near the quantile fill a hundred thousandth of the bounds
 FAR_SCALES, EMPTIEST = 4.0, 1e5
-COUNT_SCALES = 8  # the count of records has so many times the scale of a level, and costs little
+COUNT_SHARE = 1 / 32  # of epsilon, for the count of records where intervals need one
 
 
 class PrivateQuantiles(PrivateEstimator):
@@ -125,14 +125,18 @@ class PrivateQuantiles(PrivateEstimator):
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         sensitivity = 1.0 if self._replaced else 0.5
 
+        # the count is charged beside the levels by basic composition: exact enough, and quick
+        count = [DiscreteLaplace(round_up(1 / (COUNT_SHARE * epsilon)))] if counted else []
+        left = (1 - COUNT_SHARE * counted) * epsilon
+
         def plan_of(scale: float) -> Sequential:
-            count = [DiscreteLaplace(COUNT_SCALES * scale)] if counted else []
-            return Sequential([*count, *[RunLengthExponential(scale, sensitivity)] * levels])
+            return Sequential([RunLengthExponential(scale, sensitivity)] * levels)
 
         if delta:
-            return plan_of(calibrate(plan_of, epsilon=epsilon, delta=delta))
-        cost = 2 * sensitivity * levels + counted / COUNT_SCALES
-        return plan_of(round_up(cost / epsilon))
+            chosen = plan_of(calibrate(plan_of, epsilon=left, delta=delta))
+        else:
+            chosen = plan_of(round_up(2 * sensitivity * levels / left))
+        return Sequential([*count, *chosen.parts])
 
     def run(self, ledger: Any, column: Callable[[Any], Array] | None = None) -> Array:
         """Return the quantiles, and intervals where a level is given, from released values only.
@@ -172,9 +176,9 @@ class PrivateQuantiles(PrivateEstimator):
     def _with_ends(self, quantiles: Array, records: float, scale: float, level: float) -> Array:
         """Return each quantile, and two around it that hold the population's between them."""
         sampling = np.sqrt(quantiles * (1 - quantiles) / records)
-        targets, half = np.repeat(quantiles[:, None], 3, axis=1), np.zeros((quantiles.size, 2))
+        targets = np.repeat(quantiles[:, None], 3, axis=1)
         reach = math.log(min(self._grid().points, EMPTIEST)) + FAR_SCALES
-        for _ in range(4):  # the noise of the ends depends a little on where they are
+        for _ in range(3):  # the noise of the ends depends a little on where they are
             levels, order = ascending(targets)
             noise = rank_noise(levels, scale, self._replaced)
             # A quantile so near the least or the greatest record that the empty part of the grid
@@ -185,11 +189,10 @@ class PrivateQuantiles(PrivateEstimator):
             own, rest, pull, least = (np.empty(at.size) for _ in range(4))
             own[order], rest[order], least[order] = noise.own / records, noise.rest, first
             pull[order] = noise.mixed @ lost - lost
-            for i, j in np.ndindex(half.shape):
-                k = 3 * i + 1 + j
-                deviation = np.array([math.hypot(sampling[i], math.sqrt(rest[k]) / records)])
-                noisy = laplace_interval(np.zeros(1), own[k], deviation, level)
-                half[i, j] = noisy[0, 1] + pull[k]
+            # in units of the own noise, and of the two ends alone
+            deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(rest) / records) / own
+            noisy = laplace_interval(np.zeros(own.size), 1.0, deviation, level)[:, 1] * own
+            half = (noisy + pull).reshape(targets.shape)[:, 1:]
             below, above = quantiles - half[:, 0], quantiles + half[:, 1]
             near, far = least.reshape(targets.shape).T[1:]
             # an end that is lost is the bound itself, or moves to where it is not

@@ -22,6 +22,7 @@ PLACE_BITS = 16  # a point of the grid has 2^16 places, over which equal numbers
 DEFAULT_STEPS = 1 << 24
 MOST_POINTS = 1 << 36
 WEIGHT_BITS = 10
+LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
 # scores this many scales below the best are as improbable as any: 2^52 candidates of them have
 # together a chance of e^-44
 FAR = 160
@@ -114,7 +115,14 @@ class QuantileScores:
         """Return the runs of every part's scores: (parts, 2, runs)."""
         places = self.grid.places_of(self.column(rows))
         found = [self._runs(places, part) for part in self.parts]
-        value = np.zeros((len(found), 2, max(one.shape[1] for one in found)))
+        # of one size for any data, but where that would be very long
+        width = 3 + 2 * max(
+            one.far >> one.bits
+            for one in (share_units(part.share, self.scale, self.whole) for part in self.parts)
+        )
+        if width > LONGEST:
+            width = 1 << max(one.shape[1] for one in found).bit_length()
+        value = np.zeros((len(found), 2, width))
         for row, one in zip(value, found, strict=True):
             row[:, : one.shape[1]] = one
         return value
