@@ -107,6 +107,9 @@ def errors(method, numbers, quantiles, bounds, epsilon, seeds):
             drawn = METHODS[method](numbers, quantiles, *bounds, epsilon, seed)
         except ImportError:
             return None
+        except RuntimeError as error:  # no candidate has a weight
+            print(f"  {method} fails: {str(error)[:40]}")
+            return None
         found.append(np.abs(np.asarray(drawn) - truth).mean())
     return np.mean(found), np.std(found) / np.sqrt(max(1, seeds - 1))
 
@@ -122,8 +125,8 @@ def compare(name, kind, epsilon, given):
     words = ", ".join(f"{method} {mean:.4g} ± {error:.1g}" for method, (mean, error) in row.items())
     print(f"{name}, {kind}, epsilon {epsilon:g}, {numbers.size:,} records: {words}", flush=True)
     for method in list(row)[1:]:
-        if row[method][0] > 0:
-            print(f"  error: {beside(max(row['ours'][0], 1e-300), row[method][0], method)}")
+        if row[method][0] > 0 and row["ours"][0] > 0:
+            print(f"  error: {beside(row['ours'][0], row[method][0], method)}")
 
 
 def times(given):
