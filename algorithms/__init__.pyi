@@ -26,4 +26,5 @@ from .statistics.partition_selection import best_partition_selection as best_par
 from .statistics.private_mean import PrivateMean as PrivateMean
 from .statistics.private_quantiles import PrivateQuantiles as PrivateQuantiles
 from .statistics.private_selection import PrivateSelection as PrivateSelection
+from .statistics.private_top_k import PrivateTopK as PrivateTopK
 from .voting.sign_vote import SignVote as SignVote
