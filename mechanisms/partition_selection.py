@@ -73,7 +73,7 @@ class PartitionSelection(Mechanism):
     key_epsilon: float = param(
         Interval(1e-4, 40.0), "epsilon of one key", typical=(0.8,), knob=True
     )
-    key_delta: float = param(Interval(1e-15, 1.0, "[)"), "delta of one key", typical=(0.01,))
+    key_delta: float = param(Interval(1e-15, 1.0, "[)"), "delta of one key", typical=(1e-10,))
     keys: int = param(
         IntegerRange(1, MOST_KEYS), "keys of a person, at most", typical=(1, 2), default=1
     )

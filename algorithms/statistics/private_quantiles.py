@@ -86,7 +86,7 @@ class PrivateQuantiles(PrivateEstimator):
     ...     quantiles=[0.25, 0.5, 0.75], lower=0, upper=120, step=1, epsilon=1.0, random_state=0
     ... )
     >>> made.fit(ages[:, None]).quantiles_.tolist()
-    [22.0, 45.0, 67.0]
+    [22.0, 44.0, 67.0]
     """
 
     def __init__(

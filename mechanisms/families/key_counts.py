@@ -84,8 +84,10 @@ class KeyCounts:
         return f"KeyCounts({self.keys.size} keys)"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # one object
-        del dtype, copy
+        # one object, but as numbers its counts
+        del copy
+        if dtype is not None and np.dtype(dtype).kind != "O":
+            return self.counts.astype(dtype)
         handle = np.empty(1, dtype=object)
         handle[0] = self
         return handle.reshape(())
@@ -118,9 +120,9 @@ class KeyCountValues:
         return objects
 
     def example(self, rng: np.random.Generator) -> KeyCounts:
-        """Return two or three keys with a few people each."""
+        """Return two or three keys with a few people each, or with dozens."""
         size = int(rng.integers(2, 4))
-        return KeyCounts(np.arange(size), rng.integers(0, 9, size))
+        return KeyCounts(np.arange(size), rng.integers(0, 9, size) * rng.choice([1, 7], size))
 
     def neighbour(self, value: Any, rng: np.random.Generator) -> KeyCounts:
         """Return the counts with a person more, or where counts allow it with one less."""
