@@ -2,7 +2,8 @@
 
 Errors are mean distances from the quantiles of the data, over seeds and quantiles; neighbours add
 or remove a record.  A ratio is ours over a peer's; below 1 ours is better.  OpenDP gets every whole
-number as a candidate, or 1,000 numbers between the bounds.
+number as a candidate, or 1,000 numbers between the bounds.  ``--records N`` takes the first N of a
+column; ``--coverage N`` measures intervals over N samples instead.
 """
 
 import csv
@@ -11,6 +12,7 @@ import time
 import warnings
 
 import numpy as np
+from scipy.stats import lognorm, norm, uniform
 
 from algorithms import PrivateQuantiles
 from benchmarks.measure import beside, options
@@ -145,8 +147,32 @@ def times(given):
         print(f"quartiles of {numbers.size:,} numbers, {method}: {seconds:.3g} s{ratio}")
 
 
+def coverage(runs):
+    """How often intervals of 95 % hold the quantiles of the population that was sampled."""
+    laws = {"uniform": uniform(-10, 20), "Gaussian": norm(), "log-normal": lognorm(1.0)}
+    quantiles = [0.25, 0.5, 0.9]
+    for name, law in laws.items():
+        for records, epsilon, relation in (
+            (1000, 1.0, "add-remove"), (10_000, 0.5, "replace-one"), (100_000, 0.1, "add-remove"),
+        ):  # fmt: skip
+            made = PrivateQuantiles(quantiles=quantiles, lower=-20, upper=60, epsilon=epsilon,
+                                    level=0.95, relation=relation)  # fmt: skip
+            held = []
+            for seed in range(runs):
+                numbers = law.rvs((records, 1), random_state=seed)
+                low, high = made.set_params(random_state=seed).fit(numbers).intervals_.T
+                held.append((low <= law.ppf(quantiles)) & (law.ppf(quantiles) <= high))
+            words = ", ".join(f"{share:.3f}" for share in np.mean(held, axis=0))
+            print(
+                f"{name}, {records:,} records, epsilon {epsilon:g}, {relation}: {words}", flush=True
+            )
+
+
 def main():
-    given = options(__doc__, seeds=20, records=0)
+    given = options(__doc__, seeds=20, records=0, coverage=0)
+    if given.coverage:
+        coverage(given.coverage)
+        return
     names, epsilons = list(COLUMNS), (0.1, 1.0)
     if given.quick:
         given.seeds, names, epsilons = 3, ["weight"], (1.0,)

@@ -86,8 +86,7 @@ def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
 
 def keys_lost(made: PartitionSelection) -> float:
     """Return how many keys are lost of one key held by 1, one by 2, one by 3 people, and so on."""
-    count, lost = 1024, 0.0
-    start = 0
+    count, lost, start = 1024, 0.0, 1
     while True:
         missed = 1 - made.keep_probability(np.arange(start, start + count))
         lost += float(missed.sum())
