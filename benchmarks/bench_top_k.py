@@ -1,4 +1,4 @@
-"""The most frequent categories beside OpenDP and diffprivlib, and keys that may be told.
+"""The most frequent categories beside OpenDP and diffprivlib, and keys that may be released.
 
 Errors of top 10 are people: how many fewer than possible the chosen categories have, and the mean
 error of the released counts.  A person is added or removed, and has one category.  Keys: how many

@@ -1,4 +1,4 @@
-"""Which keys may be told: the rule that keeps as many as any private rule can.
+"""Which keys may be released: the rule that keeps as many as any private rule can.
 
 References: Desfontaines, Voss, Gipson & Mandayam (2022); proof in docs/proofs/partitions.md.
 """
@@ -95,7 +95,7 @@ class PartitionSelection(Mechanism):
         if size is not None:
             return kept_rows(one.keys, self._kept(one.counts, draw_shape(size, ())[0], source))
         found = one.keys[self._kept(one.counts, 1, source)[0]]
-        # strings of a width of their own: that of the longest key of all is not told
+        # strings of a width of their own: that of the longest key of all stays secret
         return np.array(found.tolist(), dtype=str) if found.dtype.kind == "U" else found
 
     def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:

@@ -55,7 +55,7 @@ class RunLengthExponential(Mechanism):
     --------
     >>> from mechanisms import RunLengthExponential
     >>> one = RunLengthExponential(scale=0.5)
-    >>> far, near = [-9.0, 0.0, -9.0], [10**9, 5, 10**9]  # 2,000,000,005 candidates
+    >>> far, near = [-20.0, 0.0, -20.0], [10**9, 5, 10**9]  # 2,000,000,005 candidates
     >>> int(one.release([[far, near]], rng=0)[0])
     1000000004
     >>> one.loss
@@ -79,18 +79,18 @@ class RunLengthExponential(Mechanism):
         if size is not None:
             drawn = np.empty(draw_shape(size, lists.shape[:1]), dtype=np.int64)
             for i in range(len(lists)):
-                table = self._table(scores[i : i + 1], lengths[i : i + 1])
+                table = self._weights(scores[i : i + 1], lengths[i : i + 1])
                 drawn[:, i] = _places(table.draw(size, source), lengths[i : i + 1], source)
             return drawn
         runs = lists.shape[-1]
         rows, counts = scores.reshape(-1, runs), lengths.reshape(-1, runs)
         winners = np.empty(len(rows), dtype=np.int64)
         for part in row_chunks(*rows.shape):
-            found = self._table(rows[part], counts[part]).draw(None, source)
+            found = self._weights(rows[part], counts[part]).draw(None, source)
             winners[part] = _places(found, counts[part], source)
         return winners.reshape(lists.shape[:-2])
 
-    def _table(self, scores: Array, lengths: Array) -> WeightTable:
+    def _weights(self, scores: Array, lengths: Array) -> WeightTable:
         # the best score of a list is that of a run which is not empty
         best = np.where(lengths > 0, scores, -np.inf).max(axis=-1, keepdims=True)
         return WeightTable.of(np.minimum(scores, best), self.scale, lengths)  # type: ignore[arg-type]  # whole floats

@@ -165,9 +165,8 @@ class PrivateQuantiles(PrivateEstimator):
             targets = self._with_ends(quantiles, records, steps[0].scale, level)
         levels, order = ascending(targets)
         places = released_places(ledger, steps, levels, grid, column, self._replaced)
-        found = np.empty(targets.size)
-        found[order] = grid.value_at(np.array(places))
-        found = found.reshape(targets.shape)
+        found = np.empty(targets.shape)
+        found.flat[order] = grid.value_at(np.array(places))
         if level is not None:  # nothing is known beyond the least and the greatest record
             found[:, 1][targets[:, 1] <= 0] = grid.lower
             found[:, 2][targets[:, 2] >= 1] = grid.upper

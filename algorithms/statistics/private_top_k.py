@@ -227,7 +227,7 @@ def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
     made: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
     if not delta:
         return made
-    found = [
+    found: list[Any] = [
         calibrate(DiscreteLaplace, sensitivity=moved, epsilon=epsilon, delta=delta),
         calibrate(
             DiscreteGaussian, sensitivity=round_up(math.sqrt(moved)), dimension=size,

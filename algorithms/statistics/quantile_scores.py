@@ -73,7 +73,8 @@ class ValueGrid:
 
     def value_at(self, place: Any) -> Array:
         """Return the point of a place."""
-        return np.minimum(self.lower + (np.asarray(place) >> PLACE_BITS) * self.step, self.upper)
+        value: Array = self.lower + (np.asarray(place) >> PLACE_BITS) * self.step
+        return np.minimum(value, self.upper)
 
 
 def _reversed_bits() -> IndexArray:

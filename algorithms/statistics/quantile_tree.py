@@ -17,7 +17,7 @@ from algorithms.statistics.quantile_scores import Part, QuantileScores, ValueGri
 class Node(NamedTuple):
     """A quantile of a level: its index, and those of its part's two ends."""
 
-    index: int
+    at: int
     below: int
     above: int
 
@@ -33,14 +33,14 @@ def tree_levels(count: int) -> Iterator[list[Node]]:
     for _ in range(levels_of(count)):
         nodes = [Node((a + b) // 2, a, b) for a, b in parts if b - a > 1]
         yield nodes
-        parts = [pair for n in nodes for pair in ((n.below, n.index), (n.index, n.above))]
+        parts = [pair for n in nodes for pair in ((n.below, n.at), (n.at, n.above))]
 
 
 def part_share(levels: Sequence[float], node: Node) -> float:
     """Return which share of its part's records should lie below a quantile."""
     low = levels[node.below] if node.below >= 0 else 0.0
     high = levels[node.above] if node.above < len(levels) else 1.0
-    return (levels[node.index] - low) / (high - low) if high > low else 0.5
+    return (levels[node.at] - low) / (high - low) if high > low else 0.5
 
 
 def released_places(
@@ -63,7 +63,7 @@ def released_places(
         query = QuantileScores(grid, parts, mechanism.scale, column, whole)
         found = ledger.release(mechanism, query)
         for node, part, index in zip(nodes, parts, found, strict=True):
-            ends[node.index] = part.start + int(index)
+            ends[node.at] = part.start + int(index)
     return [ends[i] for i in range(len(levels))]
 
 
@@ -89,8 +89,8 @@ def rank_noise(levels: Sequence[float], scale: float, replaced: bool) -> RankNoi
     for depth, nodes in enumerate(tree_levels(count)):
         for node in nodes:
             share = part_share(levels, node)
-            own[node.index] = scale / share_units(share, scale, replaced and depth == 0).weight
+            own[node.at] = scale / share_units(share, scale, replaced and depth == 0).weight
             # rows -1 and count are the public ends, without noise
-            mixed[node.index] = (1 - share) * mixed[node.below] + share * mixed[node.above]
-            mixed[node.index, node.index] = 1.0
+            mixed[node.at] = (1 - share) * mixed[node.below] + share * mixed[node.above]
+            mixed[node.at, node.at] = 1.0
     return RankNoise(own, mixed[:count])

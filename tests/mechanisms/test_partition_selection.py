@@ -124,7 +124,7 @@ def test_a_ledger_releases_the_kept_keys_alone():
     assert found.tolist() == [0, 2]
     names = made.release(KeyCounts(["ab", "a" * 99], [900, 1]), 0)
     assert names.tolist() == ["ab"]
-    assert names.dtype == np.dtype("<U2")  # the longer one's width is not told
+    assert names.dtype == np.dtype("<U2")  # the longer one's width stays secret
     assert made.release(KeyCounts([], []), 0).size == 0
     assert made.release(np.array([KeyCounts(["b"], [999]), KeyCounts(["c", "d"], [0, 999])]),
                         0).tolist() == [["b", ""], ["", "d"]]  # fmt: skip

@@ -110,7 +110,7 @@ def test_one_more_number_takes_one_more_place():
 def test_the_levels_find_every_quantile_once(count):
     levels = list(tree_levels(count))
     assert len(levels) == levels_of(count) == math.floor(math.log2(count)) + 1
-    assert sorted(node.index for nodes in levels for node in nodes) == list(range(count))
+    assert sorted(node.at for nodes in levels for node in nodes) == list(range(count))
 
 
 def test_shares_are_those_of_the_part():
