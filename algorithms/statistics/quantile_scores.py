@@ -73,8 +73,9 @@ class ValueGrid:
 
     def value_at(self, place: Any) -> Array:
         """Return the point of a place."""
-        value: Array = self.lower + (np.asarray(place) >> PLACE_BITS) * self.step
-        return np.minimum(value, self.upper)
+        steps: Any = np.asarray(place) >> PLACE_BITS
+        value: Array = np.minimum(self.lower + steps * self.step, self.upper)
+        return value
 
 
 def _reversed_bits() -> IndexArray:
