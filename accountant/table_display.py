@@ -84,6 +84,18 @@ class TableDisplay:
         table = self._table()
         return pd.DataFrame([list(row) for row in table.rows], columns=list(table.columns))
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries by the names of the columns, spaces as underscores.
+
+        Returns
+        -------
+        list of dict
+            Numbers stay numbers; None where a row has nothing to say.
+        """
+        table = self._table()
+        names = [name.replace(" ", "_") for name in table.columns]
+        return [dict(zip(names, row, strict=True)) for row in table.rows]
+
     def _repr_html_(self) -> str:
         """Return the table as HTML, which notebooks show; every character is escaped."""
         from jinja2 import Environment

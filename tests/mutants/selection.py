@@ -270,15 +270,15 @@ class AllListsMove(RunValues):
         return moved
 
 
-class KeyOfOnePerson(Mutant):
-    """Keeps a key that one person holds as often as one of two."""
+class OnePersonMore(Mutant):
+    """Counts a person more for every key."""
 
     honest = PartitionSelection(0.8, 0.01)
     caught_by = "sampler"
 
     def release(self, value, rng=None, size=None):
         one = np.asarray(value).item()
-        return self.honest.release(KeyCounts(one.keys, one.counts + (one.counts == 1)), rng, size)
+        return self.honest.release(KeyCounts(one.keys, one.counts + 1), rng, size)
 
 
 class KeysPaidOnce(Mutant):
