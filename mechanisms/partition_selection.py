@@ -103,7 +103,7 @@ class PartitionSelection(Mechanism):
         places: dict[int, list[int]] = {}
         for place, one in enumerate(objects):
             places.setdefault(id(one), []).append(place)
-        width = max(one.keys.size for one in objects)
+        width = max((one.keys.size for one in objects), default=0)
         text = any(one.keys.dtype.kind == "U" for one in objects)
         rows: Any = np.full((objects.size, width), "" if text else -1, dtype=object)
         for same in places.values():
@@ -169,6 +169,16 @@ class PartitionSelection(Mechanism):
     def arithmetic(self) -> Arithmetic:
         """EXACT: the coins are whole numbers of words, and obey the bounds in whole numbers."""
         return EXACT
+
+    def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
+        """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
+        # a set of keys has any length; rows of strings are not for workers
+        fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
+        return (
+            ""
+            if fits and bool((outputs >= -1).all())
+            else "rows of whole keys, a row for each user"
+        )
 
     @property
     def loss(self) -> Loss:

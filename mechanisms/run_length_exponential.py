@@ -120,6 +120,14 @@ class RunLengthExponential(Mechanism):
         """EXACT: the probabilities are those of the scores as they are, drawn in integers."""
         return EXACT
 
+    def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
+        """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
+        # lists may be of any number
+        fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
+        return (
+            "" if fits and bool((outputs >= 0).all()) else "indices of lists, a row for each user"
+        )
+
     @property
     def loss(self) -> BoundedRangeLoss:
         """Bounded range ``2 sensitivity / scale``: a choice among all combinations of indices."""
