@@ -16,13 +16,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
-from accountant.plans.plan import Plan, Repeat, Sequential
+from accountant.plans.plan import Sequential
 from algorithms.base.binary_labels import checked_classes, encode_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
@@ -40,23 +39,20 @@ from algorithms.base.estimators import (
     validated_fit_data,
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
-from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
 from algorithms.linear_models.classification_plan import (
+    SHARES,
     STEP,
-    Sizes,
     default_clip,
     default_rounds,
-    private_plan,
-    takes_products,
 )
-from algorithms.linear_models.feature_moments import (
-    SHORTENED,
-    BlockMoments,
-    BlockProducts,
-    MeanOfBlocks,
-    Moments,
-    mapped_features,
+from algorithms.linear_models.mapped_plan import (
+    Sizes,
+    longest_row,
+    plan_without_noise,
+    private_plan,
+    released_map,
+    takes_products,
 )
 from mechanisms.families.selection import BOOLEAN
 
@@ -85,7 +81,7 @@ class PrivateLogisticRegression(PrivateRegressor):
         Norm to which a record's gradient is clipped, over the typical length of a mapped row; None
         takes .4 to .8, more for more records and a larger epsilon.
     rounds : int or None
-        Number of gradients; None takes 5 to 100, by shape and epsilon.
+        Number of gradients; None takes 5 to 200, by shape and epsilon.
     step : float
         Step size over half the longest that is stable.
     x_bound : float
@@ -185,29 +181,19 @@ class PrivateLogisticRegression(PrivateRegressor):
         sizes, mu = self._sizes_and_mu(shape)
         rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
         IntegerRange(1).check("rounds", rounds)
-        products = takes_products(sizes, mu)
-        if not self.non_private:
-            return private_plan(epsilon, delta, sizes, rounds, products, relation, rate)
-        each: Plan = NoPrivacy() if rate is None else PoissonSampled(NoPrivacy(), rate, relation)
-        return Sequential([NoPrivacy()] * (1 + products) + [Repeat(each, rounds)])
+        products = takes_products(sizes, mu, SHARES)
+        if self.non_private:
+            return plan_without_noise(rounds, products, relation, rate)
+        return private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
         records, features = ledger.shape
-        *before, last = ledger.plan.parts
-        bound, two = self._row_bound(features), self._outputs() == 1
-        query = MeanOfBlocks(BlockMoments(self.x_bound, bound), records, executor)
-        released = ledger.release(before[0], query)
-        moments = Moments.of(released, noise_of(before[0]), bound, self.fit_intercept)
-        products = None
-        if len(before) == 2:
-            unit = SHORTENED * math.sqrt(moments.square)
-            work = BlockProducts(self.x_bound, moments.centre, unit)
-            products = ledger.release(before[1], MeanOfBlocks(work, records, executor))
+        last, two = ledger.plan.parts[-1], self._outputs() == 1
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
         # (Boehning & Lindsay)
-        mapped = mapped_features(moments, products, noise_of(before[-1]), 0.25 if two else 0.5,
-                                 self.x_bound, self.fit_intercept)  # fmt: skip
+        mapped = released_map(ledger, self.x_bound, self._row_bound(features), self.fit_intercept,
+                              executor, curvature=0.25 if two else 0.5)  # fmt: skip
         share = default_clip(*self._sizes_and_mu(ledger.shape)) if self.clip is None else self.clip
         clip = share * mapped.length
         gradient = MeanOfClippedGradients(
@@ -376,12 +362,7 @@ class PrivateLogisticRegression(PrivateRegressor):
         if self.row_bound is not None:
             # a shorter one would let round-off of long rows count
             return Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound)
-        return x_bound * max(1.0, math.sqrt(features) / 3)
-
-
-def noise_of(mechanism: Any) -> float:
-    """Return the deviation of a release's noise; 0 of none."""
-    return float(getattr(mechanism, "scale", 0.0))
+        return longest_row(x_bound, features)
 
 
 def checked_weights(weights: Any, records: int) -> Array:
