@@ -29,12 +29,8 @@ from accountant.plans.plan import Plan
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
 from algorithms.base.budgets import PAID, charge, refuse_repeats
-from algorithms.base.estimators import (
-    PrivateEstimator,
-    checked_shape,
-    generator_of,
-    validated_data,
-)
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 

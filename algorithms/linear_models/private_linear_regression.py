@@ -24,13 +24,8 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
 from algorithms.base.clipped_gradient_descent import clipped_rows
-from algorithms.base.estimators import (
-    PrivateRegressor,
-    checked_shape,
-    generator_of,
-    validated_data,
-    validated_fit_data,
-)
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy

@@ -30,8 +30,8 @@ from algorithms.base.clipped_gradient_descent import (
     logistic_residuals,
     multinomial_residuals,
 )
-from algorithms.base.estimators import (
-    PrivateRegressor,
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
     split_pairs,
