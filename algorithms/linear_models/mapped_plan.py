@@ -132,11 +132,6 @@ def released_map(
     return mapped_features(moments, products, noise_of(before[-1]), x_bound, intercept, **curvature)
 
 
-def longest_row(x_bound: float, features: int) -> float:
-    """Return the norm to which rows are shortened for the moments, if none is given."""
-    return x_bound * max(1.0, math.sqrt(features) / 3)
-
-
 def noise_of(mechanism: Any) -> float:
     """Return the deviation of a release's noise; 0 of none."""
     return float(getattr(mechanism, "scale", 0.0))

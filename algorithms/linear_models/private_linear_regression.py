@@ -32,7 +32,6 @@ from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
 from algorithms.linear_models.mapped_plan import (
     Sizes,
-    longest_row,
     noise_of,
     plan_without_noise,
     private_plan,
@@ -89,10 +88,9 @@ class PrivateLinearRegression(PrivateRegressor):
     y_bound : float
         Largest absolute target; larger ones are clipped.
     row_bound : float or None
-        Largest Euclidean norm of a row, with the constant.  "statistics" shortens longer rows and
-        their targets; None takes the longest within ``x_bound``.  "descent" shortens rows for the
-        moments alone, not below ``x_bound / 10``; None takes a third of the longest, but not less
-        than ``x_bound``.
+        Largest Euclidean norm of a row, with the constant; None takes the longest within
+        ``x_bound``.  "statistics" shortens longer rows and their targets; "descent" shortens rows
+        for the moments alone, not below ``x_bound / 10``.
     rounds : int or None
         Number of gradients; None takes 60 to 200, by shape and epsilon.
     intervals : bool
@@ -272,10 +270,8 @@ class PrivateLinearRegression(PrivateRegressor):
     def _descent(self, ledger: Any, executor: Executor | None) -> Array:
         """Return coefficients with the intercept, from moments and gradients."""
         (records, features), ridge = ledger.shape, float(self.ridge)
-        bound = longest_row(self.x_bound, features)
-        if self.row_bound is not None:
-            # a shorter one would let round-off of long rows count
-            bound = max(self._row_bound(features), self.x_bound / 10)
+        # a shorter one would let round-off of long rows count
+        bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
                               curvature=1.0, damping=DAMPING, penalty=ridge)  # fmt: skip
         sizes = Sizes(records, features, features + self.fit_intercept)

@@ -23,10 +23,10 @@ from algorithms.linear_models.feature_moments import MappedFeatures
 from algorithms.linear_models.mapped_plan import Shares
 
 # chosen once, on training parts (docs/algorithms.md says how)
-SHARES = Shares(moments=0.03, products=0.15, kept=0.3)
+SHARES = Shares(moments=0.05, products=0.15, kept=0.3)
 DAMPING = 0.5  # of the norm of the noise on products
 ROUNDS, MOST_ROUNDS = 60, 200
-TRAVEL, SHORT_TRAVEL = 0.25, 24.0  # longest steps in all: over the signal, and on real data
+TRAVEL, SHORT_TRAVEL = 0.4, 24.0  # longest steps in all: over the signal, and on real data
 LONG_TRAVEL = 0.01  # over the signal, where it is large
 LONGEST = 0.95  # step, of the longest that is surely stable
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7  # shares of records

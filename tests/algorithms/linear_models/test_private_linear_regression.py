@@ -65,7 +65,7 @@ def test_rounds_and_travel_follow_the_signal():
     found = [schedule(signal) for signal in (0.1, 20.0, 100.0, 1e4, math.inf)]
     assert [one.rounds for one in found] == [60, 60, 60, 105, 200]
     travels = [one.rounds * one.step for one in found]
-    assert travels == pytest.approx([0.025, 5, 24, 99.75, 190])
+    assert travels == pytest.approx([0.04, 8, 24, 99.75, 190])
     assert [round(one.kept, 2) for one in found] == [0.6, 0.6, 0.7, 0.99, 1.0]
     assert schedule(50.0, 17).rounds == 17
 
@@ -219,6 +219,12 @@ def test_accuracy_on_housing(epsilon, goal, lasso):
 
     assert mean(PrivateLinearRegression) >= goal
     assert mean(PrivateLasso) >= lasso
+
+
+def test_rows_far_from_zero_are_learned_too():
+    far = 0.02 * X - 0.9
+    made = PrivateLinearRegression(epsilon=4.0, delta=1e-6, random_state=0).fit(far, Y)
+    assert made.score(far, Y) > 0.85
 
 
 def hits(x, y, truth, epsilon, seed):
