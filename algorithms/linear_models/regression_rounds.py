@@ -63,7 +63,8 @@ def descend_mapped(
 ) -> Array:
     """Return coefficients of clipped rows, and the constant at the end.
 
-    They are the mean of the iterates, of which iterate t weighs t.
+    They are the mean of the iterates, of which iterate t weighs t.  Where the norm grows beyond
+    what gradients have at first, steps were too long: they are halved, and start again from 0.
     """
     part, rounds = ledger.plan.parts[-1].part, ledger.plan.parts[-1].count
     _, step, kept = schedule(signal, rounds)
@@ -74,7 +75,7 @@ def descend_mapped(
         kept_weight=SHARES.kept,
     )  # fmt: skip
     theta = np.zeros((ledger.shape[1] + bool(features.intercept), 1))
-    mean = theta
+    mean, start = theta, 0
     for t in range(1, rounds + 1):
         query.theta, query.clip = theta, norm
         released = ledger.release(part, query)
@@ -82,9 +83,11 @@ def descend_mapped(
         theta = theta - step * mapped.longest_step * gradient
         # the norm grows while too few records are kept whole
         share = min(1.0, max(0.0, released[-1] / SHARES.kept))
-        norm = min(max(norm * math.exp(LEARNING_RATE * (kept - share)), LEAST * unit),
-                   LARGEST * unit)  # fmt: skip
-        mean = mean + 2 / (t + 1) * (theta - mean)
+        norm = max(norm * math.exp(LEARNING_RATE * (kept - share)), LEAST * unit)
+        if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
+            step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
+        # iterate t after a start weighs t
+        mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta
     slopes, constant = features.coefficients(mean)
     return np.append(slopes[:, 0], constant)
 
