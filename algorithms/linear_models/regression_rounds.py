@@ -31,7 +31,7 @@ LONG_TRAVEL = 0.01  # over the signal, where it is large
 LONGEST = 0.95  # step, of the longest that is surely stable
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7  # shares of records
 LEARNING_RATE = 0.4  # of the logarithm of the clipping norm
-START, LEAST, LARGEST = 0.5, 1e-4, 2.0  # norms, over the length of a row times the largest target
+START, LEAST, LARGEST = 0.5, 1e-4, 1.0  # norms, over the length of a row times the largest target
 
 
 class Schedule(NamedTuple):
