@@ -217,10 +217,10 @@ class MeanOfClippedGradients:
                 self._known_lengths = given, list(map_in_order(work, rows, self._executor))
             lengths = self._known_lengths[1]
         pieces = ((take_rows(data, who), known) for who, known in zip(blocks, lengths, strict=True))
-        work = BlockClippedGradient(
+        block = BlockClippedGradient(
             self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept
         )
-        summed = work.with_lengths
+        summed = block.with_lengths
         return ordered_sum(summed, pieces, self._executor).ravel() / self._records
 
 
