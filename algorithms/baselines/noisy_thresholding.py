@@ -23,7 +23,8 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
-from algorithms.base.estimators import PrivateEstimator, generator_of
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import generator_of
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 

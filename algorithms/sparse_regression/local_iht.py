@@ -20,13 +20,8 @@ from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
-from algorithms.base.estimators import (
-    PrivateRegressor,
-    checked_shape,
-    generator_of,
-    validated_data,
-    validated_fit_data,
-)
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.hard_thresholding import (
     checked_step,
     default_rounds,

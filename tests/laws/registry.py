@@ -71,6 +71,7 @@ from tests.mutants import (
     lower_bounds,
     mixtures,
     notions,
+    private_searches,
     regressions,
     repeated,
     replays,
@@ -625,6 +626,7 @@ register(
 )  # fmt: skip
 register("audited", algorithms.audit_violation, regressions.REFUTED | logistic_regression.REFUTED)
 register("declared sensitivities", algorithms.sensitivity_violation, regressions.SENSITIVITIES)
+register("searches replay", algorithms.search_violation, private_searches.SEARCHES)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(
     "noise of blocks", algorithms.blocks_violation,
