@@ -148,7 +148,7 @@ class _BellmanStep:
 
     def __init__(self, e0: float) -> None:
         self._step, self._c = e0 / CELLS_PER_RANGE, math.exp(-e0)
-        self._inverse_width = -1 / math.expm1(-self._step)
+        self._inverse_width = -1 / math.expm1(-self._step)  # of a row, in z
         # c / s at s = e^{-t}, for t = i h
         self._over = np.exp(self._step * np.arange(CELLS_PER_RANGE + 1) - e0)[:, None]
         # sums lose a few units of values that are about 1 / (1 - c) times larger
@@ -181,17 +181,18 @@ class _BellmanStep:
         at = np.flatnonzero((b > 0) & (d > 0))
         x = np.log(b[at] / d[at]) / self._step
         row = np.floor(x)
-        for i in (row, row - 1):
-            place = at + i.astype(np.intp) - cells
-            kept = (i >= 0) & (i < cells) & (place >= 0) & (place < best.size)
-            k, place = at[kept], place[kept]
-            # z = e^{-y}; every y in [0, h] gives a lower value, and round-off in y is squared
-            y = np.clip((x - i)[kept] * (self._step / 2), 0.0, self._step)
-            share = -np.expm1(-y) * self._inverse_width  # of the cell that is further down
-            over = np.minimum(np.exp((i[kept] - cells) * self._step + y), 1.0)  # c / s
-            value = (1 - over) * (wide[k + 1] - share * rise[k])
-            value += (over - c) * (wide[k + 1 + cells] - share * rise[k + cells])
-            np.maximum.at(best, place, value)
+        at, x = np.concatenate([at, at]), np.concatenate([x, x])
+        i = np.concatenate([row, row - 1])
+        place = at + i.astype(np.intp) - cells
+        kept = np.flatnonzero((i >= 0) & (i < cells) & (place >= 0) & (place < best.size))
+        k, i = at[kept], i[kept]
+        # z = e^{-y}; every y in [0, h] gives a value that is attained: round-off in y does no harm
+        y = np.clip((x[kept] - i) * (self._step / 2), 0.0, self._step)
+        share = np.expm1(-y) * -self._inverse_width  # of the cell that is further down
+        over = np.minimum(np.exp((i - cells) * self._step + y), 1.0)  # c / s
+        value = (1 - over) * (wide[k + 1] - share * rise[k])
+        value += (over - c) * (wide[k + 1 + cells] - share * rise[k + cells])
+        np.maximum.at(best, place[kept], value)
 
 
 def _rows(values: Array) -> Array:

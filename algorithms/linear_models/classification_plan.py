@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.numerics.rounding import round_up
-from accountant.planning.calibration import calibrate
+from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
+from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
 from algorithms.linear_models.feature_moments import SHORTENED, Moves
 from mechanisms.gaussian import Gaussian
 
@@ -74,6 +75,7 @@ def private_plan(
     """Return the plan whose noise meets (epsilon, delta): moments, products, gradients."""
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
+    left = 1 - MOMENTS_SHARE - (PRODUCTS_SHARE if products else 0.0)
 
     def gaussian(noise: float, moved: float, share: float, size: int) -> Gaussian:
         moved = round_up(moved)
@@ -82,10 +84,8 @@ def private_plan(
 
     def plan_of(noise: float) -> Sequential:
         parts: list[Plan] = [gaussian(noise, moves.moments / n, MOMENTS_SHARE, sizes.features + 1)]
-        left = 1 - MOMENTS_SHARE
         if products:
             parts.append(gaussian(noise, moves.products / n, PRODUCTS_SHARE, triangle))
-            left -= PRODUCTS_SHARE
         # a record that is sampled adds its gradient, of whatever neighbours
         moved = moves.gradient / n if rate is None else 1 / (rate * n)
         # the mu of a sampled round is about rate times its own
@@ -94,4 +94,9 @@ def private_plan(
         sampled = each if rate is None else PoissonSampled(each, rate, relation)
         return Sequential([*parts, Repeat(sampled, rounds)])
 
-    return plan_of(calibrate(plan_of, epsilon=epsilon, delta=delta))
+    # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
+    mu = mu_of_budget(epsilon, delta)
+    replaced = relation is Adjacency.REPLACE_ONE
+    each = round_mu(mu * math.sqrt(left), rounds, rate, replaced)
+    start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
+    return plan_of(calibrate_near(plan_of, start, epsilon, delta))
