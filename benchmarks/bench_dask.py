@@ -28,6 +28,7 @@ class Counted(Executor):
         self.inner, self.tasks, self.sent, self.back = inner, 0, 0, 0
 
     def submit(self, function, *arguments):
+        """Count and submit a task."""
         from cloudpickle import dumps
 
         self.tasks += 1

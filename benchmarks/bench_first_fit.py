@@ -87,6 +87,8 @@ def main():
     missing = set(algorithms.__all__) - NEITHER - {name.split(",")[0] for name in names}
     if missing:
         raise SystemExit(f"no settings for {sorted(missing)}")
+    for name in names:  # imported here, before the processes that measure
+        getattr(algorithms, name.split(",")[0])
     scipy.special.ndtri(scipy.stats.norm.cdf(0.0))
     shapes, budgets = (SHAPES[:1], BUDGETS[1:2]) if given.quick else (SHAPES, BUDGETS)
     columns = [(shape, epsilon) for shape in shapes for epsilon in budgets]

@@ -136,10 +136,9 @@ class WorkerChunks:
         pieces, cuts = [], []
         for at, cut in located:
             piece = self.pieces[at]
-            if is_future(piece):
-                piece, cut = piece.client.submit(cut.taken, piece), cut.whole
-            pieces.append(piece)
-            cuts.append(cut)
+            apart = is_future(piece)
+            pieces.append(piece.client.submit(cut.taken, piece) if apart else piece)
+            cuts.append(cut.whole if apart else cut)
         return pieces, cuts
 
 

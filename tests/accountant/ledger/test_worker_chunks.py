@@ -182,6 +182,6 @@ class Dead(Executor):
 
 
 def test_lost_pieces_fail_with_words():
-    with pytest.raises(RuntimeError, match="lost with their workers.*made again") as error:
+    with pytest.raises(RuntimeError, match=r"lost with their workers.*made again") as error:
         released(held(), Dead())
     assert not isinstance(error.value, CancelledError)

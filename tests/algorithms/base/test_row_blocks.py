@@ -137,8 +137,7 @@ def test_a_cluster_changes_no_bit(data):
     with cluster_of_two() as (client, pool):
         found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in every]
         there = held(client, x, y)
-        for one in (LOCAL, coordinates):
-            found.append(one.fit(there, executor=pool).coef_.tobytes())
+        found += [one.fit(there, executor=pool).coef_.tobytes() for one in (LOCAL, coordinates)]
     assert found == expected
 
 
