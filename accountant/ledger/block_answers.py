@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accountant.errors import PrivateValueError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.interfaces import Query, Releasable, checked_value
 from accountant.ledger.ordered_map import results_in_order
+from accountant.ledger.private_data import Users
 from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
@@ -98,7 +99,7 @@ class HeldBlocks(NamedTuple):
 def answers_of_held_blocks(
     data: WorkerChunks,
     like: HeldBlocks,
-    blocks: Iterable[tuple[slice, Noise]],
+    blocks: Iterable[tuple[Users, Noise]],
     executor: Executor | None,
 ) -> Iterator[Answer]:
     """Yield the answers of blocks of users in order; ``like`` says what they are asked."""
@@ -118,7 +119,7 @@ def answers_of_held_blocks(
 
 
 def _tasks(
-    data: WorkerChunks, blocks: Iterable[tuple[slice, Noise]]
+    data: WorkerChunks, blocks: Iterable[tuple[Users, Noise]]
 ) -> Iterator[tuple[list[Any], list[HeldBlock]]]:
     """Yield pieces and the blocks that begin in the first of them, which are sent together.
 
@@ -127,6 +128,9 @@ def _tasks(
     together: list[HeldBlock] = []
     first = -1
     for who, noise in blocks:
+        if not isinstance(who, slice) or who.step != 1:
+            allowed = "a slice of neighbouring users: the data lie on workers, in order"
+            raise ParameterError("blocks", type(who), allowed)
         located = data.located(who.start, who.stop)
         (at, own), others = located[0], located[1:]
         if together and (at != first or len(together) == BLOCKS_PER_TASK):

@@ -134,6 +134,14 @@ def test_rows_of_some_users_are_brought_here():
         data[np.arange(3)]
 
 
+@pytest.mark.parametrize("block", [[3, 1], slice(0, 9, 2)])
+def test_blocks_of_held_rows_are_neighbours(block):
+    ledger = Ledger(held(), Parallel([EACH]), 0)
+    with pytest.raises(ParameterError, match="a slice of neighbouring users"):
+        list(ledger.release_blocks(EACH, first_feature, [block]))
+    assert ledger.transcript[0].output is None
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [
