@@ -130,7 +130,9 @@ class SumsByPlace:
 
     def __call__(self, reports: Array) -> Array:
         """Return a sum for each number."""
-        return np.bincount(places(len(reports), self.many), reports, self.many)
+        return np.asarray(
+            np.bincount(places(len(reports), self.many), reports, self.many), dtype=np.float64
+        )
 
 
 def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> list[list[slice]]:
