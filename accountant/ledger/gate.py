@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
+from accountant.ledger.block_answers import Answer, Reduction
 from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import (
     PrivacyMeter,
@@ -79,6 +80,7 @@ class Gate(ABC):
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._answering, self._executor = False, ""
+        self._reduce: Reduction | None = None
         self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
         self.coin_words = tuple(coin_words)
@@ -165,6 +167,7 @@ class Gate(ABC):
         query: Query,
         blocks: Iterable[Any],
         executor: Executor | None = None,
+        reduce: Reduction | None = None,
     ) -> Iterator[Any]:
         """Yield what `release_each` gives for every block of users, one block after another.
 
@@ -183,11 +186,15 @@ class Gate(ABC):
             Works on some blocks at a time; threads by default.  Processes get pickled rows and
             query.  It sees rows and makes the answers, so it is trusted: they are checked to be
             what the mechanism can release, and the transcript names the executor.
+        reduce : callable, optional
+            A function of the outputs of a block, such as their sum, which is given instead of them.
+            Of `WorkerChunks`, with digests in the transcript, it alone comes back from the workers,
+            which then check the outputs.
 
         Yields
         ------
         Any
-            The outputs of one block.
+            The outputs of one block, or what ``reduce`` makes of them.
         """
         copy = self._admitted(mechanism, query)
         self._refuse_secret_sample(copy)
@@ -195,6 +202,7 @@ class Gate(ABC):
             self._refuse_within_a_query(copy)
             self._answering = True
             self._executor = "" if executor is None else class_name(executor)
+            self._reduce = reduce
 
         def charged() -> Iterator[Users]:
             for block in blocks:
@@ -204,9 +212,13 @@ class Gate(ABC):
                 yield who
 
         try:
-            yield from self._answer_blocks(copy, query, charged(), executor)
+            for made in self._answer_blocks(copy, query, charged(), executor):
+                if isinstance(made, Answer):  # reduced by a worker
+                    yield made.reduced
+                else:
+                    yield made if reduce is None else reduce(made)
         finally:
-            self._answering, self._executor = False, ""
+            self._answering, self._executor, self._reduce = False, "", None
 
     @abstractmethod
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:

@@ -11,23 +11,28 @@ from sklearn.utils.validation import validate_data
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
+from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 
 
 def validated_fit_data(
-    estimator: Any, X: Any, y: Any, single_pass: bool = False
+    estimator: Any, X: Any, y: Any, single_pass: bool = False, on_workers: bool = False
 ) -> tuple[Any, Any]:
     """Return checked features and targets of a fit; `Chunks` of both are given as X alone.
 
-    Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough.
+    Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough, and
+    ``on_workers`` whether workers may hold them: all is asked in blocks of users.
     """
-    if isinstance(X, Chunks):
+    if isinstance(X, WorkerChunks) and not on_workers:
+        allowed = "an array or Chunks: this fit reads rows here, not where workers hold them"
+        raise ParameterError("X", X, allowed)
+    if isinstance(X, Chunks | WorkerChunks):
         if y is not None:
             raise ParameterError("y", type(y), "None: the chunks are pairs of features and targets")
         if len(X.shape) != 2:
             raise ParameterError("X", X, "chunks of shape (users, features)")
-        if not (single_pass or X.restarts):
+        if isinstance(X, Chunks) and not (single_pass or X.restarts):
             allowed = "chunks of a function that starts anew: these data are read more than once"
             raise ParameterError("X", X, allowed)
         estimator.n_features_in_ = X.shape[1]

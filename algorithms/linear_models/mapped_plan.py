@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.numerics.rounding import round_up
-from accountant.planning.calibration import calibrate
+from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
+from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
 from algorithms.base.non_private import NoPrivacy
 from algorithms.linear_models.feature_moments import (
     SHORTENED,
@@ -96,7 +97,12 @@ def private_plan(
         sampled = each if rate is None else PoissonSampled(each, rate, relation)
         return Sequential([*parts, Repeat(sampled, rounds)])
 
-    return plan_of(calibrate(plan_of, epsilon=budget[0], delta=budget[1]))
+    # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
+    left = 1 - shares.moments - (shares.products if products else 0.0)
+    mu = mu_of_budget(*budget)
+    each = round_mu(mu * math.sqrt(left), rounds, rate, relation is Adjacency.REPLACE_ONE)
+    start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
+    return plan_of(calibrate_near(plan_of, start, *budget))
 
 
 def plan_without_noise(
