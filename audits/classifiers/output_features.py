@@ -141,21 +141,25 @@ def summary_columns(numbers: Array) -> Array:
     if width < 2:
         return np.empty((count, 0))
     known = np.isfinite(numbers)
-    x = np.where(known, numbers, 0.0)
-    lowest, highest = (np.where(known, numbers, end) for end in (np.inf, -np.inf))
+    x = lowest = highest = numbers
+    if not known.all():
+        x, lowest, highest = (np.where(known, numbers, end) for end in (0.0, np.inf, -np.inf))
     top, least = highest.argmax(axis=1), lowest.argmin(axis=1)
     rows = np.arange(count)
     changed = numbers != numbers[:, :1]
-    first = np.where(changed.any(axis=1), changed.argmax(axis=1), width)
+    moves = np.count_nonzero(changed, axis=1)
+    first = np.where(moves > 0, changed.argmax(axis=1), width)
     there = numbers[rows, np.minimum(first, width - 1)]
     middle = np.arange(width) - (width - 1) / 2
-    two = np.partition(highest, width - 2, axis=1)[:, -2:]
+    greatest, others = highest[rows, top], highest.copy()
+    others[rows, top] = -np.inf
+    positive, negative = (np.count_nonzero(side, axis=1) for side in (x > 0, x < 0))
     with np.errstate(invalid="ignore", over="ignore"):  # outputs may be as large as they like
         columns = [
-            x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
-            np.count_nonzero(~changed, axis=1), x @ middle, two[:, 1] - two[:, 0],
-            np.abs(x).sum(axis=1), np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1),
-            known.sum(axis=1),
+            x.sum(axis=1), greatest, lowest[rows, least], top, least, first, there,
+            width - moves, x @ middle, greatest - others.max(axis=1),
+            np.abs(x).sum(axis=1), positive - negative, np.clip(x, -1, 1).sum(axis=1),
+            np.count_nonzero(known, axis=1),
         ]  # fmt: skip
     result: Array = np.column_stack(columns).astype(float)
     return result
