@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audits.attacks.evaluation import RuleResult
 from audits.attacks.tested_blocks import guess_in_blocks
@@ -41,12 +42,16 @@ TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 
-def output_width(draw: Draw, value: Any) -> int:
-    """The numbers of an output, from one run beside the others; 1 unless it is an array."""
+def first_output(draw: Draw, value: Any) -> NDArray[Any]:
+    """The output of one run beside the others; none if it raises."""
     try:
-        output = draw(value, np.random.default_rng(0), 1)
+        return draw(value, np.random.default_rng(0), 1)
     except Exception:  # the audit itself meets and reports it
-        return 1
+        return np.empty(0)
+
+
+def output_width(output: NDArray[Any]) -> int:
+    """The numbers of an output; 1 unless it is an array."""
     return output.size if output.dtype.kind in "biuf" and len(output) == 1 else 1
 
 

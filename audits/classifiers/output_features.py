@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -24,12 +24,13 @@ from audits.classifiers.feature_codes import (
     structure_code,
 )
 from audits.classifiers.output_readers import reader_of
-from audits.classifiers.output_walk import MAX_NUMBERS, OutputWalk
+from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS, OutputWalk
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
 RAW_COLUMNS = 64  # numbers with a column of their own
 MIN_GROUP = 4  # outputs of one kind that are read together
+ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64  # of iterators without an end, in all runs and in each
 MAX_UNSEEN = 16  # parts that a finding names
 Codes = feature_codes.Codes
 # outputs that stay as they are: rules of single numbers look at them
@@ -65,6 +66,7 @@ class ReadDraw:
     """Draws of a release whose outputs are read at once: a generator can be read only once."""
 
     draw: Draw
+    items: int = MAX_WORDS  # of iterators without a length that are read of each output
 
     @property
     def release(self) -> Any:
@@ -73,10 +75,16 @@ class ReadDraw:
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs: numbers as they are, and what is read of others."""
-        return read_outputs(self.draw(value, rng, size))
+        return read_outputs(self.draw(value, rng, size), self.items)
+
+    def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
+        """The same, with fewer items of each output if the one that was read has no end."""
+        endless = any(ITEMS_BEYOND in words for words in unseen_parts(output))
+        items = min(max(ENDLESS_ITEMS // runs, MIN_ITEMS), MAX_WORDS)
+        return replace(self, items=items) if endless else self
 
 
-def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
+def read_outputs(outputs: NDArray[Any], items: int = MAX_WORDS) -> NDArray[Any]:
     """Outputs with each object replaced by what is read of it; numbers and errors stay."""
     if outputs.dtype.kind in "biufcmM":
         return outputs
@@ -89,7 +97,7 @@ def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
         stays = issubclass(kind, (*AS_THEY_ARE, OutputFeatures)) and kind is not np.timedelta64
         if kind not in PLAIN and not stays:
             left.append(place)
-    found = _features_of_each([listed[place] for place in left])
+    found = _features_of_each([listed[place] for place in left], items)
     for place, one in zip(left, found, strict=True):
         array[place] = one
     return array
@@ -165,7 +173,7 @@ def summary_columns(numbers: Array) -> Array:
     return result
 
 
-def _features_of_each(outputs: Sequence[Any]) -> list[OutputFeatures]:
+def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:
     """Features of outputs: those of one kind together where they can be, else one by one."""
     groups: dict[Any, list[int]] = {}
     for place, one in enumerate(outputs):
@@ -174,7 +182,7 @@ def _features_of_each(outputs: Sequence[Any]) -> list[OutputFeatures]:
     for places in groups.values():
         some = [outputs[place] for place in places]
         read = _read_together(some) if len(some) >= MIN_GROUP else None
-        for place, one in zip(places, _walked(some) if read is None else read, strict=True):
+        for place, one in zip(places, _walked(some, items) if read is None else read, strict=True):
             found[place] = one
     return found
 
@@ -201,11 +209,11 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
     return [OutputFeatures(structure, code, row) for code, row in zip(codes, table, strict=True)]
 
 
-def _walked(outputs: Iterable[Any]) -> list[OutputFeatures]:
+def _walked(outputs: Iterable[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:
     """Features of outputs, each walked by itself."""
     found = []
     for output in outputs:
-        walk = OutputWalk(reader_of)
+        walk = OutputWalk(reader_of, items)
         walk.read(output)
         row, structure = walk.row(), structure_code(walk.words)
         code = combined_codes(structure, exact_code(walk.exact), row_codes(row[None, :]))

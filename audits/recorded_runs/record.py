@@ -18,10 +18,12 @@ from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
+from audits.values.tracebacks import without_values
 
 MOST_TRIES = 10  # of what may be no noise
 
 
+@without_values
 def record(
     function: Callable[..., Any],
     data: Any,

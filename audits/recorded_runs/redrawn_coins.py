@@ -98,9 +98,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said))
 
 
-def _with_other_coins(
-    runs: Runs, first: Tape, record: int, records: int
-) -> RecordedFinding | None:
+def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> RecordedFinding | None:
     """The result that differs where the record has other coins; None if there is none."""
     draws = [event for event in first.events if event.kind is EventKind.DRAW]
     if not any(one.shape[:1] == (records,) and one.coins for one in draws):
@@ -119,8 +117,7 @@ def _with_other_coins(
 
 
 def _outcomes(runs: Runs, first: Tape, record: int, records: int) -> list[list[int]] | None:
-    """How often each result came on both data; None if none came on both, or one or too many came.
-    """
+    """How often each result came on both data; None if coins change none, or share none."""
     results: list[Any] = []
     counts: list[list[int]] = []
     for redraw in range(REDRAWS):
