@@ -101,7 +101,8 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
 def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> RecordedFinding | None:
     """The result that differs where the record has other coins; None if there is none."""
     draws = [event for event in first.events if event.kind is EventKind.DRAW]
-    if not any(one.shape[:1] == (records,) and one.coins for one in draws):
+    for_each = any(one.shape[:1] == (records,) and one.coins for one in draws)
+    if not for_each and RecordRedrawn(first, record, records).leader is None:
         return None
     for redraw in range(OTHER_COINS):
         fresh = runs._replace(seed=runs.seed + 1 + redraw)
