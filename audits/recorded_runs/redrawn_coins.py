@@ -25,8 +25,10 @@ from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
 OTHER_COINS = 8  # of the changed record that are tried where nothing is found
-REDRAWS = 400  # runs on each of the two data
+MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data
+REDRAWN_EVENTS = 16_000  # of all these runs, above which there are fewer
 MOST_OUTCOMES = 64  # more are no answers of a coin
+ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # or places drawn one by one
 ALPHA = 1e-7  # of each comparison of two outcomes
 EXPECTED = 14.0  # an outcome that is expected so often and never comes has chance below 1e-6
 
@@ -63,7 +65,7 @@ class RecordRedrawn(Redrawn):
         before = self.left.pop(0)
         if (before.site, before.name) != (site, name) or before.shape != np.shape(fresh):
             return None
-        if before.shape[:1] != (self.records,):
+        if not _goes_over_records(before, self.records):
             return before.output
         mixed = np.array(before.output)
         mixed[self.record] = fresh[self.record]
@@ -86,13 +88,14 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     seen = _outcomes(runs, first, record, records)
     if seen is None or not all(_fits(one, verdict.claimed) for one in seen):
         return verdict
+    count = sum(a for a, _ in seen)
     ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in seen)
     if verdict.claimed is not None and _beyond(seen, verdict.claimed, verdict.delta):
         words = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
         finding = RecordedFinding("cost", verdict.findings[0].site, words)
         return replace(verdict, findings=(finding,))
     said = (
-        f"coins choose what is shown of a record: drawn again {REDRAWS} times on both data, they "
+        f"coins choose what is shown of a record: drawn again {count} times on both data, they "
         f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
     )
     return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said))
@@ -100,9 +103,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
 
 def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> RecordedFinding | None:
     """The result that differs where the record has other coins; None if there is none."""
-    draws = [event for event in first.events if event.kind is EventKind.DRAW]
-    for_each = any(one.shape[:1] == (records,) and one.coins for one in draws)
-    if not for_each and RecordRedrawn(first, record, records).leader is None:
+    if not _are_for_each(first, record, records):
         return None
     for redraw in range(OTHER_COINS):
         fresh = runs._replace(seed=runs.seed + 1 + redraw)
@@ -117,11 +118,28 @@ def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> Rec
     return None
 
 
+def _goes_over_records(event: Event, records: int) -> bool:
+    """Whether a draw has an independent part for each record; in an order each place is taken."""
+    if event.shape[:1] != (records,):
+        return False
+    return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
+
+
+def _are_for_each(first: Tape, record: int, records: int) -> bool:
+    """Whether some coins are drawn for each record."""
+    draws = [event for event in first.events if event.kind is EventKind.DRAW]
+    for_each = any(_goes_over_records(one, records) for one in draws)
+    return for_each or RecordRedrawn(first, record, records).leader is not None
+
+
 def _outcomes(runs: Runs, first: Tape, record: int, records: int) -> list[list[int]] | None:
     """How often each result came on both data; None if coins change none, or share none."""
     results: list[Any] = []
     counts: list[list[int]] = []
-    for redraw in range(REDRAWS):
+    if records > 1 and not _are_for_each(first, record, records):
+        return None
+    most = REDRAWN_EVENTS // max(len(first.events), 1)
+    for redraw in range(max(min(MOST_REDRAWS, most), LEAST_REDRAWS)):
         fresh = runs._replace(seed=runs.seed + 1 + redraw)
         for side in (0, 1):
             coins = RecordRedrawn(first, record, records)
@@ -147,10 +165,11 @@ def _fits(counts: list[int], claimed: float | None) -> bool:
 
 def _beyond(seen: list[list[int]], claimed: float, delta: float) -> bool:
     """Whether an outcome is more likely on one of the data than the claim allows."""
+    redraws = sum(a for a, _ in seen)
     for counts in seen:
         for more, less in (counts, counts[::-1]):
-            least = clopper_pearson_lower(np.array(more), np.array(REDRAWS), ALPHA)
-            most = 1 - clopper_pearson_lower(np.array(REDRAWS - less), np.array(REDRAWS), ALPHA)
+            least = clopper_pearson_lower(np.array(more), np.array(redraws), ALPHA)
+            most = 1 - clopper_pearson_lower(np.array(redraws - less), np.array(redraws), ALPHA)
             if least > math.exp(claimed) * most + delta:
                 return True
     return False

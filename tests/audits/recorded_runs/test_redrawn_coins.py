@@ -7,8 +7,8 @@ import pytest
 
 from audits import record
 
-BITS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
-OTHER = np.where(np.arange(8) == 4, 0, BITS)
+BITS = np.array([0, 1, 1])
+OTHER = np.array([0, 0, 1])
 
 
 def shown_or_replaced(bits, rng):
@@ -34,6 +34,10 @@ def sampled_and_bare(bits, rng):
     return np.where(rng.random(len(bits)) < 0.5, bits, -1)
 
 
+def bare_part_of_an_order(bits, rng):
+    return bits[rng.permutation(len(bits))[:2]].mean()
+
+
 def one_coin_for_all(bits, rng):
     return 1 - bits if rng.random() < 0.4 else bits
 
@@ -45,6 +49,7 @@ def seldom_flipped(bits, rng):
 HONEST = [shown_or_replaced, flipped_and_counted, one_by_one]
 FAULTS = [
     (coins_are_shown, "result"), (sampled_and_bare, "result"), (one_coin_for_all, "result"),
+    (bare_part_of_an_order, "result"),
     (seldom_flipped, "cost"),
 ]  # fmt: skip
 
