@@ -73,12 +73,14 @@ def feature_values(feature: str, rows: NDArray[Any], reference: Reference) -> ND
     middle, spread = reference.middle, reference.spread
     with np.errstate(invalid="ignore", over="ignore"):
         if feature == "size":
-            x = np.subtract(rows, middle)
+            x: NDArray[Any] = np.subtract(rows, middle)
             np.abs(x, out=x)
-            return np.minimum(x, CLIP * spread, out=x)
-        reach = (CLIP if feature == "mean" else STEP) * spread
-        x = np.maximum(rows, middle - reach)
-        return np.minimum(x, middle + reach, out=x)
+            np.minimum(x, CLIP * spread, out=x)
+        else:
+            reach = (CLIP if feature == "mean" else STEP) * spread
+            x = np.maximum(rows, middle - reach)
+            np.minimum(x, middle + reach, out=x)
+    return x
 
 
 @final
