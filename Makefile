@@ -14,10 +14,9 @@ ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
   tests/algorithms/base/test_non_private.py tests/algorithms/base/test_row_blocks.py \
   tests/audits/attacks/test_floating_point.py tests/audits/cli/test_hostile_target.py \
   tests/audits/cli/test_target.py tests/audits/runner
-# as many workers as cores, unless both ends run beside other work: 0 is the process itself
+# a worker for each core, unless both ends run beside other work: 0 is the process itself
 ENDS_WORKERS ?= auto
-# what is never imported is not compiled
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 # the newest Python there is; with pyenv also one that is not on the path
 NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
@@ -26,6 +25,8 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
 
 # a worker of the tests has a core: threads of its linear algebra would wait for the others'
 tests thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
+# many tests start processes, which would compile every module again
+tests thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: audits test style types contracts tests thorough lowest newest peers bench mutants table numbers clean
 
@@ -54,14 +55,14 @@ thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/declared_minima.py > .venv-lowest/minima.txt
-	.venv-lowest/bin/python $(PIP_INSTALL) \
+	.venv-lowest/bin/python $(PIP_INSTALL) --no-compile \
 	  --constraint .venv-lowest/minima.txt --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
 	.venv-lowest/bin/python -m pytest -q -n $(ENDS_WORKERS) --dist loadfile $(ENDS_TESTS)
 
 # not the newest, for they are pinned: dp-accounting below 0.7 and lazy-loader below 1
 newest:  ## the same tests on the newest Python here and the newest versions
 	$(NEWEST_PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python $(PIP_INSTALL) \
+	.venv-newest/bin/python $(PIP_INSTALL) --no-compile \
 	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
 	.venv-newest/bin/python -m pytest -q -n $(ENDS_WORKERS) --dist loadfile $(ENDS_TESTS)
 
