@@ -21,6 +21,11 @@ from accountant.composition.schedule_contour import (
     estimate_schedule,
     swapped_is_within,
 )
+from accountant.composition.schedule_hits_contour import (
+    HitEstimate,
+    certify_hits,
+    estimate_hits,
+)
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
@@ -81,6 +86,7 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
+        self._kept_hits: tuple[float, Schedule | None, HitEstimate | None] | None = None
         self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
@@ -214,7 +220,11 @@ class CertifiedComposition:
     def _certify_schedule(
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
-        """Yield the intervals of different losses: of a short contour, or a truncated one."""
+        """Yield the intervals of different losses: of hits, of a short contour, or truncated."""
+        schedule, hits = self._estimated_hits(log_delta[0])
+        great = certify_hits(schedule, log_delta, hits) if schedule and hits else None
+        if great is not None:
+            yield great
         schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
@@ -230,6 +240,14 @@ class CertifiedComposition:
         whole = None if few else certify_schedule(schedule, log_delta, found)
         if whole is not None:
             yield whole
+
+    def _estimated_hits(self, log_delta: float) -> tuple[Schedule | None, HitEstimate | None]:
+        """Return the losses as a schedule and what their hits cost, kept for a question."""
+        if self._kept_hits is None or self._kept_hits[0] != log_delta:
+            schedule = self._schedule(log_delta)
+            found = None if schedule is None else estimate_hits(schedule.merged(), log_delta)
+            self._kept_hits = log_delta, schedule, found
+        return self._kept_hits[1:]
 
     def _estimated_schedule(
         self, log_delta: float
@@ -291,6 +309,8 @@ class CertifiedComposition:
             return True
         log_delta = math.log(left)
         schedule = self._schedule(log_delta)
+        if self._estimated_hits(log_delta)[1] is not None:
+            return True
         if schedule is not None:  # other contours are long, or see the heavy tail alone
             few = len(self.items) <= FEW_FOR_A_LATTICE
             most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS

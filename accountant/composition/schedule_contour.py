@@ -8,6 +8,7 @@ from typing import Protocol
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.contour import Contour
 from accountant.composition.saddlepoint import log_interval, saddlepoint
+from accountant.composition.schedule_hits_contour import RareSchedule
 from accountant.composition.truncated_contour import TruncatedCGF, TruncatedLoss
 from accountant.numerics.rounding import ULP
 
@@ -27,7 +28,7 @@ QUICK_ACCURACY, MAX_SWAPPED_TERMS = 1e-3, 1e8
 LEAST_LOG_DELTA = -650.0  # deltas below are not far from what a float can be
 
 
-class Schedule(Protocol):
+class Schedule(RareSchedule, Protocol):
     """Different losses, and how often each is released."""
 
     @property

@@ -1,0 +1,321 @@
+"""Hits of similar sampled Gaussians: one rule for all members, and few rows for many.
+
+With o = rate / (1 - rate), Y = mu X - mu^2/2 + ln o, l(y) = ln(1 + e^y) and the odds c,
+phi(y) = (1 - e^{-e^y / c})^m is about 1 where Y is a hit, and falls as e^{my} to the left:
+
+    h(p) = E (1 + e^Y)^p phi(Y),   w(p) = E [(1 + e^Y)^p (1 - phi(Y))] - 1,
+
+so that 1 + w + h is the moment over (1 - rate)^p.  All integrals share a line above the real one.
+Proof: `docs/proofs/schedules.md`, steps 17 to 21.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accountant.amplification.sampled_gaussian.density_rows import (
+    BLOCK_SIZE,
+    DensityRows,
+    FewRows,
+    real_by_complex,
+)
+from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import log1p
+from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import ULP
+
+POWER = 12  # m
+ANGLE = 0.165 * math.pi  # the height of the line, and half of its strip's
+HIGHEST = 1.25  # the same in deviations
+NATS = 40.0
+RULE_ERROR = 3 * math.exp(-NATS)  # times the sum of bounds on cells, of both edges
+DEVIATIONS, RIGHT_DEVIATIONS = 9.8, 12.5
+LEFT_OUT = 1.2e-22  # Phi(-9.8), for the integral and for the sum
+LAST_RATIO = math.log(3e4)  # of e^y and c: beyond it phi is 1
+MAX_POINTS = 4_000
+NOTHING = 1e-26  # of the greatest: columns with less are left out
+MAX_EXPONENT = 600.0
+MAX_OTHERS = 5000.0  # where phi is 1, e^5000 times 1 - phi is nothing
+MAX_SHARE = 0.5  # of 1, that w and h may be
+ANGLES = np.array([0.05, 0.1, 0.165, 0.25, 0.33, 0.41, 0.47]) * math.pi  # of lines for the decay
+MAX_GROWTH = 8.0  # e^{angle^2 / 2 mu^2} there
+
+
+class HitSums(NamedTuple):
+    """Sums over members of ``ln(1 + w)`` and of ``ln(1 + h / (1 + w))``, and their errors."""
+
+    others: Complex
+    hits: Complex
+    others_error: Array
+    hits_error: Array
+
+
+class _Rows(NamedTuple):
+    rows: FewRows
+    some: Array  # the nodes
+    scale: Array
+
+
+class SimilarHits:
+    """Sampled Gaussians with the record present, mu in one octave; no power above ``highest``."""
+
+    def __init__(
+        self,
+        mu: Array,
+        log_odds: Array,
+        counts: Array,
+        *,
+        odds: float,
+        highest: float,
+        tolerance: float,
+    ) -> None:
+        self.mu, self.counts, self.mean = mu, counts, log_odds - mu * mu / 2
+        self._odds, self._highest, self._tolerance = odds, highest, tolerance
+        self._least, most = float(np.min(mu)), float(np.max(mu))
+        self._height = min(ANGLE, HIGHEST * self._least)
+        self._step = 2 * math.pi * self._height / (NATS + math.log(4))
+        first = float(np.min(self.mean)) - DEVIATIONS * most
+        last = float(np.max(self.mean)) + most * (highest * most + RIGHT_DEVIATIONS)
+        last = max(last, math.log(odds) + LAST_RATIO)
+        nodes = math.ceil((last - first) / self._step) + 1
+        self.is_short = nodes <= MAX_POINTS and highest * max(last, 1.0) <= MAX_EXPONENT
+        self._x = first + self._step * np.arange(float(nodes if self.is_short else 2))
+        self.y = self._x + 1j * self._height
+        self.loss: Complex = np.log1p(np.exp(self.y))
+        self._ratio = _exp(self.y - math.log(odds))
+        none = np.exp(-self._ratio)
+        self._phi: Complex = (-np.expm1(-self._ratio)) ** POWER
+        # ln(1 - phi), from where that has more digits
+        tiny = self._ratio.real > 20
+        small = (np.abs(none) < 0.5) & ~tiny
+        self._log_other: Complex = np.log(1 - np.where(small | tiny, 0.0, self._phi))
+        self._log_other[small] = np.log(-np.expm1(POWER * log1p(-none[small])))
+        self._log_other[tiny] = math.log(POWER) - self._ratio[tiny] - (POWER - 1) / 2 * none[tiny]
+        self._factored: dict[float, tuple[_Rows, _Rows]] = {}
+        self._kept_turns: dict[Any, Complex] = {}
+
+    @property
+    def points(self) -> int:
+        """The number of nodes of the line."""
+        return self._x.size
+
+    @property
+    def _densities(self) -> DensityRows:
+        return DensityRows(self.mu, self.mean, self.counts, self.y)
+
+    @functools.cached_property
+    def _column_sums(self) -> tuple[Complex, Array]:
+        weight, absolute = self._densities.column_sums()
+        return weight * self._step, absolute * self._step
+
+    def others(self, p: float) -> float:
+        """Return a bound on the sum of counts times w at a real power; inf if it is too great."""
+        if not p <= self._greatest_of_others:
+            return math.inf
+        weight, _ = self._column_sums
+        kernel, _ = self._kernels(p)
+        return float(np.sum((weight * kernel).real)) + self._others_error(p)
+
+    def hits(self, p: float) -> float:
+        """Return a bound on the sum of counts times h at a real power."""
+        weight, _ = self._column_sums
+        _, kernel = self._kernels(p)
+        return float(np.sum((weight * kernel).real)) + self._hits_error(p)
+
+    @property
+    def _greatest_of_others(self) -> float:
+        # at the end and beyond it |1 - phi| is below e^-15000
+        return MAX_OTHERS / max(1.0, float(np.logaddexp(0.0, self._x[-1])))
+
+    def _kernels(self, p: float) -> tuple[Complex, Complex]:
+        """Return what w and h integrate at a real power, on the nodes."""
+        hit = np.exp(np.minimum(p * self.loss.real, MAX_EXPONENT) + 1j * p * self.loss.imag)
+        others = np.exp(p * self.loss + self._log_other) - np.exp(self._log_other) - self._phi
+        return others, hit * self._phi
+
+    def _scales(self, p: float) -> tuple[Array, Array]:
+        """Return bounds on both kernels at powers of real part p; the first over ``|p'| / p``."""
+        phi, kept = np.abs(self._phi), self._kept(p)
+        near = np.minimum(p * np.abs(self.loss) * kept, kept + np.exp(self._log_other.real))
+        # rows are divided by these
+        return near + phi + 1e-300, self._power(p) * phi + 1e-300
+
+    def _power(self, p: float) -> Array:
+        power: Array = np.exp(np.minimum(p * self.loss.real, MAX_EXPONENT))
+        return power
+
+    def _kept(self, p: float) -> Array:
+        """Return ``|1 + e^y|^p |1 - phi|``."""
+        kept: Array = np.exp(np.minimum(p * self.loss.real + self._log_other.real, 700.0))
+        return kept
+
+    @functools.cached_property
+    def _ulps(self) -> tuple[Array, Array]:
+        """Return the ulps of the densities, and the logarithm of those of phi."""
+        # |d phi / d ln zeta| = m |1 - e^-zeta|^(m-1) |zeta e^-zeta|
+        slope = np.log(np.abs(self._phi) + 1e-300) * ((POWER - 1) / POWER) + math.log(POWER)
+        slope += np.log(np.abs(self._ratio)) - self._ratio.real
+        own = 4 * np.abs(self.y) + 4 * abs(math.log(self._odds)) + 16
+        return self._densities.ulps + 16, slope + np.log(own)
+
+    def _others_error(self, p: float) -> float:
+        """Return a bound on the error of the sum of counts times w, over ``|p'| / p``."""
+        _, absolute = self._column_sums
+        # bounds on both edges of the strip, on the cells at both sides of a node
+        near = _exp(self._x - self._step - math.log(self._odds))
+        log_right = np.logaddexp(0.0, self._x + self._step)
+        bound = 2 * self._near_phi
+        for angle in (0.0, 2 * self._height):
+            down = math.cos(angle) * near
+            fall = np.log(np.expm1(POWER * np.log1p(np.exp(-np.minimum(down, 30.0)))))
+            fall += p * self._log_size(angle) - np.maximum(down - 30, 0.0)
+            bound += 1.16 * p * log_right * np.exp(np.minimum(fall, 700.0))
+        first = 2.0**POWER * p * float(log_right[0]) * math.exp(p * float(log_right[0]))
+        first += float(self._near_phi[0])
+        missed = RULE_ERROR * float(ordered_dot(absolute, bound))
+        missed += float(np.sum(self.counts)) * (3 * LEFT_OUT * first + 1e-33)
+        rows, slope = self._ulps
+        own = 4 * p * np.abs(self.loss) + 4 * np.abs(self._log_other) + 16
+        ulps = rows * self._scales(p)[0] + own * (self._kept(p) + 1)
+        ulps += 2 * np.exp(np.minimum(p * self.loss.real + slope, 700.0))
+        return missed + ULP * float(ordered_dot(absolute, ulps))
+
+    def _log_size(self, angle: float) -> Array:
+        """Return ``ln |1 + e^{y + i angle}|`` a step to the right of the nodes."""
+        right = self._x + self._step
+        least = np.exp(-np.abs(right))
+        size = (1 + 2 * least * math.cos(angle) + least * least) * (1 + 4 * ULP)
+        found: Array = np.maximum(right, 0.0) + np.log(size) / 2
+        return found
+
+    @functools.cached_property
+    def _near_phi(self) -> Array:
+        """A bound on ``|phi|`` in the strip, on the cells at both sides of a node."""
+        near: Array = np.minimum(_exp(self._x + self._step - math.log(self._odds)), 2.0) ** POWER
+        return near
+
+    def _hits_error(self, p: float) -> float:
+        """Return a bound on the error of the sum of counts times h."""
+        _, absolute = self._column_sums
+        bound = np.exp(p * np.logaddexp(0.0, self._x + self._step)) * self._near_phi
+        missed = 2 * RULE_ERROR * float(ordered_dot(absolute, bound))
+        missed += 2.2 * LEFT_OUT * float(np.sum(self.counts) * bound[0]) + self._beyond(p)
+        rows, slope = self._ulps
+        ulps = (rows + 4 * p * np.abs(self.loss) + 64) * self._scales(p)[1]
+        ulps += np.exp(np.minimum(p * self.loss.real + slope, 700.0))
+        return missed + ULP * float(ordered_dot(absolute, ulps))
+
+    def _beyond(self, p: float) -> float:
+        """Return a bound on what is left out to the right: ``n e^{py} (1 + e^-end)^p``."""
+        end = float(self._x[-1])
+        far = (end - self.mean) / self.mu - p * self.mu
+        size = p * (self.mean + float(np.logaddexp(0.0, -end))) + (p * self.mu) ** 2 / 2
+        return 6 * float(np.sum(self.counts * np.exp(np.minimum(size - far * far / 2, 700.0))))
+
+    def decay(self, p: float, u: Array) -> Array:
+        """Return a bound on the sum of counts times ``|h(p + iv)|`` for every ``v >= u``."""
+        _, absolute = self._column_sums
+        low, high = np.exp(self._x - self._step), np.exp(self._x + self._step)
+        found = np.full(u.shape, math.inf)
+        count, most, beyond = float(np.sum(self.counts)), float(np.max(self.mu)), self._beyond(p)
+        for angle in ANGLES.tolist():
+            if angle**2 / (2 * self._least**2) > max(MAX_GROWTH, self._height**2 / most**2):
+                break
+            change = angle**2 - self._height**2
+            grown = math.exp(change / (2 * (self._least if change > 0 else most) ** 2))
+            cosine, sine = math.cos(angle), math.sin(angle)
+            size = (1 + 2 * high * cosine + high * high) ** (p / 2)
+            # |1 - e^{-(a + ib)}|^2 = (1 - e^-a)^2 + 4 e^-a sin(b / 2)^2
+            near, far = np.minimum(low / self._odds, 1e300), np.minimum(high / self._odds, 1e300)
+            turn = np.sin(np.minimum(far * sine, math.pi) / 2)
+            square = np.expm1(-far * cosine) ** 2 + 4 * np.exp(-near * cosine) * turn * turn
+            size *= square ** (POWER / 2)
+            left = math.exp(angle**2 / (2 * self._least**2)) * LEFT_OUT * count * float(size[0])
+            size *= absolute
+            argument = np.arctan2(low * sine, 1 + low * cosine)
+            total = ordered_dot(np.exp(-np.multiply.outer(u, argument)), size)
+            extra = math.exp(max(change, 0.0) / (2 * self._least**2)) * beyond
+            found = np.minimum(found, 1.01 * grown * total + left + extra)
+        return found
+
+    def _rows_at(self, p: float) -> tuple[_Rows, _Rows]:
+        if p not in self._factored:
+            one, two = (self._rows(scale) for scale in self._scales(p))
+            self._factored = {p: (one, two)}
+        return self._factored[p]
+
+    def _rows(self, scale: Array) -> _Rows:
+        """Return few rows on the nodes where more than nothing is; the others are a rest."""
+        _, absolute = self._column_sums
+        mass = absolute * scale
+        some = np.flatnonzero(mass > NOTHING * np.max(mass))
+        own = DensityRows(self.mu, self.mean, self.counts, self.y[some])
+        rows, _ = own.factored(scale[some] * self._step, self._tolerance)
+        left = float(np.sum(mass)) - float(np.sum(mass[some])) + 1e-9 * float(rows.rest)
+        left += self._x.size * NOTHING * float(np.max(mass))
+        return _Rows(rows._replace(rest=rows.rest + max(left, 0.0)), some, scale[some])
+
+    def _turned(self, some: Array, turns: Array) -> Complex:
+        """Return ``e^{i turn l}`` on some nodes, kept for the next powers."""
+        key = some.size, int(some[0]), turns.size, float(turns[-1])
+        if key not in self._kept_turns:
+            if len(self._kept_turns) > 3:
+                self._kept_turns.clear()
+            self._kept_turns[key] = np.exp(np.outer(self.loss[some], 1j * turns))
+        return self._kept_turns[key]
+
+    def sums(self, start: complex, turns: Array) -> HitSums:
+        """Return both sums of logarithms over all members, at powers ``start + i turns``."""
+        p, powers = start.real, start + 1j * turns
+        rows, growth = self._rows_at(p), np.abs(powers) / p
+        found = []
+        for i, one in enumerate(rows):
+            kernel = self._turned(one.some, turns) * np.exp(start * self.loss[one.some])[:, None]
+            if i == 0:
+                kernel = (kernel - 1) * np.exp(self._log_other[one.some, None]) - self._phi[
+                    one.some, None
+                ]
+            else:
+                kernel *= self._phi[one.some, None]
+            found.append(one.rows.inner(kernel / one.scale[:, None]))
+        total: Any = np.zeros((2, powers.size), dtype=complex)
+        most = np.zeros((2, powers.size))
+        size = np.zeros(powers.size)
+        block = max(1, BLOCK_SIZE // powers.size)
+        for first in range(0, self.mu.size, block):
+            part = slice(first, first + block)
+            w, h = (
+                real_by_complex(one.rows.coordinates[part], inner)
+                for one, (inner, _, _) in zip(rows, found, strict=True)
+            )
+            most = np.maximum(most, [np.max(np.abs(w), axis=0), np.max(np.abs(h), axis=0)])
+            h /= 1 + w
+            size += np.einsum("i,ij->j", self.counts[part], np.abs(h))
+            for i, one in enumerate((w, h)):
+                total[i] += np.einsum("i,ij->j", self.counts[part], log1p(one))
+        own = self._others_error(p), self._hits_error(p)
+        off = growth * own[0] + found[0][2], growth * own[1] + found[1][2]
+        # rows leave the rest, of first order known: of what follows |w| and |h| are a factor
+        rest = rows[0].rows.rest * growth * (1 + 1e-6), rows[1].rows.rest * (1 + 1e-6)
+        share = most[0] + most[1] + rest[0] + rest[1] + off[0] + off[1]
+        known = share <= MAX_SHARE
+        kept = 1 - np.where(known, share, 0.0)
+        first_order = off[0] + 32 * ULP * float(np.sum(self.counts))
+        error_others = (first_order + rest[0] * share) / kept
+        error_hits = (off[1] + rest[1] * share) / kept + 32 * ULP * size
+        error_hits += (first_order + rest[0]) * (most[1] + rest[1] + off[1]) / kept**2
+        return HitSums(
+            total[0] + found[0][1],
+            total[1] + found[1][1],
+            np.where(known, error_others, math.inf),
+            np.where(known, error_hits, math.inf),
+        )
+
+
+def _exp(x: Any) -> Any:
+    """Return ``e^x``, at most e^600 in absolute value."""
+    return np.exp(x - np.maximum(np.real(x) - 600.0, 0.0))
