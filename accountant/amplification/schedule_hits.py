@@ -15,7 +15,8 @@ from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import ULP
 
 NODES_AT_A_TIME = 512
-ORDERS = np.geomspace(1.0, 200.0, 32)  # of Chernoff's bound on the others, times epsilon
+ORDERS = np.geomspace(3.0, 200.0, 9)  # of Chernoff's bound on the others, times epsilon
+FINER = np.array([0.65, 0.75, 0.87, 1.15, 1.3, 1.5])
 BOUNDS_ON_NODES = 24
 MAX_LOG = 1e4
 POINTS_EACH = 6  # of a member, in exponentials
@@ -60,7 +61,7 @@ class HitSchedule:
     @property
     def points(self) -> int:
         """About the number of exponentials that a node costs."""
-        return sum(one.points for one in self._groups) + POINTS_EACH * self._members
+        return sum(one.points for one in self._groups) // 2 + POINTS_EACH * self._members
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return the logarithm of ``prod (1+w+h) - prod (1+w)`` times ``prod (1-rate)^{z+1}``.
@@ -75,7 +76,7 @@ class HitSchedule:
         for i, p in enumerate(powers.tolist()):
             if p <= self._highest:
                 # prod M - prod R <= prod M sum h / M, and M >= 1
-                h = sum(group.hits(p) for group in self._groups)
+                h = max(sum(group.hits(p) for group in self._groups), 1e-300)
                 most[i] = self._log_others(p) + h + math.log(h)
         return most.reshape(np.shape(z)), 16 * ULP * np.abs(most).reshape(np.shape(z))
 
@@ -118,7 +119,9 @@ class HitSchedule:
             kept: Complex = np.exp(exponent)
             hits = np.where(known, found.hits, 0.0)
             value = kept * np.expm1(hits) / share
-            off = found.others_error + at_real[1] + ULP * 32 * (1 + v * self._nats)
+            off = (
+                found.others_error + at_real[1] + ULP * 32 * (1 + v * self._nats + np.abs(exponent))
+            )
             wrong = np.abs(value) * np.expm1(np.minimum(off, 700.0))
             wrong += (
                 1.2
@@ -155,10 +158,20 @@ class HitSchedule:
     def log_rest(self, epsilon: float) -> float:
         """Return the logarithm of Chernoff's bound on delta of releases without a hit."""
         if self._rest is None:
-            b = ORDERS / self._epsilon
-            self._rest = b, np.array([self._log_others(p) for p in (b + 1).tolist()]) + 1e-9
-        b, others_at = self._rest
-        good = others_at < MAX_LOG
-        b, others_at = b[good], others_at[good]
-        bound = others_at - b * epsilon + b * np.log(b) - (1 + b) * np.log1p(b)
-        return float(np.min(bound, initial=np.inf))
+            self._rest = np.empty(0), np.empty(0)
+            self._add_orders(ORDERS / self._epsilon)
+            first = np.append(self._rest[0], 1.0)
+            best = float(first[np.argmin(self._rest_bounds(self._epsilon))])
+            self._add_orders(best * FINER)
+        return float(np.min(self._rest_bounds(epsilon)))
+
+    def _add_orders(self, b: Array) -> None:
+        others = np.array([self._log_others(p) for p in (b + 1).tolist()]) + 1e-9
+        good = others < MAX_LOG
+        assert self._rest is not None
+        self._rest = np.append(self._rest[0], b[good]), np.append(self._rest[1], others[good])
+
+    def _rest_bounds(self, epsilon: float) -> Array:
+        b, others = self._rest or (np.ones(0), np.ones(0))
+        bound: Array = others - b * epsilon + b * np.log(b) - (1 + b) * np.log1p(b)
+        return np.append(bound, MAX_LOG)

@@ -22,6 +22,7 @@ from accountant.amplification.sampled_gaussian.schedule_decay import (
     uniform_parts,
 )
 from accountant.amplification.sampled_gaussian.similar_below_cut import SimilarBelowCut, normal_tail
+from accountant.amplification.sampled_gaussian.similar_hits import greatest_power
 from accountant.amplification.schedule_hits import HitSchedule
 from accountant.amplification.similar_losses import Index, alike
 from accountant.numerics import Array, Complex
@@ -39,7 +40,7 @@ FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
 MAX_FINE = 20_000
 BOUNDS_ON_NODES = 24
 MAX_HITS = 5.0  # expected, of a schedule whose great losses are summed
-LEAST_GREAT_LOSS = 0.2  # of epsilon, as of equal losses
+LEAST_GREAT_LOSS = 0.05  # of epsilon: where losses are smaller, other contours are shorter
 FEW_ROWS = 1e-9  # as FINE, of hits: what rows miss is of second order
 MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
 
@@ -140,10 +141,16 @@ class SampledSchedule:
 
         ``epsilon`` is about where it will be asked.
         """
-        tolerance = ROUGH if self.is_estimate else FEW_ROWS
+        tolerance, groups = ROUGH if self.is_estimate else FEW_ROWS, self.groups
+        most = min(greatest_power(self.mu[some], self.log_odds[some]) for some in groups)
         members = self.mu, self.log_odds, self.counts
         found = HitSchedule(
-            members, self.groups, epsilon=epsilon, odds=odds, highest=highest, tolerance=tolerance
+            members,
+            groups,
+            epsilon=epsilon,
+            odds=odds,
+            highest=min(highest, most),
+            tolerance=tolerance,
         )
         return found if found.is_short else None
 

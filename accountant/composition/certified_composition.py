@@ -222,9 +222,15 @@ class CertifiedComposition:
     ) -> Iterator[Certificate]:
         """Yield the intervals of different losses: of hits, of a short contour, or truncated."""
         schedule, hits = self._estimated_hits(log_delta[0])
-        great = certify_hits(schedule, log_delta, hits) if schedule and hits else None
-        if great is not None:
-            yield great
+        # a long contour of hits waits for others
+        if (
+            schedule
+            and hits
+            and (hits.is_quick or self._estimated_schedule(log_delta[0])[1] is None)
+        ):
+            great = certify_hits(schedule, log_delta, hits)
+            if great is not None:
+                yield great
         schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
@@ -309,15 +315,16 @@ class CertifiedComposition:
             return True
         log_delta = math.log(left)
         schedule = self._schedule(log_delta)
-        if self._estimated_hits(log_delta)[1] is not None:
-            return True
         if schedule is not None:  # other contours are long, or see the heavy tail alone
+            hits = self._estimated_hits(log_delta)[1]
+            if hits is not None and hits.is_quick:
+                return True
             few = len(self.items) <= FEW_FOR_A_LATTICE
             most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS
             estimate = estimate_schedule(schedule, log_delta, most)
             if estimate is not None or not few:
                 self._kept_schedule = log_delta, schedule, estimate
-            return estimate is not None
+            return estimate is not None or (hits is not None and not few)
         a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,17 +105,24 @@ class FewRows(NamedTuple):
     sizes: Array  # sum of counts times |coordinates|, and that times |basis|, on the nodes
     spread: Array
 
-    def inner(self, kernel: Complex) -> tuple[Complex, Complex, Array]:
+    def inner(
+        self, kernel: Complex, greatest: Array | None = None
+    ) -> tuple[Complex, Complex, Array]:
         """Return what coordinates are multiplied by, the sum of all rests, and round-off.
 
-        ``kernel``: on the nodes, over the scale of the rows, a column for each power.  The
-        round-off is that of sums over all members.
+        ``kernel``: on the nodes, over the scale of the rows, a column for each power;
+        ``greatest``: a bound on its absolute value.  The round-off is that of sums over all
+        members.
         """
         both = np.concatenate([kernel, 1j * kernel])
         inner = real_by_complex(self.basis, both)
         rank, terms = self.basis.shape
         # of the products by the basis, and of the coordinates
-        lost = (2 * rank + terms / 16 + 64) * np.einsum("k,kj->j", self.spread, np.abs(kernel))
+        lost: Any = 2 * rank + terms / 16 + 64
+        if greatest is None:
+            lost = lost * np.einsum("k,kj->j", self.spread, np.abs(kernel))
+        else:
+            lost = lost * float(np.sum(self.spread)) * greatest
         lost += (rank + 16) * np.einsum("r,rj->j", self.sizes, np.abs(inner))
         return inner, np.einsum("k,kj->j", self.column_rest, both), ULP * lost
 

@@ -36,13 +36,12 @@ RULE_ERROR = 3 * math.exp(-NATS)  # times the sum of bounds on cells, of both ed
 DEVIATIONS, RIGHT_DEVIATIONS = 9.8, 12.5
 LEFT_OUT = 1.2e-22  # Phi(-9.8), for the integral and for the sum
 LAST_RATIO = math.log(3e4)  # of e^y and c: beyond it phi is 1
-MAX_POINTS = 4_000
+MAX_POINTS = 8_000
 NOTHING = 1e-26  # of the greatest: columns with less are left out
 MAX_EXPONENT = 600.0
-MAX_OTHERS = 5000.0  # where phi is 1, e^5000 times 1 - phi is nothing
+MAX_PEAK = 300.0  # ln of what the rule for others sums
 MAX_SHARE = 0.5  # of 1, that w and h may be
-ANGLES = np.array([0.05, 0.1, 0.165, 0.25, 0.33, 0.41, 0.47]) * math.pi  # of lines for the decay
-MAX_GROWTH = 8.0  # e^{angle^2 / 2 mu^2} there
+SHARES_OF_HEIGHT = np.array([0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 2.85])  # of lines for the decay
 
 
 class HitSums(NamedTuple):
@@ -58,6 +57,15 @@ class _Rows(NamedTuple):
     rows: FewRows
     some: Array  # the nodes
     scale: Array
+    left_out: float  # of the other nodes, summed over all members
+
+
+def greatest_power(mu: Array, log_odds: Array) -> float:
+    """Return the greatest real part of a power whose moments are floats, for one group."""
+    # p (m + mu (p mu + 12.5) + 1) <= MAX_EXPONENT
+    square = float(np.max(mu)) ** 2
+    place = float(np.max(log_odds - mu * mu / 2)) + RIGHT_DEVIATIONS * float(np.max(mu)) + 1
+    return (math.sqrt(place**2 + 4 * square * MAX_EXPONENT) - place) / (2 * square) * (1 - 1e-9)
 
 
 class SimilarHits:
@@ -82,7 +90,7 @@ class SimilarHits:
         last = float(np.max(self.mean)) + most * (highest * most + RIGHT_DEVIATIONS)
         last = max(last, math.log(odds) + LAST_RATIO)
         nodes = math.ceil((last - first) / self._step) + 1
-        self.is_short = nodes <= MAX_POINTS and highest * max(last, 1.0) <= MAX_EXPONENT
+        self.is_short = nodes <= MAX_POINTS and highest * (max(last, 0.0) + 1) <= MAX_EXPONENT
         self._x = first + self._step * np.arange(float(nodes if self.is_short else 2))
         self.y = self._x + 1j * self._height
         self.loss: Complex = np.log1p(np.exp(self.y))
@@ -114,7 +122,8 @@ class SimilarHits:
 
     def others(self, p: float) -> float:
         """Return a bound on the sum of counts times w at a real power; inf if it is too great."""
-        if not p <= self._greatest_of_others:
+        peak = np.max(p * self._log_size(0.0) + self._fall(2 * self._height))
+        if not (p <= self._greatest_of_others and peak <= MAX_PEAK):
             return math.inf
         weight, _ = self._column_sums
         kernel, _ = self._kernels(p)
@@ -128,8 +137,9 @@ class SimilarHits:
 
     @property
     def _greatest_of_others(self) -> float:
-        # at the end and beyond it |1 - phi| is below e^-15000
-        return MAX_OTHERS / max(1.0, float(np.logaddexp(0.0, self._x[-1])))
+        # at the end and beyond it (1 + e^y)^p is less than half of what 1 - phi falls by
+        end = float(self._x[-1])
+        return 0.25 * math.exp(min(end - math.log(self._odds), 600.0)) / np.logaddexp(0.0, end)
 
     def _kernels(self, p: float) -> tuple[Complex, Complex]:
         """Return what w and h integrate at a real power, on the nodes."""
@@ -166,23 +176,29 @@ class SimilarHits:
         """Return a bound on the error of the sum of counts times w, over ``|p'| / p``."""
         _, absolute = self._column_sums
         # bounds on both edges of the strip, on the cells at both sides of a node
-        near = _exp(self._x - self._step - math.log(self._odds))
         log_right = np.logaddexp(0.0, self._x + self._step)
         bound = 2 * self._near_phi
         for angle in (0.0, 2 * self._height):
-            down = math.cos(angle) * near
-            fall = np.log(np.expm1(POWER * np.log1p(np.exp(-np.minimum(down, 30.0)))))
-            fall += p * self._log_size(angle) - np.maximum(down - 30, 0.0)
-            bound += 1.16 * p * log_right * np.exp(np.minimum(fall, 700.0))
+            fall = p * self._log_size(angle) + self._fall(angle)
+            if np.max(fall) > MAX_PEAK:
+                return math.inf
+            bound += 1.16 * p * log_right * np.exp(fall)
         first = 2.0**POWER * p * float(log_right[0]) * math.exp(p * float(log_right[0]))
         first += float(self._near_phi[0])
         missed = RULE_ERROR * float(ordered_dot(absolute, bound))
         missed += float(np.sum(self.counts)) * (3 * LEFT_OUT * first + 1e-33)
         rows, slope = self._ulps
-        own = 4 * p * np.abs(self.loss) + 4 * np.abs(self._log_other) + 16
+        own = 4 * p * np.abs(self.loss) + 4 * np.abs(self._log_other) + 32
         ulps = rows * self._scales(p)[0] + own * (self._kept(p) + 1)
         ulps += 2 * np.exp(np.minimum(p * self.loss.real + slope, 700.0))
         return missed + ULP * float(ordered_dot(absolute, ulps))
+
+    def _fall(self, angle: float) -> Array:
+        """Return a bound on ``ln |1 - phi|`` at an angle, on the cells at both sides of a node."""
+        down = math.cos(angle) * _exp(self._x - self._step - math.log(self._odds))
+        near = np.log(np.expm1(POWER * np.log1p(np.exp(-np.minimum(down, 30.0)))))
+        bound: Array = near - np.maximum(down - 30, 0.0)
+        return bound
 
     def _log_size(self, angle: float) -> Array:
         """Return ``ln |1 + e^{y + i angle}|`` a step to the right of the nodes."""
@@ -202,7 +218,7 @@ class SimilarHits:
         """Return a bound on the error of the sum of counts times h."""
         _, absolute = self._column_sums
         bound = np.exp(p * np.logaddexp(0.0, self._x + self._step)) * self._near_phi
-        missed = 2 * RULE_ERROR * float(ordered_dot(absolute, bound))
+        missed = RULE_ERROR * float(ordered_dot(absolute, bound))
         missed += 2.2 * LEFT_OUT * float(np.sum(self.counts) * bound[0]) + self._beyond(p)
         rows, slope = self._ulps
         ulps = (rows + 4 * p * np.abs(self.loss) + 64) * self._scales(p)[1]
@@ -222,24 +238,21 @@ class SimilarHits:
         low, high = np.exp(self._x - self._step), np.exp(self._x + self._step)
         found = np.full(u.shape, math.inf)
         count, most, beyond = float(np.sum(self.counts)), float(np.max(self.mu)), self._beyond(p)
-        for angle in ANGLES.tolist():
-            if angle**2 / (2 * self._least**2) > max(MAX_GROWTH, self._height**2 / most**2):
-                break
+        left = math.exp(p * float(np.logaddexp(0.0, self._x[0]))) * float(self._near_phi[0])
+        for angle in (self._height * SHARES_OF_HEIGHT).tolist():
             change = angle**2 - self._height**2
             grown = math.exp(change / (2 * (self._least if change > 0 else most) ** 2))
             cosine, sine = math.cos(angle), math.sin(angle)
-            size = (1 + 2 * high * cosine + high * high) ** (p / 2)
             # |1 - e^{-(a + ib)}|^2 = (1 - e^-a)^2 + 4 e^-a sin(b / 2)^2
             near, far = np.minimum(low / self._odds, 1e300), np.minimum(high / self._odds, 1e300)
             turn = np.sin(np.minimum(far * sine, math.pi) / 2)
             square = np.expm1(-far * cosine) ** 2 + 4 * np.exp(-near * cosine) * turn * turn
-            size *= square ** (POWER / 2)
-            left = math.exp(angle**2 / (2 * self._least**2)) * LEFT_OUT * count * float(size[0])
-            size *= absolute
+            size = np.exp(p * self._log_size(angle)) * square ** (POWER / 2) * absolute
             argument = np.arctan2(low * sine, 1 + low * cosine)
             total = ordered_dot(np.exp(-np.multiply.outer(u, argument)), size)
-            extra = math.exp(max(change, 0.0) / (2 * self._least**2)) * beyond
-            found = np.minimum(found, 1.01 * grown * total + left + extra)
+            ends = math.exp(angle**2 / (2 * self._least**2)) * LEFT_OUT * count * left
+            ends += math.exp(max(change, 0.0) / (2 * self._least**2)) * beyond
+            found = np.minimum(found, 1.01 * grown * total + ends)
         return found
 
     def _rows_at(self, p: float) -> tuple[_Rows, _Rows]:
@@ -255,13 +268,13 @@ class SimilarHits:
         some = np.flatnonzero(mass > NOTHING * np.max(mass))
         own = DensityRows(self.mu, self.mean, self.counts, self.y[some])
         rows, _ = own.factored(scale[some] * self._step, self._tolerance)
-        left = float(np.sum(mass)) - float(np.sum(mass[some])) + 1e-9 * float(rows.rest)
-        left += self._x.size * NOTHING * float(np.max(mass))
-        return _Rows(rows._replace(rest=rows.rest + max(left, 0.0)), some, scale[some])
+        left = float(np.sum(mass[mass <= NOTHING * np.max(mass)])) * (1 + 1e-9)
+        return _Rows(rows, some, scale[some], left)
 
-    def _turned(self, some: Array, turns: Array) -> Complex:
-        """Return ``e^{i turn l}`` on some nodes, kept for the next powers."""
-        key = some.size, int(some[0]), turns.size, float(turns[-1])
+    def _turned(self, p: float, which: int, turns: Array) -> Complex:
+        """Return ``e^{i turn l}`` on the nodes of rows, kept for the next powers."""
+        key = p, which, turns.size, float(turns[-1])
+        some = self._rows_at(p)[which].some
         if key not in self._kept_turns:
             if len(self._kept_turns) > 3:
                 self._kept_turns.clear()
@@ -274,17 +287,18 @@ class SimilarHits:
         rows, growth = self._rows_at(p), np.abs(powers) / p
         found = []
         for i, one in enumerate(rows):
-            kernel = self._turned(one.some, turns) * np.exp(start * self.loss[one.some])[:, None]
+            kernel = self._turned(p, i, turns) * np.exp(start * self.loss[one.some])[:, None]
             if i == 0:
                 kernel = (kernel - 1) * np.exp(self._log_other[one.some, None]) - self._phi[
                     one.some, None
                 ]
             else:
                 kernel *= self._phi[one.some, None]
-            found.append(one.rows.inner(kernel / one.scale[:, None]))
+            kernel *= (1 / one.scale)[:, None]
+            found.append(one.rows.inner(kernel, growth * (1 + 1e-9)))
         total: Any = np.zeros((2, powers.size), dtype=complex)
         most = np.zeros((2, powers.size))
-        size = np.zeros(powers.size)
+        size = np.zeros((2, powers.size))
         block = max(1, BLOCK_SIZE // powers.size)
         for first in range(0, self.mu.size, block):
             part = slice(first, first + block)
@@ -294,19 +308,23 @@ class SimilarHits:
             )
             most = np.maximum(most, [np.max(np.abs(w), axis=0), np.max(np.abs(h), axis=0)])
             h /= 1 + w
-            size += np.einsum("i,ij->j", self.counts[part], np.abs(h))
             for i, one in enumerate((w, h)):
+                size[i] += np.einsum("i,ij->j", self.counts[part], np.abs(one))
                 total[i] += np.einsum("i,ij->j", self.counts[part], log1p(one))
         own = self._others_error(p), self._hits_error(p)
-        off = growth * own[0] + found[0][2], growth * own[1] + found[1][2]
+        off = [
+            growth * (error + one.left_out) + lost
+            for one, error, (_, _, lost) in zip(rows, own, found, strict=True)
+        ]
         # rows leave the rest, of first order known: of what follows |w| and |h| are a factor
-        rest = rows[0].rows.rest * growth * (1 + 1e-6), rows[1].rows.rest * (1 + 1e-6)
+        rest = [one.rows.rest * growth * (1 + 1e-6) for one in rows]
         share = most[0] + most[1] + rest[0] + rest[1] + off[0] + off[1]
         known = share <= MAX_SHARE
         kept = 1 - np.where(known, share, 0.0)
-        first_order = off[0] + 32 * ULP * float(np.sum(self.counts))
-        error_others = (first_order + rest[0] * share) / kept
-        error_hits = (off[1] + rest[1] * share) / kept + 32 * ULP * size
+        size *= ULP * (32 + block + self.mu.size / block)
+        first_order = off[0] + size[0] + 32 * ULP * float(np.sum(self.counts))
+        error_others = (first_order + rest[0] * (share + 1e-12)) / kept
+        error_hits = (off[1] + rest[1] * (share + 1e-12)) / kept + size[1]
         error_hits += (first_order + rest[0]) * (most[1] + rest[1] + off[1]) / kept**2
         return HitSums(
             total[0] + found[0][1],
