@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.hit_line import greatest_power
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import REST_CHANCE
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import (
@@ -22,7 +23,6 @@ from accountant.amplification.sampled_gaussian.schedule_decay import (
     uniform_parts,
 )
 from accountant.amplification.sampled_gaussian.similar_below_cut import SimilarBelowCut, normal_tail
-from accountant.amplification.sampled_gaussian.similar_hits import greatest_power
 from accountant.amplification.schedule_hits import HitSchedule
 from accountant.amplification.similar_losses import Index, alike
 from accountant.numerics import Array, Complex
@@ -39,8 +39,8 @@ GROUP_WIDTH = 8.0  # of log odds, in mu
 FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
 MAX_FINE = 20_000
 BOUNDS_ON_NODES = 24
-MAX_HITS = 5.0  # expected, of a schedule whose great losses are summed
-LEAST_GREAT_LOSS = 0.05  # of epsilon: where losses are smaller, other contours are shorter
+MAX_HITS = 0.2  # expected, of a schedule whose great losses are summed
+LEAST_GREAT_LOSS = 0.15  # of epsilon: where losses are smaller, other contours are shorter
 FEW_ROWS = 1e-9  # as FINE, of hits: what rows miss is of second order
 MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
 

@@ -44,6 +44,7 @@ FEW_LOSSES = 500  # of so few the contour without sure events is tried first
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # terms of an estimate of few losses: a lattice is quicker than a longer contour
 FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
+LEAST_OF_FEW = 1.0  # epsilon of few: where it is less, a contour of hits is long
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
 NEAR = 0.12
@@ -226,7 +227,7 @@ class CertifiedComposition:
         if (
             schedule
             and hits
-            and (hits.is_quick or self._estimated_schedule(log_delta[0])[1] is None)
+            and (hits.terms <= QUICK_TERMS or self._estimated_schedule(log_delta[0])[1] is None)
         ):
             great = certify_hits(schedule, log_delta, hits)
             if great is not None:
@@ -251,7 +252,10 @@ class CertifiedComposition:
         """Return the losses as a schedule and what their hits cost, kept for a question."""
         if self._kept_hits is None or self._kept_hits[0] != log_delta:
             schedule = self._schedule(log_delta)
-            found = None if schedule is None else estimate_hits(schedule.merged(), log_delta)
+            found = None
+            if schedule is not None:
+                least = LEAST_OF_FEW if len(self.items) <= FEW_FOR_A_LATTICE else 0.0
+                found = estimate_hits(schedule.merged(), log_delta, least)
             self._kept_hits = log_delta, schedule, found
         return self._kept_hits[1:]
 
@@ -316,11 +320,11 @@ class CertifiedComposition:
         log_delta = math.log(left)
         schedule = self._schedule(log_delta)
         if schedule is not None:  # other contours are long, or see the heavy tail alone
-            hits = self._estimated_hits(log_delta)[1]
-            if hits is not None and hits.is_quick:
-                return True
             few = len(self.items) <= FEW_FOR_A_LATTICE
             most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS
+            hits = self._estimated_hits(log_delta)[1]
+            if hits is not None and hits.terms <= min(most, QUICK_TERMS):
+                return True
             estimate = estimate_schedule(schedule, log_delta, most)
             if estimate is not None or not few:
                 self._kept_schedule = log_delta, schedule, estimate

@@ -17,7 +17,7 @@ LOG_REST = math.log(3e-9)  # of delta: what the others may cost
 POWERS = 3.0  # tilts above which no bound is asked for, over the slope of ln delta
 WIDTH = 1e-7  # of epsilon: where it is wider, what was found is an estimate for another
 MAX_GROWTH = 4.0  # of an estimate
-QUICK_TERMS, MAX_ROUGH_TERMS, MAX_TERMS = 4e6, 2.5e7, 3e8
+MAX_ROUGH_TERMS, MAX_TERMS = 2.5e7, 3e8
 
 
 class GreatLosses(TruncatedLoss, Protocol):
@@ -51,16 +51,14 @@ class HitEstimate(NamedTuple):
     highest: float
     terms: float  # of a contour of merged members
 
-    @property
-    def is_quick(self) -> bool:
-        """Whether no other contour is looked for."""
-        return self.terms <= QUICK_TERMS
 
+def estimate_hits(few: RareSchedule, log_delta: float, least: float = 0.0) -> HitEstimate | None:
+    """Return an estimate by merged members; None where other contours are as short.
 
-def estimate_hits(few: RareSchedule, log_delta: float) -> HitEstimate | None:
-    """Return an estimate by merged members; None where other contours are as short."""
+    ``least``: the epsilon below which nothing is tried.
+    """
     found = few.single_loss(math.exp(log_delta))
-    if found is None:
+    if found is None or found[0] < least:
         return None
     epsilon, slope = found
     loss, odds, highest = _greatest_hits(few, epsilon, slope, log_delta)
@@ -100,11 +98,17 @@ def _greatest_hits(
 ) -> tuple[GreatLosses | None, float, float]:
     """Return the losses with the greatest odds whose others cost next to nothing."""
     highest = 1 + POWERS * slope
-    for share in SHARES:
-        odds = math.expm1(min(epsilon / share, MAX_LOG_LOSS)) / 3
+    best: tuple[GreatLosses | None, float, float] = None, math.nan, math.nan
+    # the others cost less with every share: the last one says whether any serves
+    first, at, last = 0, len(SHARES) - 1, len(SHARES)
+    while first < last:
+        odds = math.expm1(min(epsilon / SHARES[at], MAX_LOG_LOSS)) / 3
         loss = few.with_a_great_loss(epsilon, odds=odds, highest=highest)
-        if loss is None:
-            break  # its rules are long
-        if loss.log_rest(epsilon) <= LOG_REST + log_delta:
-            return loss, odds, highest
-    return None, math.nan, math.nan
+        if loss is not None and loss.log_rest(epsilon) <= LOG_REST + log_delta:
+            best, last = (loss, odds, highest), at
+        elif best[0] is None:
+            break
+        else:
+            first = at + 1
+        at = (first + last) // 2
+    return best
