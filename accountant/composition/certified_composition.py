@@ -16,15 +16,13 @@ from accountant.composition.saddlepoint import saddlepoint
 from accountant.composition.schedule_contour import (
     LEAST_LOG_DELTA,
     MAX_ROUGH_TERMS,
+    HitEstimate,
     Schedule,
+    certify_hits,
     certify_schedule,
+    estimate_hits,
     estimate_schedule,
     swapped_is_within,
-)
-from accountant.composition.schedule_hits_contour import (
-    HitEstimate,
-    certify_hits,
-    estimate_hits,
 )
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu

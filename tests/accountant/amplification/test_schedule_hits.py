@@ -11,7 +11,7 @@ from accountant.amplification import schedule_hits
 from accountant.amplification.sampled_gaussian import similar_hits
 from accountant.amplification.sampled_gaussian.similar_hits import SimilarHits
 from accountant.amplification.truncated_schedule import SampledSchedule
-from accountant.composition.schedule_hits_contour import certify_hits, estimate_hits
+from accountant.composition.schedule_contour import certify_hits, estimate_hits
 
 flint = pytest.importorskip("flint")
 from flint import acb, arb, ctx  # noqa: E402
