@@ -46,12 +46,12 @@ def _open_book(
 ) -> Iterator[Book]:
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
+    from accountant.book.databases.connection import book_url
     from accountant.cli.exit_status import print_error
     from accountant.errors import LedgerBusy, LedgerCorrupt
 
-    url = book if "://" in book else f"sqlite:///{book}"
     try:
-        with Book.open(url, pin=pin, create=create, key=key) as found:
+        with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
             yield found
     except (LedgerCorrupt, LedgerBusy) as error:
         print_error("python -m accountant ledger", str(error))
@@ -199,6 +199,36 @@ def _displayed_epsilons(lines: list[Line]) -> list[str]:
             middle = (first + last) // 2
             ranges += [(first, middle), (middle, last)]
     return shown
+
+
+@app.command()
+def remaining(
+    book: BookName,
+    name: DatasetName,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, .toml or .json.")],
+    json: JsonFlag = False,
+    pin: PinFile = None,
+) -> None:
+    """Say how many more times each line of a plan, and all of it, fits what is left.
+
+    Example: python -m accountant ledger remaining book.db survey plan.toml
+    """
+    from accountant.formats.plan_toml import read_file, read_plan
+    from accountant.formatting import escape_control
+
+    whole, file = read_plan(plan), read_file(plan)
+    with _open_book(book, pin) as found:
+        counts = [(one.label, found.remaining(name, one.plan(one.scale))) for one in file.releases]
+        times = found.remaining(name, whole)
+    if json:
+        from json import dumps
+
+        lines = [{"release": label, "count": count} for label, count in counts]
+        print(dumps({"dataset": name, "lines": lines, "whole": times}, indent=2))
+        return
+    for label, count in counts:
+        print(escape_control(f"{count:,} more of {label} would fit"))
+    print(f"the whole plan would fit {times:,} more times")
 
 
 @app.command()
