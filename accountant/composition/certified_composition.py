@@ -42,6 +42,7 @@ FEW_LOSSES = 500  # of so few the contour without sure events is tried first
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # terms of an estimate of few losses: a lattice is quicker than a longer contour
 FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
+LEAST_FOR_HITS = 8  # different losses; of fewer a lattice is quicker
 LEAST_OF_FEW = 1.0  # epsilon of few: where it is less, a contour of hits is long
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
@@ -251,7 +252,7 @@ class CertifiedComposition:
         if self._kept_hits is None or self._kept_hits[0] != log_delta:
             schedule = self._schedule(log_delta)
             found = None
-            if schedule is not None:
+            if schedule is not None and len(self.items) >= LEAST_FOR_HITS:
                 least = LEAST_OF_FEW if len(self.items) <= FEW_FOR_A_LATTICE else 0.0
                 found = estimate_hits(schedule.merged(), log_delta, least)
             self._kept_hits = log_delta, schedule, found
