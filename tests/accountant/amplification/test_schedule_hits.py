@@ -65,7 +65,7 @@ def random_group(rng):
     return mu, np.clip(rate, rate[0] / 10, rate[0] * 10), odds, rng.uniform(1.2, 4.0)
 
 
-def wrong_sums(rng, turns=(0.0, 3.0, 40.0)):
+def wrong_sums(rng, turns=(0.0, 3.0, 40.0), *, is_narrow=False):
     """Return errors over what they may be, of both sums and at each turn."""
     mu, rate, odds, p = random_group(rng)
     counts = np.array([1.0, 2.0, 1.0])
@@ -87,8 +87,9 @@ def wrong_sums(rng, turns=(0.0, 3.0, 40.0)):
         if turn == 0:
             assert first.real <= arb(group.others(p))
             assert size.real <= arb(group.hits(p))
-    assert np.max(found.others_error) <= 1e-8
-    assert found.hits_error[0] <= 1e-8 * abs(found.hits[0])
+    if is_narrow:
+        assert np.max(found.others_error) <= 1e-8
+        assert found.hits_error[0] <= 1e-8 * abs(found.hits[0])
     return shares
 
 
@@ -99,7 +100,7 @@ def gap(found, truth):
 def test_sums_and_decay_are_within_their_errors():
     rng = np.random.default_rng(1)
     for _ in range(2):
-        assert max(wrong_sums(rng)) <= 1
+        assert max(wrong_sums(rng, is_narrow=True)) <= 1
 
 
 @pytest.mark.slow
@@ -122,13 +123,13 @@ def certificate_of(mu, rate, delta):
     return None if estimate is None else certify_hits(schedule, (log_delta, log_delta), estimate)
 
 
-def is_right_for_two(rng):
+def is_right_for_two(rng, *, is_narrow=False):
     """Return whether both ends are on their sides of the truth; None where others answer."""
     mu, rate, delta = random_pair(rng)
     found = certificate_of(mu, rate, delta)
     if found is None:
         return None
-    assert 0 < found.width <= 1e-6 * found.upper
+    assert not is_narrow or 0 < found.width <= 1e-7 * found.upper
     pairs = list(zip(mu.tolist(), rate.tolist(), strict=True))
     low, high = (two_sampled_gaussians(*pairs, e) for e in (found.lower, found.upper))
     return low.upper() >= delta and high.lower() <= delta
@@ -136,7 +137,7 @@ def is_right_for_two(rng):
 
 def test_two_releases_are_those_of_balls():
     rng = np.random.default_rng(5)
-    answers = [is_right_for_two(rng) for _ in range(2)]
+    answers = [is_right_for_two(rng, is_narrow=True) for _ in range(2)]
     assert all(one is not False for one in answers)
     assert any(answers)
 
