@@ -12,6 +12,10 @@ import numpy as np
 from accountant import PLD, GaussianLoss, PoissonSampled, Sequential, Tight
 
 DELTA = 1e-6
+RARE = [  # steps, ends of the noise, about the rate, and delta
+    (99, (0.3, 0.5), 1e-5, 3e-12), (300, (0.5, 2.0), 1e-4, 1e-12), (1000, (0.3, 1.0), 1e-4, 1e-10),
+    (200, (0.1, 0.3), 1e-4, 1e-8), (10_000, (0.4, 4.0), 1e-5, 1e-9),
+]  # fmt: skip
 
 
 def schedules(steps):
@@ -63,6 +67,13 @@ def main():
         found, seconds = timed(Tight().certify, plan(noise, rates), float(rates.sum()) / 200)
         width = found.width / found.upper
         print(f"| both random | {steps} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
+    print("| great losses are rare: noise, rates and delta | | | | |")
+    for steps, ends, rate, delta in RARE[:2] if quick else RARE:
+        rng = np.random.default_rng(2)
+        noise, rates = rng.uniform(*ends, steps), rate * 10 ** rng.uniform(-0.3, 0.3, steps)
+        found, seconds = timed(Tight().certify, plan(noise, rates), delta)
+        width, kind = found.width / found.upper, f"{ends[0]} to {ends[1]}, {rate:g}, {delta:g}"
+        print(f"| {kind} | {steps:,} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
     for steps in (5, 10) if quick else (40, 80):
         few = plan(*(column[:steps] for column in schedules(1000)[beside]))
         (tight, own), (grid, peer) = (timed(one().epsilon, few, DELTA) for one in (Tight, PLD))
