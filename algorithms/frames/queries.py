@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.gate import Gate
 from accountant.plans.parallel import Stated
 from algorithms.frames.answer import Answer
@@ -206,7 +206,16 @@ class FrameQuery:
         if unit != schema.unit:
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
         kind = NAMES[type(mechanism)]
-        found = ledger.release(mechanism, lambda frame: self.sums(frame, schema, kind), label)
+
+        def asked(frame: Any) -> Any:
+            try:
+                return self.sums(frame, schema, kind)
+            except Exception as error:  # its words could show a row
+                name = type(error).__name__
+                allowed = f"readable as the schema declares: it gave {name}"
+                raise PrivateValueError("the frame", allowed) from None
+
+        found = ledger.release(mechanism, asked, label)
         released = np.atleast_1d(found)
         return Answer(
             str(self), self.statistic, self.keys, schema, mechanism, released, facts.backend
