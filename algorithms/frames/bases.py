@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
@@ -27,7 +26,6 @@ STEPS = 2**30
 # of a Gaussian's budget: the share of the count, of the sum, and of the sum of squares
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +127,8 @@ class Sum(Statistic):
         assert values is not None  # it has a column
         unit = self._unit(schema)
         low, high = (round(end / unit) for end in self._bounds(schema))
-        steps = np.rint(values / unit if unit != 1 else values)
-        return [np.clip(steps, low, high, out=steps).astype(np.int64)]
+        steps = values / unit if unit != 1 else values
+        return [np.clip(np.rint(steps), low, high)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +183,11 @@ class Moment(Statistic):
         """Return where numbers lie between the bounds, from 0 to 1."""
         assert values is not None  # it has a column
         low, high = self._bounds(schema)
-        # halves, as the distance of the bounds may be beyond the floats
-        place = (values / 2 - low / 2) / (high / 2 - low / 2)
+        if high - low > 1e300:  # in halves: the distance may be beyond the floats
+            place = (values / 2 - low / 2) / (high / 2 - low / 2)
+        else:
+            place = values - low
+            place /= high - low
         return np.clip(place, 0.0, 1.0, out=place)
 
     def units(self, schema: Schema) -> tuple[float, float]:
@@ -208,10 +209,10 @@ class Mean(Moment):
         """Return 1 - t and t, or 1 and u, in steps."""
         place = self.place(values, schema)
         if noise == "laplace":
-            above = np.rint(place * STEPS).astype(np.int64)
+            above = whole_steps(place, STEPS)
             return [STEPS - above, above]
         count, total = self.weights
-        return [count, np.rint((2 * place - 1) * total).astype(np.int64)]
+        return [count, whole_steps(2 * place - 1, total)]
 
 
 @final
@@ -227,11 +228,17 @@ class Variance(Moment):
         """Return (1 - t)^2, 2 t (1 - t) and t^2, or 1, u and 2 u^2 - 1, in steps."""
         place = self.place(values, schema)
         if noise == "laplace":
-            both = np.rint(place * place * STEPS).astype(np.int64)
+            both = whole_steps(place * place, STEPS)
             # at most what is left of the row's one: their sum is STEPS whatever was rounded
-            none = np.minimum(np.rint((1 - place) ** 2 * STEPS).astype(np.int64), STEPS - both)
+            none = np.minimum(whole_steps((1 - place) ** 2, STEPS), STEPS - both)
             return [none, STEPS - both - none, both]
         count, total, squares = self.weights
         u = 2 * place - 1
-        second = np.rint((2 * u * u - 1) * squares).astype(np.int64)
-        return [count, np.rint(u * total).astype(np.int64), second]
+        second = whole_steps(2 * u * u - 1, squares)
+        return [count, whole_steps(u, total), second]
+
+
+def whole_steps(fraction: Array, steps: int) -> Array:
+    """Return fractions of so many steps as whole floats, in the same memory."""
+    fraction *= steps
+    return np.rint(fraction, out=fraction)

@@ -58,10 +58,19 @@ class Key:
         edges = self.edges(schema)
         if not edges:
             return values
-        found = np.searchsorted(np.array(edges), values, side="right") - 1
+        ends = np.array(edges)
+        if isinstance(self.bins, int):  # of one width: a guess that is off by one at most
+            low, high = edges[0], edges[-1]
+            found = ((values - low) * (self.bins / (high - low))).astype(np.intp)
+            np.minimum(found, self.bins - 1, out=found)
+            found -= values < ends[found]
+            found += (values >= ends[found + 1]) & (found < self.bins - 1)
+            return found
+        found = np.searchsorted(ends, values, side="right") - 1
         # the last bin has both its ends
-        found = np.where(values == edges[-1], len(edges) - 2, found)
-        return np.where(found < len(edges) - 1, found, -1)
+        found[values == ends[-1]] = len(edges) - 2
+        found[found == len(edges) - 1] = -1
+        return found
 
     def shown(self, index: NDArray[np.intp], schema: Schema) -> dict[str, list[Any]]:
         """Return the columns that name cells in a frame of answers."""

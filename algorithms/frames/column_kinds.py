@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from accountant.domains import REAL, IntegerRange, Interval
 from accountant.errors import ParameterError
@@ -23,6 +24,11 @@ class ColumnKind:
 
     types: ClassVar[str]
     kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def missing(self) -> Any:
+        """What a missing value counts as, or "drop"."""
 
     def fits(self, type_name: str) -> bool:
         """Return whether a column of this type, as its library calls it, may be of this kind."""

@@ -12,7 +12,6 @@ from typing import Any, final
 
 from accountant.domains import DELTA, POSITIVE, OneOf
 from accountant.errors import ParameterError
-from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.sensitivities import Sensitivities

@@ -238,44 +238,41 @@ class FrameQuery:
         numpy.ndarray or int
             The numbers of each cell after those of the cell before; an int where there is one.
         """
-        from algorithms.frames.rows import declared_rows
+        from algorithms.frames.rows import BLOCK, DeclaredRows
 
-        values, rows = declared_rows(frame, self.used, self.where, schema)
-        cells: NDArray[Any] | None = None
-        shape = table_shape(self.keys, schema)
-        for key, size in zip(self.keys, shape, strict=True):
-            index = key.index(values[key.column], schema)
-            cells = index if cells is None else np.where((cells < 0) | (index < 0), -1,
-                                                         cells * size + index)  # fmt: skip
-        column = self.statistic.column
-        given = None if column is None else values[column]
-        added = self.statistic.contributions(given, schema, kind)
-        largest = max(abs(x) for v in self.statistic.basis(schema, kind).vertices for x in v)
-        numbers = [exact_sums(one, cells, rows, shape, largest) for one in added]
-        flat = np.stack(numbers, axis=-1).ravel()
+        shape, basis = table_shape(self.keys, schema), self.statistic.basis(schema, kind)
+        cells = math.prod(shape)
+        largest = max(abs(x) for vertex in basis.vertices for x in vertex)
+        # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
+        size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
+        sums = np.zeros((basis.size, cells), dtype=np.int64)
+        for values, rows in DeclaredRows(frame, self.used, self.where, schema).blocks(size):
+            column = self.statistic.column
+            given = None if column is None else values[column]
+            added = self.statistic.contributions(given, schema, kind)
+            index = self._cells(values, shape, schema) if shape else None
+            for i, one in enumerate(added):
+                sums[i] += summed(one, rows, index, cells)
+        flat = sums.T.ravel()
         return flat if flat.size > 1 else int(flat[0])
 
+    def _cells(
+        self, values: dict[str, NDArray[Any]], shape: tuple[int, ...], schema: Schema
+    ) -> NDArray[Any]:
+        """Return the number of the cell of every row; the number of cells where it is in none."""
+        cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)
+        for key, size in zip(self.keys, shape, strict=True):
+            index = key.index(values[key.column], schema)
+            cells = cells * size + index
+            if index.min(initial=0) < 0:
+                outside = outside | (index < 0)
+        return np.where(outside, math.prod(shape), cells) if outside.ndim else cells
 
-def exact_sums(
-    added: Any, cells: NDArray[Any] | None, rows: int, shape: tuple[int, ...], largest: int
-) -> NDArray[np.int64]:
-    """Return the sums of whole numbers in every cell; ``added`` is one number for all rows or each.
 
-    Floats add whole numbers exactly below 2^53: as many rows at a time as cannot exceed it.
-    """
-    if cells is None:
-        total = added * rows if isinstance(added, int) else added.sum(dtype=np.int64)
-        return np.array([total], dtype=np.int64)
-    inside = None if cells.min(initial=0) >= 0 else cells >= 0
-    if inside is not None:
-        cells = cells[inside]
-        added = added if isinstance(added, int) else added[inside]
-    number = math.prod(shape)
+def summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
+    """Return the sums in every cell of whole numbers, one for each row or one for all."""
+    if index is None:
+        return added * rows if isinstance(added, int) else int(added.sum())
     if isinstance(added, int):
-        return added * np.bincount(cells, minlength=number)
-    sums, block = np.zeros(number, dtype=np.int64), EXACT_FLOATS // largest
-    for start in range(0, len(cells), block):
-        part = slice(start, start + block)
-        weights = np.bincount(cells[part], added[part], minlength=number)
-        sums += weights.astype(np.int64)
-    return sums
+        return added * np.bincount(index, minlength=cells)[:cells]
+    return np.bincount(index, added, minlength=cells)[:cells].astype(np.int64)

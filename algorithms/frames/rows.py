@@ -2,56 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.frames.column_kinds import DROP, Category, ColumnKind, Flag, Integer
+from algorithms.frames.column_kinds import DROP, ColumnKind, Integer
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
+BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
+Values = dict[str, NDArray[Any]]
 
 
-def declared_rows(
-    frame: Any, used: Iterable[str], where: Condition | None, schema: Schema
-) -> tuple[dict[str, NDArray[Any]], int]:
-    """Return the columns, and the number, of the rows that count.
+class DeclaredRows:
+    """The rows of a frame that count, in blocks.
 
     A row counts if it names a person, has a value in every column that is used, fulfils the
     condition, and is one of the first of its person that do so.  All but the last depends on the
     row alone, and the last on the rows of its person alone: the cut of a person is the same
     whoever else is there.
+
+    Parameters
+    ----------
+    frame : data frame
+        Of pandas, polars or Arrow.
+    used : iterable of str
+        The columns to read.
+    where : Condition or None
+        Which rows count.
+    schema : Schema
+        What is public of the columns.
     """
-    table = nw.from_native(frame, eager_only=True)
-    keep: NDArray[np.bool_] | None = None
-    values = {}
-    for name in used:
-        values[name], there = declared_column(table[name], schema.kind(name))
-        keep = both(keep, there)
-    if where is not None:
-        keep = both(keep, where.holds(values, schema))
-    if schema.person is not None:
-        named = ~table[schema.person].is_null().to_numpy()
-        if table[schema.person].dtype.is_float():
-            named &= ~np.isnan(table[schema.person].to_numpy())
-        keep = both(keep, None if named.all() else named)
-        kept = None if keep is None else np.flatnonzero(keep)
-        persons = table.select(schema.person)
-        if persons[schema.person].dtype in {nw.Categorical, nw.Enum}:
-            persons = persons.with_columns(nw.col(schema.person).cast(nw.String))
-        first = places_within(persons if kept is None else persons[kept], schema.person)
-        cut = first < schema.rows_per_person
-        if not cut.all():
-            rows = np.arange(len(table)) if kept is None else kept
-            keep = np.zeros(len(table), dtype=bool)
-            keep[rows[cut]] = True
-    if keep is None:
-        return values, len(table)
-    return {name: column[keep] for name, column in values.items()}, int(np.count_nonzero(keep))
+
+    def __init__(
+        self, frame: Any, used: Iterable[str], where: Condition | None, schema: Schema
+    ) -> None:
+        table = nw.from_native(frame, eager_only=True)
+        self._schema, self._where, self._rows = schema, where, len(table)
+        self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
+        self._first: NDArray[np.bool_] | None = None  # of their persons; None where all are
+        if schema.person is not None:
+            self._first = self._first_of_persons(table.select(schema.person), schema.person)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
+        """Yield the columns as declared, and the number, of the rows that count of each block."""
+        for start in range(0, self._rows, size):
+            block = slice(start, min(start + size, self._rows))
+            values, keep = self._declared(block)
+            if self._first is not None:
+                keep = both(keep, self._first[block])
+            if keep is None:
+                yield values, block.stop - start
+            else:
+                kept = {name: column[keep] for name, column in values.items()}
+                yield kept, int(np.count_nonzero(keep))
+
+    def _declared(self, block: slice) -> tuple[Values, NDArray[np.bool_] | None]:
+        """Return columns as declared, and which rows may count; None if all may."""
+        keep: NDArray[np.bool_] | None = None
+        values: Values = {}
+        for name, column in self._columns.items():
+            values[name], there = declared_values(column[block], self._schema.kind(name))
+            keep = both(keep, there)
+        if self._where is not None:
+            keep = both(keep, self._where.holds(values, self._schema))
+        return values, keep
+
+    def _first_of_persons(self, persons: nw.DataFrame[Any], name: str) -> NDArray[np.bool_] | None:
+        """Return which rows are among the first of their persons that may count."""
+        keep = ~persons[name].is_null().to_numpy()
+        if persons[name].dtype.is_float():
+            keep &= ~np.isnan(persons[name].to_numpy())
+        for start in range(0, self._rows, BLOCK):
+            block = slice(start, min(start + BLOCK, self._rows))
+            keep[block] = both(keep[block], self._declared(block)[1])
+        rows = None if keep.all() else np.flatnonzero(keep)
+        places = places_within(persons if rows is None else persons[rows], name)
+        cut = places >= self._schema.rows_per_person
+        if rows is None:
+            return ~cut if cut.any() else None
+        keep[rows[cut]] = False
+        return keep
 
 
 def both(
@@ -63,29 +98,28 @@ def both(
     return first & second
 
 
-def declared_column(
-    series: nw.Series[Any], kind: ColumnKind
+def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
+    """Return numbers as floats, NaN where one is missing; or the index of every row's label."""
+    if kind.bounds is None:
+        return label_codes(series, kind)
+    return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
+
+
+def declared_values(
+    column: NDArray[Any], kind: ColumnKind
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Return a column as declared, and where it has a value; None if it has one everywhere."""
     if kind.bounds is None:
-        codes = label_codes(series, kind)
-        missing = codes == NO_LABEL
-        if not missing.any():
-            return codes, None
-        assert isinstance(kind, Category | Flag)  # the kinds with labels
-        if kind.missing == DROP:
-            return codes, ~missing
-        return np.where(missing, kind.labels.index(kind.missing), codes), None
-    numbers = series if series.dtype == nw.Float64 else series.cast(nw.Float64)
-    found = np.clip(numbers.to_numpy(), *kind.bounds)
-    if isinstance(kind, Integer):
-        np.rint(found, out=found)
-    there = ~np.isnan(found)
-    if there.all():
-        return found, None
-    if kind.missing == DROP:  # type: ignore[attr-defined]  # numbers have it
-        return found, there
-    return np.where(there, found, kind.missing), None  # type: ignore[attr-defined]
+        gap, missing = column == NO_LABEL, kind.missing
+        filled = kind.labels.index(missing) if missing != DROP else missing
+    else:
+        column = np.clip(column, *kind.bounds)
+        if isinstance(kind, Integer):
+            np.rint(column, out=column)
+        gap, filled = np.isnan(column), kind.missing
+    if not gap.any():
+        return column, None
+    return (column, ~gap) if filled == DROP else (np.where(gap, filled, column), None)
 
 
 def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
@@ -104,6 +138,8 @@ def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
 
 def places_within(persons: nw.DataFrame[Any], name: str) -> NDArray[Any]:
     """Return for every row how many rows of the same person stand before it."""
+    if persons[name].dtype in {nw.Categorical, nw.Enum}:
+        persons = persons.with_columns(nw.col(name).cast(nw.String))
     if not persons.implementation.is_pyarrow():
         other = f"{name}_"
         counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))

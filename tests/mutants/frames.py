@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from algorithms.frames.queries import FrameQuery
-from algorithms.frames.rows import declared_rows
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import Sensitivities, sensitivities
 
@@ -48,11 +47,10 @@ def clips_nothing(query, frame, schema, kind):
     """Numbers are summed as they are."""
     if query.statistic.name != "sum":
         return FrameQuery.sums(query, frame, schema, kind)
-    values, _ = declared_rows(frame, query.used, query.where, schema)
     column = query.statistic.column
     raw = np.nan_to_num(frame[column].to_numpy(zero_copy_only=False).astype(float))
     steps = raw / query.statistic.basis(schema, kind).unit
-    return np.concatenate([[steps.sum()], np.zeros(max(0, len(values) - 1))])
+    return np.array([steps.sum()])
 
 
 def fills_with_the_mean(query, frame, schema, kind):
