@@ -12,7 +12,7 @@ from accountant.numerics import Array
 from algorithms.base.intervals import LEVEL
 from algorithms.frames.bases import Basis, Statistic
 from algorithms.frames.cells import Key, table_shape
-from algorithms.frames.estimates import estimate, interval
+from algorithms.frames.estimates import Estimate, estimate, interval
 from algorithms.frames.noise_tails import NAMES, Noise
 from algorithms.frames.schema import Schema
 
@@ -40,6 +40,8 @@ class Answer:
         The noisy sums as the mechanism gave them.
     backend : str
         The library of the frame.
+    rows : int
+        The number of rows where it is public and counted as such, else 0.
 
     Examples
     --------
@@ -50,7 +52,7 @@ class Answer:
     >>> ledger = Filter(pd.DataFrame({"age": [30, 50] * 5000}), Budget(1.0), rng=0)
     >>> answer = mean("age", epsilon=1.0).release(ledger, schema)
     >>> round(answer.value, 2), [round(end, 2) for end in answer.interval(0.95).tolist()]
-    (40.0, [39.98, 40.02])
+    (39.99, [39.97, 40.01])
     """
 
     asked: str
@@ -60,6 +62,7 @@ class Answer:
     mechanism: Noise
     released: Array
     backend: str
+    rows: int = 0
 
     @property
     def _basis(self) -> Basis:
@@ -68,6 +71,11 @@ class Answer:
     @property
     def _sums(self) -> Array:
         return self.released.reshape(-1, self._basis.size)
+
+    @property
+    def _estimate(self) -> Estimate:
+        given = self.statistic, self._sums, self.schema, self.mechanism
+        return estimate(*given, self.rows)
 
     def _shaped(self, cells: Array) -> Any:
         """Return what belongs to cells in the shape of the table; of one cell what it has."""
@@ -79,7 +87,7 @@ class Answer:
     @property
     def value(self) -> Any:
         """The statistic: a number, or an array with an axis for each key."""
-        found = estimate(self.statistic, self._sums, self.schema, self.mechanism).value
+        found = self._estimate.value
         whole = self._basis.unit == 1
         return self._shaped(np.rint(found).astype(np.int64) if whole else found)
 
@@ -91,9 +99,7 @@ class Answer:
     @property
     def deviation(self) -> Any:
         """About the standard deviation of the value, by noise alone, in its own units."""
-        return self._shaped(
-            estimate(self.statistic, self._sums, self.schema, self.mechanism).deviation
-        )
+        return self._shaped(self._estimate.deviation)
 
     def interval(self, level: float = 0.95) -> Array:
         """Return an interval for the statistic of the frame itself, clipped and cut as declared.
@@ -111,7 +117,8 @@ class Answer:
             Lower and upper end, along the last axis; to nearest.
         """
         level = LEVEL.check("level", level)
-        found = interval(self.statistic, self._sums, self.schema, self.mechanism, level)
+        given = self.statistic, self._sums, self.schema, self.mechanism
+        found = interval(*given, level, self.rows)
         shaped: Array = self._shaped(found)
         return shaped
 

@@ -9,7 +9,6 @@ References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity 
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +22,6 @@ from algorithms.frames.column_kinds import Integer
 from algorithms.frames.schema import Schema
 
 STEPS = 2**30
-# of a Gaussian's budget: the share of the count, of the sum, and of the sum of squares
-MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
-VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,116 +125,3 @@ class Sum(Statistic):
         low, high = (round(end / unit) for end in self._bounds(schema))
         steps = values / unit if unit != 1 else values
         return [np.clip(np.rint(steps), low, high)]
-
-
-@dataclass(frozen=True, slots=True)
-class Moment(Statistic):
-    """A statistic of moments; ``u`` is a number as its place between the bounds, -1 to 1.
-
-    For Laplace noise a row adds Bernstein polynomials of its place: none is negative and their sum
-    is 1, so they cost what one number costs.  For Gaussian noise it adds 1, u and 2 u^2 - 1 with
-    weights whose squares sum to 1.
-    """
-
-    bernstein: ClassVar[tuple[tuple[int, ...], ...]]
-    weights: ClassVar[tuple[int, ...]]
-
-    def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return the corners of the simplex, or of the box."""
-        size = len(self.weights)
-        if noise == "laplace":
-            return Basis(
-                [tuple(row) for row in (STEPS * np.eye(size, dtype=int)).tolist()], 1 / STEPS
-            )
-        signs = np.meshgrid(*[[1], *[[-1, 1]] * (size - 1)])
-        corners = np.stack([sign.ravel() for sign in signs], axis=1) * self.weights
-        return Basis([tuple(corner) for corner in corners.tolist()], 1 / STEPS)
-
-    def moments_of(self, noise: str) -> Array:
-        """Return the matrix that makes the sums of 1, u (and u^2) from those of the basis."""
-        if noise == "laplace":
-            return np.array(self.bernstein) / STEPS
-        matrix = np.diag(1.0 / np.array(self.weights))
-        if len(matrix) > 2:  # u^2 is the mean of 1 and of 2 u^2 - 1
-            matrix[2] = (matrix[0] + matrix[2]) / 2
-        return matrix
-
-    def error_weights(self, noise: str, mean: Array, spread: Array) -> Array:
-        """Return how noise on the sums moves the statistic of one row, cell by cell.
-
-        ``mean`` and ``spread`` are the mean and the variance of u.
-        """
-        count, total, *squares = self.moments_of(noise)
-        mean, spread = mean[:, None], spread[:, None]
-        weights: Array = total - mean * count  # the change of S / N
-        if squares:  # the change of Q / N - (S / N)^2
-            weights = squares[0] - 2 * mean * total + (mean**2 - spread) * count
-        return weights
-
-    def usual_error(self, noise: str) -> float:
-        """Return the norm of the weights where a mean lies a quarter off the middle."""
-        return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
-
-    def place(self, values: Array | None, schema: Schema) -> Array:
-        """Return where numbers lie between the bounds, from 0 to 1."""
-        assert values is not None  # it has a column
-        low, high = self._bounds(schema)
-        if high - low > 1e300:  # in halves: the distance may be beyond the floats
-            place = (values / 2 - low / 2) / (high / 2 - low / 2)
-        else:
-            place = values - low
-            place /= high - low
-        return np.clip(place, 0.0, 1.0, out=place)
-
-    def units(self, schema: Schema) -> tuple[float, float]:
-        """Return the middle of the bounds, and half their distance."""
-        low, high = self._bounds(schema)
-        return low / 2 + high / 2, high / 2 - low / 2
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Mean(Moment):
-    """The mean of a column."""
-
-    name: ClassVar[str] = "mean"
-    bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1), (-1, 1))
-    weights: ClassVar[tuple[int, ...]] = MEAN_WEIGHTS
-
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return 1 - t and t, or 1 and u, in steps."""
-        place = self.place(values, schema)
-        if noise == "laplace":
-            above = whole_steps(place, STEPS)
-            return [STEPS - above, above]
-        count, total = self.weights
-        return [count, whole_steps(2 * place - 1, total)]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Variance(Moment):
-    """The variance of a column: the mean square of the distances from its mean."""
-
-    name: ClassVar[str] = "variance"
-    bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1, 1), (-1, 0, 1), (1, -1, 1))
-    weights: ClassVar[tuple[int, ...]] = VARIANCE_WEIGHTS
-
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return (1 - t)^2, 2 t (1 - t) and t^2, or 1, u and 2 u^2 - 1, in steps."""
-        place = self.place(values, schema)
-        if noise == "laplace":
-            both = whole_steps(place * place, STEPS)
-            # at most what is left of the row's one: their sum is STEPS whatever was rounded
-            none = np.minimum(whole_steps((1 - place) ** 2, STEPS), STEPS - both)
-            return [none, STEPS - both - none, both]
-        count, total, squares = self.weights
-        u = 2 * place - 1
-        second = whole_steps(2 * u * u - 1, squares)
-        return [count, whole_steps(u, total), second]
-
-
-def whole_steps(fraction: Array, steps: int) -> Array:
-    """Return fractions of so many steps as whole floats, in the same memory."""
-    fraction *= steps
-    return np.rint(fraction, out=fraction)

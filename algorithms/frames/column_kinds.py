@@ -31,7 +31,18 @@ class ColumnKind:
         """What a missing value counts as, or "drop"."""
 
     def fits(self, type_name: str) -> bool:
-        """Return whether a column of this type, as its library calls it, may be of this kind."""
+        """Return whether a column of this type may be of this kind.
+
+        Parameters
+        ----------
+        type_name : str
+            The type, as the library of the frame calls it.
+
+        Returns
+        -------
+        bool
+            Without a look at the rows.
+        """
         return re.fullmatch(rf"({self.types})\d*", type_name.lower()) is not None
 
     @property

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
-from algorithms.frames.bases import Count, Moment, Statistic, Sum, Variance
+from algorithms.frames.bases import Count, Statistic, Sum
+from algorithms.frames.moments import Moment, Variance
 from algorithms.frames.noise_tails import NAMES, Noise, half_width, quantile, tail
 from algorithms.frames.schema import Schema
 
@@ -24,24 +25,30 @@ class Estimate(NamedTuple):
     deviation: Array
 
 
-def estimate(statistic: Statistic, sums: Array, schema: Schema, mechanism: Noise) -> Estimate:
-    """Return the statistic of every cell from its noisy sums, a row of ``sums`` for each."""
+def estimate(
+    statistic: Statistic, sums: Array, schema: Schema, mechanism: Noise, public: int = 0
+) -> Estimate:
+    """Return the statistic of every cell from its noisy sums, a row of ``sums`` for each.
+
+    ``public`` is the number of rows where it is public, else 0.
+    """
     if not isinstance(statistic, Moment):
         unit = statistic.basis(schema, NAMES[type(mechanism)]).unit
         value = possible(statistic, sums[:, 0] * unit, schema)
         return Estimate(value, np.full(len(sums), mechanism.deviation * unit))
-    _, mean, spread, error = _moments(statistic, sums, mechanism)
+    _, mean, spread, error = _moments(statistic, sums, mechanism, public)
     middle, half = statistic.units(schema)
     if isinstance(statistic, Variance):
         return Estimate(spread * half**2, error * half**2)
     return Estimate(middle + half * mean, error * half)
 
 
-def _moments(statistic: Moment, sums: Array, mechanism: Noise) -> tuple[Array, ...]:
+def _moments(statistic: Moment, sums: Array, mechanism: Noise, public: int) -> tuple[Array, ...]:
     """Return the rows, the mean and variance of u, and the deviation of what is asked."""
     noise = NAMES[type(mechanism)]
     matrix = statistic.moments_of(noise)
     count, total, *squares = matrix @ sums.T
+    count = count + public
     rows = np.maximum(count, 1.0)
     mean = np.where(count > 0, np.clip(total / rows, -1.0, 1.0), 0.0)
     spread = np.zeros(len(sums))
@@ -56,7 +63,12 @@ def _moments(statistic: Moment, sums: Array, mechanism: Noise) -> tuple[Array, .
 
 
 def interval(
-    statistic: Statistic, sums: Array, schema: Schema, mechanism: Noise, level: float
+    statistic: Statistic,
+    sums: Array,
+    schema: Schema,
+    mechanism: Noise,
+    level: float,
+    public: int = 0,
 ) -> Array:
     """Return lower and upper ends for the statistic of every cell, as the frame has it."""
     if not isinstance(statistic, Moment):
@@ -66,15 +78,17 @@ def interval(
         return possible(statistic, ends, schema)
     middle, half_range = statistic.units(schema)
     if not isinstance(statistic, Variance):
-        return middle + half_range * _interval_of_ratio(statistic, sums, mechanism, level)
-    rows, mean, spread, _ = _moments(statistic, sums, mechanism)
+        return middle + half_range * _interval_of_ratio(statistic, sums, mechanism, level, public)
+    rows, mean, spread, _ = _moments(statistic, sums, mechanism, public)
     weights = statistic.error_weights(NAMES[type(mechanism)], mean, spread)
     most = quantile(mechanism, weights, level) / rows
     ends = np.clip(np.stack([spread - most, spread + most], axis=1), 0.0, 1.0)
     return np.asarray(ends * half_range**2)
 
 
-def _interval_of_ratio(statistic: Moment, sums: Array, mechanism: Noise, level: float) -> Array:
+def _interval_of_ratio(
+    statistic: Moment, sums: Array, mechanism: Noise, level: float, public: int
+) -> Array:
     """Return the means mu of u that the noise does not contradict.
 
     S - mu N of the rows is 0 at their mean, so of the noisy sums it is noise of known law.
@@ -82,7 +96,8 @@ def _interval_of_ratio(statistic: Moment, sums: Array, mechanism: Noise, level: 
     noise = NAMES[type(mechanism)]
     matrix = statistic.moments_of(noise)
     count, total = matrix @ sums.T
-    mean = _moments(statistic, sums, mechanism)[1]
+    count = count + public
+    mean = _moments(statistic, sums, mechanism, public)[1]
 
     def agrees(mu: Array) -> NDArray[np.bool_]:
         weights = statistic.error_weights(noise, mu, mu)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import weakref
 from collections.abc import Iterator
@@ -9,21 +10,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.gate import Gate
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from algorithms.frames.answer import Answer
 from algorithms.frames.bases import Statistic
 from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.column_kinds import DROP
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.moments import Moment
 from algorithms.frames.noise_tails import NAMES, Noise
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import sensitivities
-
-EXACT_FLOATS = 2**52  # whole numbers up to here add up exactly as floats
 
 
 @final
@@ -108,18 +109,38 @@ class FrameQuery:
             Noise on whole numbers, such as steps of 2^-30 of a range: `Answer` has the units.
         """
         self.check(schema)
-        cells = int(np.prod(table_shape(self.keys, schema)))
+        statistic, cells = self.asked_of(schema), math.prod(table_shape(self.keys, schema))
 
         def noise_of(kind: str) -> Noise:
-            basis = self.statistic.basis(schema, kind)
+            basis = statistic.basis(schema, kind)
             moved = sensitivities(basis, schema, cells)
             return self.guarantee.mechanism(kind, moved, cells * basis.size, basis.unit)
 
         kinds = self.guarantee.kinds
         if len(kinds) == 1:
             return noise_of(kinds[0])
-        usual = {kind: self.statistic.usual_error(kind) for kind in kinds}
+        usual = {kind: statistic.usual_error(kind) for kind in kinds}
         return min(map(noise_of, kinds), key=lambda one: one.deviation * usual[NAMES[type(one)]])
+
+    def asked_of(self, schema: Schema) -> Statistic:
+        """Return the statistic, with the number of rows public where it is.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        Statistic
+            A moment of all rows knows their number if persons are exchanged and have a row each.
+        """
+        column = self.statistic.column
+        if not isinstance(self.statistic, Moment) or self.keys or self.where is not None:
+            return self.statistic
+        all_count = schema.person is None and schema.kind(column).missing != DROP
+        public = all_count and schema.relation is Adjacency.REPLACE_ONE
+        return dataclasses.replace(self.statistic, public_rows=public)
 
     def plan(self, schema: Schema) -> Stated:
         """Return what will be released; needs no data.
@@ -156,7 +177,9 @@ class FrameQuery:
         if schema.person is not None:
             most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
             lines.append(f"  of each {schema.person!r} the first {most} that can count")
-        lines.append(f"  neighbours: {schema.unit}")
+        public = getattr(self.asked_of(schema), "public_rows", False)
+        known = ", the number of rows is public" if public else ""
+        lines.append(f"  neighbours: {schema.unit}{known}")
         kind = type(mechanism).__name__
         lines.append(f"  {kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}")
         lines.append(f"  costs {self.guarantee}")
@@ -216,10 +239,10 @@ class FrameQuery:
                 raise PrivateValueError("the frame", allowed) from None
 
         found = ledger.release(mechanism, asked, label)
-        released = np.atleast_1d(found)
-        return Answer(
-            str(self), self.statistic, self.keys, schema, mechanism, released, facts.backend
-        )
+        statistic = self.asked_of(schema)
+        rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
+        given = statistic, self.keys, schema, mechanism, np.atleast_1d(found)
+        return Answer(str(self), *given, facts.backend, rows)
 
     def sums(self, frame: Any, schema: Schema, kind: str) -> Any:
         """Return what is released, before noise: exact sums of whole numbers.
@@ -238,41 +261,8 @@ class FrameQuery:
         numpy.ndarray or int
             The numbers of each cell after those of the cell before; an int where there is one.
         """
-        from algorithms.frames.rows import BLOCK, DeclaredRows
+        from algorithms.frames.cell_sums import cell_sums
+        from algorithms.frames.rows import DeclaredRows
 
-        shape, basis = table_shape(self.keys, schema), self.statistic.basis(schema, kind)
-        cells = math.prod(shape)
-        largest = max(abs(x) for vertex in basis.vertices for x in vertex)
-        # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
-        size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
-        sums = np.zeros((basis.size, cells), dtype=np.int64)
-        for values, rows in DeclaredRows(frame, self.used, self.where, schema).blocks(size):
-            column = self.statistic.column
-            given = None if column is None else values[column]
-            added = self.statistic.contributions(given, schema, kind)
-            index = self._cells(values, shape, schema) if shape else None
-            for i, one in enumerate(added):
-                sums[i] += summed(one, rows, index, cells)
-        flat = sums.T.ravel()
-        return flat if flat.size > 1 else int(flat[0])
-
-    def _cells(
-        self, values: dict[str, NDArray[Any]], shape: tuple[int, ...], schema: Schema
-    ) -> NDArray[Any]:
-        """Return the number of the cell of every row; the number of cells where it is in none."""
-        cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)
-        for key, size in zip(self.keys, shape, strict=True):
-            index = key.index(values[key.column], schema)
-            cells = cells * size + index
-            if index.min(initial=0) < 0:
-                outside = outside | (index < 0)
-        return np.where(outside, math.prod(shape), cells) if outside.ndim else cells
-
-
-def summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
-    """Return the sums in every cell of whole numbers, one for each row or one for all."""
-    if index is None:
-        return added * rows if isinstance(added, int) else int(added.sum())
-    if isinstance(added, int):
-        return added * np.bincount(index, minlength=cells)[:cells]
-    return np.bincount(index, added, minlength=cells)[:cells].astype(np.int64)
+        rows = DeclaredRows(frame, self.used, self.where, schema)
+        return cell_sums(rows, self.asked_of(schema), self.keys, schema, kind)

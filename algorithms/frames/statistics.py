@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accountant.errors import ParameterError
-from algorithms.frames.bases import Count, Mean, Statistic, Sum, Variance
+from algorithms.frames.bases import Count, Statistic, Sum
 from algorithms.frames.cells import Key, checked_bins, keys_of
 from algorithms.frames.conditions import Condition, checked_condition
 from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.moments import Mean, Variance
 from algorithms.frames.queries import FrameQuery
 
 

@@ -12,7 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from algorithms.frames import col, contingency, count, histogram, mean, queries, sum_, variance
+from algorithms.frames import (
+    Number,
+    Schema,
+    col,
+    contingency,
+    count,
+    histogram,
+    mean,
+    queries,
+    sum_,
+    variance,
+)
 from algorithms.frames.cells import table_shape
 from algorithms.frames.sensitivities import sensitivities
 from tests.algorithms.frames.frames_of import rows, schema, without
@@ -70,15 +81,34 @@ TYPES = pa.schema({
 })  # fmt: skip
 
 
-def moves(asking, frames=FRAMES):
-    """(query, noise, share of the declared move) of many pairs."""
+PUBLIC = Schema({"age": Number(0, 100, missing=50)}, relation="replace-one")
+OF_ALL = [mean("age", epsilon=1.0), variance("age", epsilon=1.0)]
+
+
+def exchanged_rows(seed):
+    """A pair of frames that differ in one row, whose number is public."""
+    rng = np.random.default_rng(seed)
+    ages = np.column_stack([rng.normal(50, 60, 9)] * 2)
+    ages[4] = rng.choice([-1e9, 0.0, 50.0, 100.0, float("nan")], 2, replace=False)
+    return tuple(pa.table({"age": pa.array(column, from_pandas=True)}) for column in ages.T)
+
+
+def settings(frames):
+    """(queries, schema, pairs) of persons with several rows, and of rows whose number is public."""
     for relation in ("add-remove", "replace-one"):
         declared = schema(person="id", rows_per_person=2, relation=relation)
-        pairs = [neighbours(relation, seed) for seed in range(frames)]
-        for query in ASKED:
+        yield ASKED, declared, [neighbours(relation, seed) for seed in range(frames)]
+    yield OF_ALL, PUBLIC, [exchanged_rows(seed) for seed in range(4 * frames)]
+
+
+def moves(asking, frames=FRAMES):
+    """(query, noise, share of the declared move) of many pairs."""
+    for asked, declared, pairs in settings(frames):
+        for query in asked:
             for kind in ("laplace", "gaussian"):
                 cells = int(np.prod(table_shape(query.keys, declared)))
-                most = asking.moved(query.statistic.basis(declared, kind), declared, cells)
+                basis = query.asked_of(declared).basis(declared, kind)
+                most = asking.moved(basis, declared, cells)
                 for pair in pairs:
                     one, two = (np.array(asking.sums(query, f, declared, kind)) for f in pair)
                     if one.shape != two.shape:
@@ -87,7 +117,7 @@ def moves(asking, frames=FRAMES):
                     move = (one - two).astype(float).ravel()
                     norm = np.abs(move).sum() if kind == "laplace" else np.linalg.norm(move)
                     share = norm / (most.l1 if kind == "laplace" else most.l2)
-                    yield f"{query}, {relation}", kind, share
+                    yield f"{query}, {declared.unit}", kind, share
 
 
 @functools.cache
