@@ -81,11 +81,12 @@ class DeclaredRows:
             block = slice(start, min(start + BLOCK, self._rows))
             keep[block] = both(keep[block], self._declared(block)[1])
         rows = None if keep.all() else np.flatnonzero(keep)
-        places = places_within(persons if rows is None else persons[rows], name)
-        cut = places >= self._schema.rows_per_person
-        if rows is None:
-            return ~cut if cut.any() else None
-        keep[rows[cut]] = False
+        cut = rows_beyond(
+            persons if rows is None else persons[rows], name, self._schema.rows_per_person
+        )
+        if rows is None and not cut.size:
+            return None
+        keep[cut if rows is None else rows[cut]] = False
         return keep
 
 
@@ -136,19 +137,32 @@ def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     return found.to_numpy()
 
 
-def places_within(persons: nw.DataFrame[Any], name: str) -> NDArray[Any]:
-    """Return for every row how many rows of the same person stand before it."""
-    if persons[name].dtype in {nw.Categorical, nw.Enum}:
+def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.intp]:
+    """Return the places of the rows before which ``most`` of the same person stand, or more."""
+    series = persons[name]
+    if series.dtype in {nw.Categorical, nw.Enum}:
         persons = persons.with_columns(nw.col(name).cast(nw.String))
-    if not persons.implementation.is_pyarrow():
+    if series.dtype.is_numeric():
+        codes = numbered(series.to_numpy())
+    elif persons.implementation.is_pyarrow():
+        codes = persons[name].to_native().combine_chunks().dictionary_encode().indices.to_numpy()
+    else:
         other = f"{name}_"
         counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
-        return counted[other].to_numpy().astype(np.int64) - 1
-    # Arrow has no such expression: sorted by person, the place is the distance from the first
-    codes = persons[name].to_native().combine_chunks().dictionary_encode().indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
+        return np.flatnonzero(counted[other].to_numpy() > most)
+    # only the rows of persons with too many are sorted
+    many = np.flatnonzero(np.bincount(codes)[codes] > most)
+    order = many[np.argsort(codes[many], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    places = np.empty(len(codes), dtype=np.int64)
-    lengths = np.diff(starts, append=len(codes))
-    places[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
-    return places
+    lengths = np.diff(starts, append=order.size)
+    places = np.arange(order.size) - np.repeat(starts, lengths)
+    return order[places >= most]
+
+
+def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:
+    """Return small numbers in place of those of persons."""
+    if persons.size and persons.dtype.kind in "iu":
+        low, high = int(persons.min()), int(persons.max())
+        if high - low < 8 * persons.size and -(2**62) < low <= high < 2**62:
+            return persons.astype(np.intp) - low
+    return np.unique(persons, return_inverse=True)[1]
