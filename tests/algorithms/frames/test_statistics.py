@@ -187,3 +187,18 @@ def test_a_frame_without_rows(library):
         answer = released(query, frame, schema(**PERSON))
         assert np.all(np.abs(answer.value) <= 100)
     assert answer.value.sum() == 0
+
+
+@pytest.mark.parametrize("name", [
+    lambda i: i, lambda i: i * 10**15 - 2**62, float, lambda i: f"p{i}",
+], ids=["numbers", "far numbers", "floats", "strings"])  # fmt: skip
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_persons_have_names_of_any_type(library, name):
+    columns, declared = rows(60, 6, persons=15), schema(**PERSON)
+    columns["id"] = [None if one is None else name(one) for one in columns["id"]]
+    frame = frame_of(library, columns)
+    known = len(counted_rows(columns, ["age"], declared))
+    assert released(count("age", **QUIET), frame, declared).value == known
+    if library == "pandas":
+        labels = frame.assign(id=frame["id"].astype("category"))
+        assert released(count("age", **QUIET), labels, declared).value == known
