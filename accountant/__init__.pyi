@@ -29,6 +29,7 @@ from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
+from .errors import LargeDeltaWarning as LargeDeltaWarning
 from .errors import LedgerBusy as LedgerBusy
 from .errors import LedgerCorrupt as LedgerCorrupt
 from .errors import LedgerUnwritable as LedgerUnwritable
@@ -42,6 +43,8 @@ from .formats.dp_events import from_opacus as from_opacus
 from .formats.dp_events import to_dp_event as to_dp_event
 from .formats.plan_json import from_json as from_json
 from .formats.plan_json import to_json as to_json
+from .formats.plan_toml import read_plan as read_plan
+from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks
 from .ledger.filters import Filter as Filter
 from .ledger.ledger import Ledger as Ledger

@@ -96,6 +96,27 @@ class IdealisedNoiseWarning(UserWarning):
     """
 
 
+class LargeDeltaWarning(UserWarning):
+    """A budget's delta is above 1/n: it allows publishing the whole record of a random person.
+
+    A gate on data of n users, without a seed, warns of it.
+
+    References
+    ----------
+    Dwork & Roth (2014), Section 2.3: a mechanism that releases delta n random records whole.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from accountant import Budget, Filter, LargeDeltaWarning
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
+    ...     gate = Filter(np.arange(50.0), Budget(1.0, 0.1))
+    >>> [one.category.__name__ for one in found]
+    ['LargeDeltaWarning']
+    """
+
+
 class UnsupportedPlan(RuntimeError):
     """An accountant cannot bound a plan.
 

@@ -33,14 +33,14 @@ for name, command in COMMANDS.items():
     app.command(name)(command)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     # a first word that is no subcommand means `run`
-    if not words or words[0] not in COMMANDS:
+    if not words or words[0] not in {*COMMANDS, "--version"}:
         words = ["run", *words]
     try:
-        return run_app(app, PROGRAM, words)
+        return run_app(app, program, words)
     except Exception as stop:
         # a command that runs no cases has not loaded it
         resuming = sys.modules.get("audits.cli.resume")

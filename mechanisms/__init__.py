@@ -7,6 +7,7 @@ Their types are in `__init__.pyi`, which `make table` writes.
 import importlib
 import pkgutil
 
+from dp_attest.public_names import with_hints
 from mechanisms.base.mechanism import EXACT, IDEALISED, Arithmetic, Mechanism, registry
 from mechanisms.base.parameters import declare, param
 
@@ -18,6 +19,7 @@ globals().update(_DECLARED)
 
 __all__ = ["EXACT", "IDEALISED", "Arithmetic", "Mechanism", "declare", "param", "registry"]
 __all__ += list(_DECLARED)
+__getattr__ = with_hints(__name__, None, __all__)
 
 
 def __dir__() -> list[str]:

@@ -13,10 +13,11 @@ import pytest
 import accountant
 import algorithms
 import audits
+import dp_attest
 import mechanisms
 from audits.runner.california_housing import load
 
-PACKAGES = [accountant, algorithms, audits, mechanisms]
+PACKAGES = [dp_attest, accountant, algorithms, audits, mechanisms]
 
 
 def loaded_by(statement, *heavy):

@@ -7,7 +7,7 @@ from typing import final
 
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE
-from accountant.errors import BudgetExceeded
+from accountant.errors import BudgetExceeded, ParameterError
 from accountant.plans.plan import Plan
 
 # Share of itself by which a total may exceed a budget: round-off of three times 1/3, never a
@@ -39,7 +39,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
+        object.__setattr__(self, "delta", _checked_delta(self.epsilon, self.delta))
 
     @property
     def admitted_epsilon(self) -> float:
@@ -84,3 +84,16 @@ class Budget:
             remedy = "more noise fits, which calibrate finds, or fewer releases"
             raise BudgetExceeded(0.0, asked, self, limit=self.epsilon, remedy=remedy)
         return asked
+
+
+def _checked_delta(epsilon: float, delta: float) -> float:
+    """The delta; one that looks like an epsilon is refused with the remedy."""
+    try:
+        return DELTA.check("delta", delta)
+    except ParameterError as error:
+        if isinstance(delta, bool) or not isinstance(delta, int | float):
+            raise
+        if epsilon not in DELTA or not delta >= 1:
+            raise
+        swapped = f"Budget({delta!r}, {epsilon!r})"
+        raise ParameterError("delta", delta, f"{error.allowed}; {swapped} if swapped") from None

@@ -18,7 +18,14 @@ from accountant.book.databases.database_files import MissingBook
 from accountant.book.dataset_opening import DatasetTerms, checked_name, dataset_key
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead
 from accountant.book.head_pin import HeadPin
-from accountant.book.history import Line, Status, status_of, stored_answer
+from accountant.book.history import (
+    History,
+    Line,
+    Status,
+    status_of,
+    statuses_table,
+    stored_answer,
+)
 from accountant.book.history_reader import Selection, read_history
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
 from accountant.book.signing_key import SigningKey
@@ -26,10 +33,11 @@ from accountant.book.verification import Verified, verify_log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
+from accountant.table_display import Table, TableDisplay
 
 
 @final
-class Book:
+class Book(TableDisplay):
     """The durable ledger: data sets, their budgets and every spend, in a log that only grows.
 
     Threads may share a book; every process opens its own, with `Book.open`.  A reservation is on
@@ -294,6 +302,31 @@ class Book:
         with self._log.reading():
             return status_of(account)
 
+    def remaining(self, name: str, plan: Plan) -> int:
+        """Return how many more times a release, or a whole plan, fits what a data set has left.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        plan : Plan
+            A mechanism, a loss or a plan.
+
+        Returns
+        -------
+        int
+            Rounded down; at most 10^9.  Of users with budgets of their own, for all of them.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If the notion of the data set cannot add it up.
+        """
+        account = self._account(name)
+        with self._log.reading():
+            notion, total = account.standing()
+        return notion.remaining(total, as_plan(plan))
+
     def history(
         self,
         name: str,
@@ -301,7 +334,7 @@ class Book:
         since: int | str | datetime | None = None,
         last: int | None = None,
         author: str | None = None,
-    ) -> list[Line]:
+    ) -> History:
         """Return the spends of a data set in order: when, by whom, for what, and the outcome.
 
         A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
@@ -321,10 +354,10 @@ class Book:
 
         Returns
         -------
-        list of Line
+        History of Line
             The oldest first; epsilons are rounded up.
         """
-        return list(self.iter_history(name, since=since, last=last, author=author))
+        return History(self.iter_history(name, since=since, last=last, author=author))
 
     def iter_history(
         self,
@@ -412,6 +445,9 @@ class Book:
 
     def __repr__(self) -> str:
         return f"Book({self._log.name!r})"
+
+    def _table(self) -> Table:
+        return statuses_table(self.status(name) for name in self.names)
 
     def _found(self, name: str) -> Account | None:
         if name not in self._accounts:

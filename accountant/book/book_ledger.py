@@ -21,6 +21,7 @@ from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, checked_users
+from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 
@@ -53,6 +54,8 @@ class BookLedger(Ledger):
         self._last_noise_words = b""
         if self._seeded:
             account.mark_seed(self._noise_fingerprint())
+        else:
+            warn_of_large_delta(account.budget.delta, self._users)
         if self._plan is not None:
             meter.run = PlanRun(account, self._plan, run, self._users, self.coin_words)
             self.coin_words = meter.run.coins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
@@ -10,14 +11,11 @@ from accountant.book.answer_codec import decode_answer
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.totals import CompositionNotion, Spending, Total
+from accountant.table_display import Table, TableDisplay
 
 
-class Status(NamedTuple):
-    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
-
-    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
-    added to that of a plan.
-    """
+class StatusFields(NamedTuple):
+    """The fields of `Status`."""
 
     name: str
     budget: Budget
@@ -33,6 +31,32 @@ class Status(NamedTuple):
     relation: str | None
     sums: tuple[str, ...]
     after_plan: bool
+
+
+class Status(TableDisplay, StatusFields):
+    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
+
+    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
+    added to that of a plan.
+    """
+
+    __slots__ = ()
+
+    def _table(self) -> Table:
+        return statuses_table([self])
+
+
+STATUS_COLUMNS = ("data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened")
+
+
+def statuses_table(statuses: Iterable[Status]) -> Table:
+    """Return data sets as rows of a table."""
+    rows = [
+        (one.name, one.total, one.limit, one.counts, one.epsilon, one.budget.delta, one.users,
+         one.opened)
+        for one in statuses
+    ]  # fmt: skip
+    return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
 
 
 class Line(NamedTuple):
@@ -82,6 +106,22 @@ class Line(NamedTuple):
     @property
     def _spending(self) -> Spending:
         return shown_total(self.notion.budget, self.notion, self.notion.decode(self.spent))
+
+
+class History(TableDisplay, list[Line]):
+    """The spends of a data set, in order."""
+
+    def __repr__(self) -> str:
+        return f"<History: {len(self)} spends>"
+
+    def _table(self) -> Table:
+        columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
+        rows = [
+            (one.seq, one.time, one.author, one.what, one.total, one.counts, one.epsilon,
+             one.outcome)
+            for one in self
+        ]  # fmt: skip
+        return Table(columns, rows, upper=("total", "epsilon"))
 
 
 def status_of(account: Account) -> Status:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def compare(
     plan: PlanName,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="Print epsilon at this delta.")
+        str | None,
+        typer.Option(
+            metavar="D", help="Print epsilon at this delta; else at the budget's in the plan file."
+        ),
     ] = None,
     epsilon: Annotated[
         str | None, typer.Option(metavar="E", help="Print delta at this epsilon instead.")
@@ -55,18 +58,22 @@ def compare(
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.domains import DELTA, EPSILON
     from accountant.files import check_writable
-    from accountant.formats.plan_toml import read_plan
+    from accountant.formats.plan_toml import read_file, read_plan
     from accountant.reports.comparison import compare as by_delta
     from accountant.reports.comparison import compare_deltas as by_epsilon
 
-    if (delta is None) == (epsilon is None):
+    if delta is not None and epsilon is not None:
         raise CommandLineError("give --delta or --epsilon, one of the two")
     check_writable({"--json": None if json == "-" else json, "--plot": plot})
-    whole = read_plan(plan)
-    if delta is not None:
+    whole, budget = read_plan(plan), read_file(plan).budget
+    if epsilon is not None:
+        table = by_epsilon(whole, EPSILON.check("--epsilon", parse_number(epsilon)))
+    elif delta is not None:
         table = by_delta(whole, DELTA.check("--delta", parse_number(delta)))
+    elif budget is not None:
+        table = by_delta(whole, budget.delta)
     else:
-        table = by_epsilon(whole, EPSILON.check("--epsilon", parse_number(cast("str", epsilon))))
+        raise CommandLineError(f"give --delta or --epsilon: {plan} has no [budget] with a delta")
     _report(table, json)
     if plot is not None:
         from accountant.reports.plot import plot as draw

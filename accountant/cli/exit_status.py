@@ -35,6 +35,11 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     # closed before the program began: no reader wants it
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if words == ["--version"]:
+        from dp_attest import __version__
+
+        print(f"{program} {__version__}")
+        return 0
     try:
         status = int(app(args=words, prog_name=program, standalone_mode=False) or 0)
     except typer.Exit as stop:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from accountant.cli.options import Delta, PlanName
+import sys
+
+from accountant.cli.options import Delta, Json, PlanName, write_json
 
 
-def explain(plan: PlanName, delta: Delta = None) -> None:
+def explain(plan: PlanName, delta: Delta = None, json: Json = None) -> None:
     """Say in plain sentences what the plan promises a person in the data.
 
     The numbers are those of the whole plan's exact cost at the delta of the file's budget, or of
@@ -19,9 +21,11 @@ def explain(plan: PlanName, delta: Delta = None) -> None:
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA
     from accountant.errors import ParameterError
+    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.planning.interpretation import explanation
 
+    check_writable({"--json": None if json == "-" else json})
     whole, own = read_plan(plan), read_file(plan).budget
     if delta is None and own is None:
         raise ParameterError("--delta", None, "given, or a [budget] in the file")
@@ -29,4 +33,9 @@ def explain(plan: PlanName, delta: Delta = None) -> None:
     cost = Tight().epsilon(whole, at)
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")
-    print(explanation(cost, at, whole.relation))
+    words = explanation(cost, at, whole.relation)
+    print(words, file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        relation = None if whole.relation is None else str(whole.relation)
+        facts = {"epsilon": cost, "delta": at, "relation": relation, "explanation": words}
+        write_json(json, facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accountant.cli.exit_status import parse_number, print_error
-from accountant.cli.options import EXCEEDED, Delta, Epsilon, Force, PlanName, budget_of
+from accountant.cli.options import (
+    EXCEEDED,
+    Delta,
+    Epsilon,
+    Force,
+    Json,
+    PlanName,
+    allocation_facts,
+    budget_of,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from accountant.formats.plan_file import PlanFile
@@ -40,6 +51,7 @@ def fit(
             metavar="PROBLEM,KEY=VALUE,...", help="The lower bound to print beside --need."
         ),
     ] = None,
+    json: Json = None,
 ) -> None:
     """Find the noise with the least weighted error that the budget allows.
 
@@ -72,6 +84,7 @@ def fit(
     from accountant.cli.record_counts import records_needed_for
     from accountant.domains import POSITIVE
     from accountant.errors import BudgetExceeded, ParameterError
+    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file
     from accountant.planning.allocation import allocate
     from accountant.planning.what_if import with_more_records
@@ -80,17 +93,23 @@ def fit(
         raise ParameterError("--need, --records", need or records, "given together, or neither")
     factor = None if more is None else POSITIVE.check("--more", parse_number(more))
     target = _target(out, force)
+    check_writable({"--json": None if json == "-" else json})
     file = read_file(plan)
     budget = budget_of(file, epsilon, delta)
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
     try:
         found = allocate(releases, budget)
-        print(found)
+        facts, lines = allocation_facts(found), [str(found)]
         if need is not None and records is not None:
-            print(records_needed_for(need, records, bound, releases, budget))
+            needed = records_needed_for(need, records, bound, releases, budget)
+            facts["records"] = dataclasses.asdict(needed)
+            lines.append(str(needed))
     except BudgetExceeded as error:
         print_error("python -m accountant", str(error))
         raise typer.Exit(EXCEEDED) from None
+    print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        write_json(json, facts)
     if target is not None:
         _write(file.with_noise_of(found), target)
 

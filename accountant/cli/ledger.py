@@ -202,6 +202,36 @@ def _displayed_epsilons(lines: list[Line]) -> list[str]:
 
 
 @app.command()
+def remaining(
+    book: BookName,
+    name: DatasetName,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, .toml or .json.")],
+    json: JsonFlag = False,
+    pin: PinFile = None,
+) -> None:
+    """Say how many more times each line of a plan, and all of it, fits what is left.
+
+    Example: python -m accountant ledger remaining book.db survey plan.toml
+    """
+    from accountant.formats.plan_toml import read_file, read_plan
+    from accountant.formatting import escape_control
+
+    whole, file = read_plan(plan), read_file(plan)
+    with _open_book(book, pin) as found:
+        counts = [(one.label, found.remaining(name, one.plan(one.scale))) for one in file.releases]
+        times = found.remaining(name, whole)
+    if json:
+        from json import dumps
+
+        lines = [{"release": label, "count": count} for label, count in counts]
+        print(dumps({"dataset": name, "lines": lines, "whole": times}, indent=2))
+        return
+    for label, count in counts:
+        print(escape_control(f"{count:,} more of {label} would fit"))
+    print(f"the whole plan would fit {times:,} more times")
+
+
+@app.command()
 def verify(
     book: BookName,
     head: Annotated[

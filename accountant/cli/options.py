@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import math
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
     from accountant.formats.plan_file import PlanFile
+    from accountant.planning.allocation_table import Allocation
 
 PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, .toml or .json.")]
 Epsilon = Annotated[
@@ -20,6 +22,31 @@ Delta = Annotated[
 Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
 EXCEEDED = 1
+
+
+def allocation_facts(table: Allocation) -> dict[str, Any]:
+    """Return what the table of an allocation says, as plain values."""
+    budget = {"epsilon": table.budget.epsilon, "delta": table.budget.delta}
+    return {"budget": budget, "epsilon": table.epsilon, "releases": table.to_records()}
+
+
+def write_json(name: str, facts: dict[str, Any]) -> None:
+    """Write the facts as JSON to a file, or to stdout for ``-``; infinity as null."""
+    import json
+
+    from accountant.files import write_text
+
+    document = {"schema": 1, **facts}
+    write_text(name, json.dumps(_finite(document), indent=2, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    """Return plain values without infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:

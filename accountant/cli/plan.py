@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
-from accountant.cli.options import EXCEEDED, Delta, Epsilon, PlanName, budget_of
+from accountant.cli.options import (
+    EXCEEDED,
+    Delta,
+    Epsilon,
+    Json,
+    PlanName,
+    allocation_facts,
+    budget_of,
+    write_json,
+)
 
 
 def plan(
@@ -16,6 +26,7 @@ def plan(
     group: Annotated[
         str | None, typer.Option(metavar="K", help="Print also what it costs groups of K people.")
     ] = None,
+    json: Json = None,
 ) -> None:
     """Show a plan, what it costs, what remains of its budget, and how much more would fit.
 
@@ -47,26 +58,40 @@ def plan(
     from accountant.accountants.tight import Tight
     from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
+    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.formatting import format_remaining, format_upper
     from accountant.planning.allocation_table import Allocation
     from accountant.planning.capacity import remaining_capacity
     from accountant.planning.what_if import for_groups
 
+    check_writable({"--json": None if json == "-" else json})
     size = None if group is None else RECORDS.check("--group", parse_number(group))
     whole, file = read_plan(plan), read_file(plan)
     budget = budget_of(file, epsilon, delta)
     cost = Tight().epsilon(whole, budget.delta)
     scales = tuple(one.scale for one in file.releases)
-    print(Allocation(file.releases, scales, budget, cost))
+    table = Allocation(file.releases, scales, budget, cost)
+    lines, facts = [str(table)], allocation_facts(table)
     if size is not None:
         [(_, dearer)] = for_groups(whole, budget.delta, [size])
-        print(f"for groups of {size:,}: epsilon {format_upper(dearer, 9)}")
-    if not cost <= budget.epsilon:
-        print("does not fit the budget")
+        lines.append(f"for groups of {size:,}: epsilon {format_upper(dearer, 9)}")
+        facts["groups"] = {"size": size, "epsilon": dearer}
+    fits = cost <= budget.epsilon
+    if fits:
+        left = format_remaining(budget.epsilon, cost)
+        shown = "nothing" if left == "0" else f"epsilon {left}"
+        lines.append(f"fits the budget; {shown} is left")
+        more = [
+            (one.label, remaining_capacity(whole, one.plan(one.scale), budget))
+            for one in file.releases
+        ]
+        lines += [f"{count} more of {label} would fit" for label, count in more]
+        facts["more"] = [{"release": label, "count": count} for label, count in more]
+    else:
+        lines.append("does not fit the budget")
+    print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        write_json(json, {**facts, "fits": fits})
+    if not fits:
         raise typer.Exit(EXCEEDED)
-    left = format_remaining(budget.epsilon, cost)
-    print(f"fits the budget; {'nothing' if left == '0' else f'epsilon {left}'} is left")
-    for one in file.releases:
-        more = remaining_capacity(whole, one.plan(one.scale), budget)
-        print(f"{more} more of {one.label} would fit")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.numerics.search import falling_root, grow_until
+from accountant.table_display import Table, TableDisplay
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(TableDisplay):
     """The true epsilon lies in ``[lower, upper]``.
 
     Parameters
@@ -44,6 +45,11 @@ class Certificate:
         return (
             f"the true epsilon is in [{self.lower:.12g}, {self.upper:.12g}], {self.engine}{terms}"
         )
+
+    def _table(self) -> Table:
+        columns = ("lower", "upper", "width", "engine", "terms")
+        row = (self.lower, self.upper, self.width, self.engine, self.nodes)
+        return Table(columns, [row], upper=("upper", "width"), lower=("lower",))
 
     @property
     def width(self) -> float:

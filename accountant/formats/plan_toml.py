@@ -25,6 +25,7 @@ part = { kind = "Gaussian", scale = 0.8 }
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Callable
@@ -58,14 +59,39 @@ class PlanSyntaxError(ParameterError):
         return f"{file}line {self.line}, column {self.column}: {self.why}"
 
 
-def read_plan(name: str) -> Plan:
-    """Return the plan of a .toml or .json file; errors name the file, and the place in it."""
-    return _read(name, lambda file: file.plan)
+def read_plan(name: str | os.PathLike[str]) -> Plan:
+    """Return the plan of a plan file; errors name the file, and the place in it.
+
+    Parameters
+    ----------
+    name : path
+        A .toml or .json file.
+
+    Returns
+    -------
+    Plan
+        Its releases, one after another.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, or is no plan: with line and column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from accountant import PureLoss, read_plan, write_plan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_plan(12 * PureLoss(0.1), f"{folder}/plan.toml")
+    ...     read_plan(f"{folder}/plan.toml")
+    Repeat(part=PureLoss(epsilon=0.1), count=12)
+    """
+    return _read(os.fspath(name), lambda file: file.plan)
 
 
-def read_file(name: str) -> PlanFile:
+def read_file(name: str | os.PathLike[str]) -> PlanFile:
     """Return all that a .toml or .json file says; errors as those of `read_plan`."""
-    return _read(name, lambda file: file)
+    return _read(os.fspath(name), lambda file: file)
 
 
 def from_toml(text: str) -> Plan:

@@ -3,10 +3,53 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
+from accountant.accountants.budget import Budget
+from accountant.domains import OneOf
+from accountant.files import write_atomically
 from accountant.formats.plan_file import PlanFile
 from accountant.formats.plan_json import SCHEMA
+from accountant.plans.plan import Plan, Sequential, as_plan
+
+
+def write_plan(plan: Plan, name: str | os.PathLike[str], budget: Budget | None = None) -> None:
+    """Write a plan file, which `read_plan` and the command line read; whole, or not at all.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism; of a sequence, each part is a line of the file.
+    name : path
+        A .toml or .json file; one that is there is replaced.
+    budget : Budget, optional
+        What may be spent: the file's ``[budget]``.
+
+    Raises
+    ------
+    ParameterError
+        If a part is no declared kind, or the suffix is another one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from accountant import Budget, write_plan
+    >>> from mechanisms import Laplace
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_plan(12 * Laplace(60.0), f"{folder}/plan.toml", Budget(1.0))
+    ...     print(Path(f"{folder}/plan.toml").read_text().splitlines()[4:])
+    ['[[release]]', 'kind = "Laplace"', 'scale = 60.0', 'count = 12']
+    """
+    path = Path(name)
+    kind = OneOf((".toml", ".json")).check("the suffix of name", path.suffix)
+    whole = as_plan(plan)
+    parts = whole.parts if isinstance(whole, Sequential) else (whole,)
+    releases = [one for part in parts for one in PlanFile.of(part).releases]
+    file = PlanFile(tuple(releases), budget)
+    write_atomically(path, (file_to_json if kind == ".json" else file_to_toml)(file))
 
 
 def file_to_toml(file: PlanFile) -> str:

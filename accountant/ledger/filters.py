@@ -13,6 +13,7 @@ from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.pure_or_renyi_notion import PureOrRenyiNotion
+from accountant.ledger.remedies import warn_of_large_delta
 from accountant.ledger.totals import CompositionNotion
 from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
@@ -111,6 +112,8 @@ class Filter(Ledger):
             raise ParameterError("budget", budget, "a Budget")
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
         super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
+        if not self._seeded:
+            warn_of_large_delta(budget.delta, self._users)
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:
@@ -129,6 +132,35 @@ class Filter(Ledger):
         copy = self._copies.of_spent(mechanism)
         with self._lock:
             self._filter_meter.charge(copy, None)
+
+    def remaining(self, plan: Plan) -> int:
+        """Return how many more times a release, or a whole plan, fits what is left.
+
+        Parameters
+        ----------
+        plan : Plan
+            A mechanism, a loss or a plan.
+
+        Returns
+        -------
+        int
+            Rounded down; at most 10^9, also where it costs nothing.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If the filter cannot add it up.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from accountant import Budget, Filter
+        >>> from mechanisms import Laplace
+        >>> Filter(np.arange(10.0), Budget(1.0)).remaining(Laplace(10.0))
+        10
+        """
+        with self._lock:
+            return self._filter_meter.notion.remaining(self._filter_meter.total, as_plan(plan))
 
     def spend_plan(self, plan: Plan) -> None:
         """Charge a whole plan that a ledger of its own will follow on the same data.

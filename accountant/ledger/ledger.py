@@ -29,11 +29,12 @@ from accountant.ledger.private_data import Users, count_users, take_rows
 from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import Rng, generator
+from accountant.table_display import Table, TableDisplay
 
 TRANSCRIPT = OneOf(("full", "digest"))
 
 
-class Ledger(Gate):
+class Ledger(TableDisplay, Gate):
     """Data that can only be asked through a fixed plan, one release at a time, in memory.
 
     Noise comes from the operating system's generator.
@@ -89,6 +90,13 @@ class Ledger(Gate):
 
     def __repr__(self) -> str:
         return f"Ledger(shape={self.shape}, released={len(self._entries)}, next={self.next!r})"
+
+    def _table(self) -> Table:
+        rows = [
+            (i, repr(one.mechanism), self._users if one.who is None else count_users(one.who))
+            for i, one in enumerate(self.transcript, 1)
+        ]
+        return Table(("step", "released", "users asked"), rows, repr(self))
 
     @property
     def transcript(self) -> tuple[Entry, ...]:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.errors import LargeDeltaWarning, ParameterError, UnsupportedPlan
 from accountant.numerics.search import geometric_mean, least_float_that
 from accountant.plans.plan import Plan
 
 LARGEST_FACTOR = 1e6  # by which noise is multiplied in a suggestion
 RELATIVE = 1e-6  # precision of that factor
+
+
+def warn_of_large_delta(delta: float, users: int) -> None:
+    """Warn where delta allows a mechanism that publishes a whole record now and then."""
+    if delta * users > 1:
+        words = (
+            f"delta {delta:g} is above 1/n = {1 / users:.3g} for {users:,} users: it allows a "
+            f"release that publishes a random person's record; take "
+            f"{0.1 / users:.0e} or less"
+        )
+        warnings.warn(words, LargeDeltaWarning, stacklevel=4)
 
 
 def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:

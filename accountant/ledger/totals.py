@@ -13,11 +13,13 @@ from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import BudgetExceeded, UnsupportedPlan
 from accountant.ledger.remedies import with_noise_that_fits
 from accountant.losses.loss import Loss, single_loss
+from accountant.numerics.search import grow_until, least_integer_that
 from accountant.plans.declared_releases import undeclared_part
 from accountant.plans.parallel import Parallel
-from accountant.plans.plan import Item, Plan
+from accountant.plans.plan import Item, Plan, Repeat
 
 Amount = TypeVar("Amount")
+MOST_REPEATS = 10**9  # that `remaining` looks for
 MAX_CACHED_COSTS = 10_000  # costs of different releases that one notion keeps
 
 
@@ -147,6 +149,15 @@ class CompositionNotion(ABC, Generic[Amount]):
         if self.refuses(total, after):
             raise self._refusal(total, self.after(self.zero, plan), asked or plan)
         return after
+
+    def remaining(self, total: Total[Amount], plan: Plan) -> int:
+        """Return how many more times all of ``plan`` fits, up to `MOST_REPEATS`."""
+
+        def exceeds(count: int) -> bool:
+            return self.refuses(total, self.after(total, Repeat(plan, count)))
+
+        low, high = grow_until(exceeds, 1, MOST_REPEATS)
+        return least_integer_that(exceeds, low, min(high, MOST_REPEATS + 1)) - 1
 
     def after(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
         """Return the total after all of ``plan``, whatever the limit."""

@@ -12,11 +12,14 @@ from accountant.formatting import format_upper
 from accountant.planning.error_measures import inner_plans
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Repeat, Sequential
+from accountant.table_display import Table, TableDisplay
+
+COLUMNS = ("release", "count", "noise", "error", "decided by")
 
 
 @final
 @dataclass(frozen=True)
-class Allocation:
+class Allocation(TableDisplay):
     """Wanted releases with the noise scales that were found for them.  Prints a table.
 
     Parameters
@@ -61,8 +64,22 @@ class Allocation:
         pairs = zip(self.releases, self.errors, strict=True)
         return sum(one.count * (one.weight or 0.0) * (error or 0.0) for one, error in pairs)
 
+    def __repr__(self) -> str:
+        least = format_upper(self.epsilon, 9)
+        return f"<Allocation: epsilon {least} for {self.plan!r}>"
+
+    def _table(self) -> Table:
+        rows = [
+            (one.label, one.count, _own_scale(one) if scale is None else scale, error,
+             _noise_source(one))
+            for one, scale, error in zip(self.releases, self.scales, self.errors, strict=True)
+        ]  # fmt: skip
+        budget = f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}"
+        caption = f"epsilon {format_upper(self.epsilon, 9)}; {budget}"
+        return Table(COLUMNS, rows, caption)
+
     def __str__(self) -> str:
-        rows = [("release", "count", "noise", "error", "decided by"), *self._rows()]
+        rows = [COLUMNS, *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = [
             f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()

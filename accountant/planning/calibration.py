@@ -18,7 +18,7 @@ from accountant.errors import ParameterError
 from accountant.numerics.search import geometric_mean
 from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
 from accountant.plans.map_leaves import map_leaves
-from accountant.plans.plan import Plan, as_plan
+from accountant.plans.plan import Plan, Release, as_plan
 
 TOLERANCE = 1e-6
 P = TypeVar("P", bound=Plan)
@@ -171,6 +171,8 @@ def _search(
     private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
     if not cost(private) <= target < cost(leaky):
         costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
+        if delta == 0 and cost(ends[0]) == math.inf == cost(ends[1]):
+            _refuse_noise_that_needs_delta(build, ends, accountant)
         raise ParameterError(
             "epsilon", target, f"between the costs at the parameter's ends, {costs}"
         )
@@ -186,6 +188,17 @@ def _search(
             guess = middle if low < middle < high else (low + high) / 2
         private, leaky = (guess, leaky) if cost(guess) <= target else (private, guess)
     return private
+
+
+def _refuse_noise_that_needs_delta(
+    build: Callable[[float], Plan], ends: tuple[float, float], accountant: Accountant
+) -> None:
+    """Raise where a plan without a finite epsilon at delta 0 has one at a larger delta."""
+    cost = PlanCost(build, 1e-6, accountant)
+    if min(cost(ends[0]), cost(ends[1])) < math.inf:
+        plan = build(ends[0])
+        what = f"{type(plan).__name__} noise" if isinstance(plan, Release) else "this plan"
+        raise ParameterError("delta", 0.0, f"above 0: {what} has no finite epsilon at delta 0")
 
 
 def _secant(private: float, leaky: float, cost: PlanCost, target: float) -> float:

@@ -18,12 +18,13 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency, common_relation
 from accountant.plans.nesting import MAX_NESTING, nesting
+from accountant.table_display import Table, TableDisplay
 
 COUNT = IntegerRange(0)
 DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages brought along
 
 
-class Plan(ABC):
+class Plan(TableDisplay, ABC):
     """A value that says what will be released, once or in composition.
 
     Plans are built from mechanisms and losses: ``500 * a + b`` is a sequence of 500 times ``a``
@@ -83,6 +84,13 @@ class Plan(ABC):
         return Repeat(self, count)
 
     __rmul__ = __mul__
+
+    def _table(self) -> Table:
+        counts: dict[str, int] = {}
+        for part in self.parts if isinstance(self, Sequential) else (self,):
+            one, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
+            counts[repr(one)] = counts.get(repr(one), 0) + count
+        return Table(("release", "count"), list(counts.items()))
 
 
 class Item(Plan):

@@ -7,29 +7,15 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
-from accountant.accountants.advanced import Advanced
-from accountant.accountants.base import Accountant
-from accountant.accountants.basic import Basic
-from accountant.accountants.gdp import GDP
-from accountant.accountants.pld import PLD
-from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
-from accountant.accountants.zcdp import ZCDP
 from accountant.domains import DELTA, EPSILON
-from accountant.errors import UnsupportedPlan
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan
-
-ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
-    Basic(),
-    Advanced(),
-    ZCDP(),
-    RDP(),
-    GDP(),
-    PLD(),
-    Tight(),
-)
+from accountant.reports.every_accountant import ALL_ACCOUNTANTS
+from accountant.reports.plot import cost_figure
+from accountant.table_display import Table, TableDisplay
 
 
 @final
@@ -50,7 +36,7 @@ class Row:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(TableDisplay):
     """The answers of all accountants for one plan.  Prints a table.
 
     Parameters
@@ -83,8 +69,34 @@ class Comparison:
         ]
         return self.rows[-min(known)[1]]
 
+    def plot(self) -> Any:
+        """Draw delta over epsilon by every accountant, and what an attacker can do.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; its ``savefig`` writes a file.
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed.
+        """
+        return cost_figure(self.plan, self.best.delta or 1e-6)
+
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
+
+    def __repr__(self) -> str:
+        best = self.best
+        given = f"delta {best.delta:g}" if self.asked == "epsilon" else f"epsilon {best.epsilon:g}"
+        least = _number(best.value(self.asked) or 0.0, self.asked)
+        return f"<Comparison: {self.asked} {least} at {given} by {best.accountant}>"
+
+    def _table(self) -> Table:
+        columns = ("accountant", "epsilon", "delta", "seconds", "note")
+        rows = [[getattr(row, name) for name in columns] for row in self.rows]
+        return Table(columns, rows, upper=("epsilon", "delta"))
 
     def __str__(self) -> str:
         given = "delta" if self.asked == "epsilon" else "epsilon"
@@ -117,7 +129,7 @@ class Comparison:
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def compare(plan: Plan, delta: float) -> Comparison:
+def compare(plan: Plan, delta: float | None = None) -> Comparison:
     """Ask every accountant for the epsilon of a plan at ``delta``.
 
     Parameters
@@ -132,13 +144,22 @@ def compare(plan: Plan, delta: float) -> Comparison:
     Comparison
         One row for each accountant; all are upper bounds.
 
+    Raises
+    ------
+    ParameterError
+        If delta is missing: a plan by itself has none.
+
     Examples
     --------
     >>> from accountant import PureLoss, compare
     >>> round(compare(10 * PureLoss(0.1), delta=0.0).best.epsilon, 6)
     1.0
     """
-    plan, delta = as_plan(plan), DELTA.check("delta", delta)
+    plan = as_plan(plan)
+    if delta is None:
+        how = "given: compare(plan, delta=1e-6), or compare_deltas(plan, epsilon=1.0)"
+        raise ParameterError("delta", delta, how)
+    delta = DELTA.check("delta", delta)
     rows = []
     for one in ALL_ACCOUNTANTS:
         start, note = time.perf_counter(), ""

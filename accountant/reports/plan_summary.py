@@ -13,7 +13,7 @@ from accountant.accountants.tight import Tight
 from accountant.errors import UnsupportedPlan
 from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat
-from accountant.reports.comparison import ALL_ACCOUNTANTS
+from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.what_if_grid import (
     ProgressCallback,

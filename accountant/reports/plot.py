@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.files import write_atomically
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan
-from accountant.reports.comparison import ALL_ACCOUNTANTS
+from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 
 POINTS = 33
 # dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, thick
@@ -24,15 +25,22 @@ COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#1
 
 def plot(plan: Plan, delta: float, path: str | Path) -> None:
     """Write the figure of ``plan`` to ``path`` (.png, .svg or .pdf); needs matplotlib."""
-    plan = as_plan(plan)
     if Path(path).suffix not in {"", ".png", ".svg", ".pdf"}:
         raise ParameterError("--plot", str(path), "a .png, .svg or .pdf file")
+    drawn, kind = io.BytesIO(), Path(path).suffix.lstrip(".") or "png"
+    cost_figure(plan, delta).savefig(drawn, dpi=120, format=kind)
+    write_atomically(Path(path), drawn.getvalue())
+
+
+def cost_figure(plan: Plan, delta: float) -> Any:
+    """Return the figure of ``plan``; needs matplotlib."""
+    plan = as_plan(plan)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        instead = "writable: plots need matplotlib (pip install 'dp-attest[plot]')"
-        raise ParameterError("--plot", str(path), instead) from None
+        allowed = "used where matplotlib is installed (pip install matplotlib)"
+        raise ParameterError("plot", "no matplotlib", allowed) from None
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
@@ -58,9 +66,7 @@ def plot(plan: Plan, delta: float, path: str | Path) -> None:
         title="What an attacker can do",
     )  # fmt: skip
     right.legend(frameon=False)
-    drawn, kind = io.BytesIO(), Path(path).suffix.lstrip(".") or "png"
-    figure.savefig(drawn, dpi=120, format=kind)
-    write_atomically(Path(path), drawn.getvalue())
+    return figure
 
 
 def _range(plan: Plan, delta: float) -> Array:

@@ -166,8 +166,9 @@ class Variance(Moment):
             squares, total = PUBLIC_WEIGHTS if noise == "gaussian" else (STEPS, STEPS // 2)
             square = whole_steps(u * u, squares)
             linear = whole_steps(u, total)
-            both = [square + linear, square - linear]
-            return both if noise == "laplace" else [square, linear]
+            if noise == "laplace":
+                return [square + linear, square - linear]
+            return [square, linear]
         if noise == "laplace":
             both = whole_steps(place * place, STEPS)
             # at most what is left of the row's one: their sum is STEPS whatever was rounded

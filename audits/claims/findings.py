@@ -8,7 +8,9 @@ from typing import final
 
 import numpy as np
 
+from accountant.formatting import format_lower
 from accountant.losses.loss import Loss
+from accountant.table_display import FACTS, Table, TableDisplay
 from audits.statistics.binomial_bounds import epsilon_lower, epsilon_lower_every_run
 from audits.statistics.combined_tests import combined_epsilon_lower
 from audits.statistics.delta_leaks import epsilon_lower_with_leaks
@@ -124,7 +126,7 @@ class ClaimPoint:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(TableDisplay):
     """The result of one audit.
 
     The verdict is that of ``point`` if there is one: a test of its own at the same confidence.
@@ -188,6 +190,21 @@ class Finding:
     stopped: int | None = None
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        claimed = "" if self.claim is None else f", claimed {self.claim!r}"
+        least = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
+        return f"<Finding: {self.outcome.name}, {least}{claimed}, {self.runs:,} runs>"
+
+    def _table(self) -> Table:
+        rows = [
+            ("outcome", self.outcome.name), ("epsilon, at least", self.epsilon_lower),
+            ("at delta", self.delta), ("claimed", self.claim), ("runs", self.runs),
+            ("confidence", self.confidence), ("seed", self.seed), ("seen", self.witness),
+            *(("not looked into", part) for part in self.unseen),
+            *(("note", words) for words in self.notes),
+        ]  # fmt: skip
+        return Table(FACTS, rows, lower=("epsilon, at least",))
 
     def refutes(self, confidence: float) -> bool:
         """Whether the same evidence falsifies the claim at another confidence.

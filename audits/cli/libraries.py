@@ -19,7 +19,7 @@ def libraries(
 ) -> None:
     """Audit other libraries: pinned faults must be found, sound mechanisms must survive.
 
-    A library that is not installed is reported and skipped; `pip install 'dp-attest[libraries]'`
+    A library that is not installed is reported and skipped; `pip install '.[libraries]'`
     installs all. Most of them draw their own randomness, so numbers differ from run to run. The
     chance that any verdict is wrong is at most one in a million.
 

@@ -22,7 +22,7 @@ Each fault below was found again when this page was written, by
 `{command}`.
 Its own command shows it alone. A lower bound on ε holds with probability {confidence:g}; all
 verdicts together hold with probability 1 − 10⁻⁶. Some libraries draw their own randomness, so
-bounds differ a little from run to run. `pip install 'dp-attest[libraries]'` installs these
+bounds differ a little from run to run. `pip install '.[libraries]'` installs these
 versions.
 
 """

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from accountant.formatting import format_lower
 from accountant.plans.plan import Plan
+from accountant.table_display import FACTS, Table, TableDisplay
 from audits.claims.findings import Outcome
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class OneRunFinding:
+class OneRunFinding(TableDisplay):
     """The result of an audit of one training run by its canaries.
 
     Parameters
@@ -68,3 +70,17 @@ class OneRunFinding:
     guesses: int
     provable: float
     mu_lower: float | None = None
+
+    def __repr__(self) -> str:
+        claimed = "" if self.claim is None else f", claimed {self.claim!r}"
+        least = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
+        return f"<OneRunFinding: {self.outcome.name}, {least}{claimed}, {self.coins:,} coins>"
+
+    def _table(self) -> Table:
+        rows = [
+            ("outcome", self.outcome.name), ("epsilon, at least", self.epsilon_lower),
+            ("at delta", self.delta), ("claimed", self.claim), ("coins", self.coins),
+            ("provable with so many coins", self.provable), ("confidence", self.confidence),
+            ("seed", self.seed), ("seen", self.witness),
+        ]  # fmt: skip
+        return Table(FACTS, rows, lower=("epsilon, at least",))

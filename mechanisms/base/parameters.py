@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 from accountant.domains import Domain
+from accountant.errors import ParameterError
 from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import DECLARED_PLAN_KINDS
 from mechanisms.base.docstrings import completed_docstring
@@ -107,6 +109,8 @@ def declare(cls: type[M]) -> type[M]:
     made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
     if cls.__doc__:
         made.__doc__ = completed_docstring(made)
+    if "epsilon" not in parameters_of(made):
+        _refuse_epsilon(made)
     declare_release(made)
     lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name the kind
     for kinds in lists:
@@ -114,3 +118,20 @@ def declare(cls: type[M]) -> type[M]:
         kinds[:] = [one for one in kinds if one.__name__ != made.__name__]
         kinds.append(made)
     return made
+
+
+def _refuse_epsilon(cls: type[Any]) -> None:
+    """Let a class whose epsilon follows from its noise name the call that finds the noise."""
+    construct = cls.__init__
+    searched = [name for name, one in parameters_of(cls).items() if one.knob]
+
+    @functools.wraps(construct)
+    def __init__(self: Any, *values: Any, **fields: Any) -> None:  # noqa: N807 - it is one
+        if "epsilon" in fields:
+            kept = {name: value for name, value in fields.items() if name not in searched}
+            given = ", ".join(f"{name}={value!r}" for name, value in kept.items())
+            hint = f"calibrate({cls.__name__}, {given}) finds the noise that has it"
+            raise ParameterError("epsilon", fields["epsilon"], f"left out; {hint}")
+        construct(self, *values, **fields)
+
+    type.__setattr__(cls, "__init__", __init__)

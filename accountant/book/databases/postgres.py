@@ -55,7 +55,7 @@ class Postgres:
         try:
             import psycopg
         except ImportError:
-            allowed = "'sqlite:///PATH'; for PostgreSQL: pip install 'dp-attest[postgres]'"
+            allowed = "'sqlite:///PATH'; for PostgreSQL: pip install 'psycopg[binary]'"
             raise ParameterError("url", "postgresql", allowed) from None
         self._psycopg, self._wait, self._lock = psycopg, wait, threading.RLock()
         self._to = self._connection_parameters(url)

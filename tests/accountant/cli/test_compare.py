@@ -76,7 +76,7 @@ def test_it_draws(plan, tmp_path, kind):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["PLAN"], ": give --delta or --epsilon, one of the two"),
+        (["PLAN"], ": give --delta or --epsilon: "),
         (["PLAN", "--delta", "1e-6", "--epsilon", "1"], "one of the two"),
         (["PLAN", "--delta", "2"], "--delta must be a number in [0, 1)"),
         (["PLAN", "--delta", "nan"], "--delta must be a number in [0, 1)"),

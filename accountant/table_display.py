@@ -1,0 +1,112 @@
+"""Objects that show themselves as a table: in a notebook, and as a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from accountant.errors import ParameterError
+from accountant.formatting import escape_control, format_lower, format_upper
+
+TEMPLATE = """\
+<table>
+{% if caption %}<caption style="text-align: left">{{ caption }}</caption>
+{% endif %}<thead><tr>{% for name in columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
+<tbody>
+{% for row in rows %}<tr>{% for text in row %}<td style="text-align: left">{{ text }}</td>\
+{% endfor %}</tr>
+{% endfor %}</tbody>
+</table>
+"""
+FACTS = ("fact", "value")
+DIGITS = 9
+MOST_ROWS = 60  # in a notebook; a data frame has all
+
+
+class Table(NamedTuple):
+    """Names of columns, rows of values, and a line above them.
+
+    ``upper`` and ``lower`` name the columns whose numbers are bounds, to be rounded accordingly; in
+    a table of facts, one a row, the facts.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    caption: str = ""
+    upper: Collection[str] = ()
+    lower: Collection[str] = ()
+
+    def shown_row(self, row: Sequence[Any]) -> list[str]:
+        """Return the texts of a row."""
+        facts = tuple(self.columns) == FACTS
+        names = [row[0], row[0]] if facts else self.columns
+        return [self._shown(name, value) for name, value in zip(names, row, strict=True)]
+
+    def _shown(self, name: str, value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value) if name == "seed" else f"{value:,}"
+        if not isinstance(value, float):
+            return escape_control(value)
+        if name in self.upper or name in self.lower:
+            return (format_upper if name in self.upper else format_lower)(value, DIGITS)
+        return f"{value:.6g}"
+
+
+class TableDisplay:
+    """A value that a notebook shows as a table, and that `to_frame` turns into a data frame."""
+
+    __slots__ = ()
+
+    def _table(self) -> Table:
+        """Return the rows; numbers as numbers, other values as the text to show."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return the rows as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Numbers stay numbers.
+
+        Raises
+        ------
+        ParameterError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            allowed = "used where pandas is installed (pip install pandas)"
+            raise ParameterError("to_frame", type(self).__name__, allowed) from None
+        table = self._table()
+        return pd.DataFrame([list(row) for row in table.rows], columns=list(table.columns))
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries by the names of the columns, spaces as underscores.
+
+        Returns
+        -------
+        list of dict
+            Numbers stay numbers; None where a row has nothing to say.
+        """
+        table = self._table()
+        names = [name.replace(" ", "_") for name in table.columns]
+        return [dict(zip(names, row, strict=True)) for row in table.rows]
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML, which notebooks show; every character is escaped."""
+        from jinja2 import Environment
+
+        table = self._table()
+        rows, caption = list(table.rows), table.caption
+        if len(rows) > MOST_ROWS:
+            caption += f" (the last {MOST_ROWS} of {len(rows):,} rows; to_frame has all)"
+            rows = rows[-MOST_ROWS:]
+        shown = [table.shown_row(row) for row in rows]
+        template = Environment(autoescape=True).from_string(TEMPLATE)
+        return template.render(
+            columns=table.columns, rows=shown, caption=escape_control(caption.strip())
+        )

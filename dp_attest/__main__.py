@@ -1,0 +1,68 @@
+"""``dp-attest``: both command lines as one, with completion."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+import accountant.__main__ as accounting
+import audits.__main__ as auditing
+from accountant.cli.exit_status import exit_process, run_app
+from accountant.cli.ledger import app as ledger
+from accountant.cli.page import page
+from dp_attest import __version__
+
+PROGRAM = "dp-attest"
+HELP = """What does a private algorithm cost, is that true of the code, and is it any good?
+
+Examples: dp-attest account plan plan.toml; dp-attest audit Laplace --samples 1000000;
+dp-attest audit target my_code.py:release --epsilon 1; dp-attest ledger --help
+
+The parts have the same words and exit statuses as python -m accountant and python -m audits.
+"""
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, help=HELP)
+app.add_typer(auditing.app, name="audit", help="Try to falsify privacy claims of code.")
+app.add_typer(accounting.app, name="account", help="Plan a budget, and say what a plan costs.")
+app.add_typer(ledger, name="ledger")
+app.command("page")(page)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True,
+                           help="Show the version and exit.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Take the options that stand before a command."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit status; errors are one line on stderr."""
+    words = sys.argv[1:] if arguments is None else arguments
+    parts: dict[str, Callable[[list[str], str], int]] = {
+        "audit": auditing.main, "account": accounting.main,
+    }  # fmt: skip
+    # completion asks the whole application; a part runs by its own rules, such as its default
+    if words and words[0] in parts and "_DP_ATTEST_COMPLETE" not in os.environ:
+        return parts[words[0]](words[1:], f"{PROGRAM} {words[0]}")
+    return run_app(app, PROGRAM, words or ["--help"])
+
+
+def run() -> None:
+    """Run the command and end the process."""
+    exit_process(PROGRAM, main())
+
+
+if __name__ == "__main__":
+    run()
