@@ -5,4 +5,7 @@ References: McSherry (2009), who derives sensitivities from queries; docs/frames
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from dp_attest.public_names import with_hints
+
+_lazy, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = with_hints(__name__, _lazy, __all__)

