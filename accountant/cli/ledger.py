@@ -46,12 +46,12 @@ def _open_book(
 ) -> Iterator[Book]:
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
+    from accountant.book.databases.connection import book_url
     from accountant.cli.exit_status import print_error
     from accountant.errors import LedgerBusy, LedgerCorrupt
 
-    url = book if "://" in book else f"sqlite:///{book}"
     try:
-        with Book.open(url, pin=pin, create=create, key=key) as found:
+        with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
             yield found
     except (LedgerCorrupt, LedgerBusy) as error:
         print_error("python -m accountant ledger", str(error))

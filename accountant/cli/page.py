@@ -23,10 +23,11 @@ def page(
     epsilon: Epsilon = None,
     delta: Delta = None,
     ledger: Annotated[
-        str | None, typer.Option(metavar="URL", help="Show a ledger instead: sqlite:///FILE.")
+        str | None, typer.Option(metavar="BOOK", help="Show a ledger instead: a file or a URL.")
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which data set of the ledger.")
+        str | None,
+        typer.Option(metavar="NAME", help="Which data set of the ledger, if it has several."),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -38,7 +39,7 @@ def page(
 
     Examples: python -m accountant page plan.toml --out budget.html;
     python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
-    python -m accountant page --ledger sqlite:///spent.db --dataset visits --out history.html
+    python -m accountant page --ledger spent.db --dataset visits --out history.html
 
     Exit status: 0 written, 2 bad usage, a bad plan file or no such ledger, 130 interrupted.
     """
@@ -53,12 +54,8 @@ def page(
     if (plan is None) == (ledger is None):
         raise CommandLineError("give PLAN or --ledger, one of the two")
     if ledger is not None:
-        if dataset is None or epsilon is not None or delta is not None:
-            from accountant.book.databases.connection import scheme_of
-
-            raise ParameterError(
-                "--ledger", scheme_of(ledger), "given with --dataset, without a budget"
-            )
+        if epsilon is not None or delta is not None:
+            raise CommandLineError("--ledger is given without a budget: the book has its own")
         content = _history(ledger, dataset)
     elif dataset is not None:
         raise ParameterError("--dataset", dataset, "given with --ledger")
@@ -92,16 +89,20 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     return plan_page(summary, Path(name).name, shlex.join([*again, "--out", "FILE"]))
 
 
-def _history(url: str, name: str) -> str:
+def _history(ledger: str, name: str | None) -> str:
     from accountant.book.book import Book
-    from accountant.book.databases.connection import scheme_of
+    from accountant.book.databases.connection import book_url, scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
     from accountant.reports.history_page import history_page
 
+    url = book_url(ledger)
     try:
         with Book.open(url, create=False) as book:
+            if name is None and len(book.names) != 1:
+                raise ParameterError("--dataset", None, f"one of {', '.join(book.names)}")
+            shown = book.names[0] if name is None else name
             # the book's own name has no password in it
-            return history_page(book.status(name), book.iter_history(name), repr(book))
+            return history_page(book.status(shown), book.iter_history(shown), repr(book))
     except (LedgerBusy, LedgerCorrupt) as error:
         raise ParameterError(
             "--ledger", scheme_of(url), f"a book that can be read ({error})"

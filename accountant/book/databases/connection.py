@@ -31,6 +31,11 @@ def connect(url: str, wait: float, create: bool) -> Storage:
     raise ParameterError("url", scheme_of(url), URL)
 
 
+def book_url(name: str) -> str:
+    """Return the URL of a book that is named by its file or its URL, as on command lines."""
+    return name if "://" in name else f"sqlite:///{name}"
+
+
 def scheme_of(url: object) -> object:
     """Return the part of a URL that holds no password; connection strings have no such part."""
     if not isinstance(url, str) or not url:

@@ -54,6 +54,10 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
     out = tmp_path / "h.html"
     assert run("--ledger", book, "--dataset", "visits <script>", "--out", out) == 0
     assert "Spent over time" in out.read_text()
+    # as `ledger` takes it: a file, and the only data set there is
+    plain = tmp_path / "p.html"
+    assert run("--ledger", book.removeprefix("sqlite:///"), "--out", plain) == 0
+    assert plain.read_text() == out.read_text()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +66,8 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
         (["--out", "no/such/folder.html"], "--out"),
         (["--out", "x.html"], "one of the two"),
         (["plan.toml", "--ledger", "sqlite:///x", "--out", "x.html"], "one of the two"),
-        (["--ledger", "sqlite:///x.db", "--out", "x.html"], "--dataset"),
+        (["--ledger", "sqlite:///x.db", "--out", "x.html"], "a book that exists"),
+        (["--ledger", "x.db", "--epsilon", "1", "--out", "x.html"], "without a budget"),
         (["plan.toml", "--dataset", "d", "--out", "x.html"], "--ledger"),
         (["plan.toml", "--epsilon", "nan", "--out", "x.html"], "--epsilon"),
         (["plan.toml", "--epsilon", "1", "--delta", "1.5", "--out", "x.html"], "--delta"),
