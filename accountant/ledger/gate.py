@@ -16,6 +16,7 @@ import numpy as np
 
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.ledger.block_answers import Answer, Reduction
+from accountant.ledger.frame_rows import FrameFacts, FrameRows
 from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import (
     PrivacyMeter,
@@ -45,8 +46,8 @@ class Gate(ABC):
 
     Parameters
     ----------
-    data : array or tuple of arrays
-        One row a user.
+    data : array, tuple of arrays or data frame
+        One row a user; of a frame of pandas, polars or Arrow each query gets its own object.
     plan : Plan or None
         What may be released; None where a meter alone decides.
     public : Any
@@ -92,6 +93,11 @@ class Gate(ABC):
         shape: tuple[int, ...]
         shape = first_array(self._data if self.public is None else self.public).shape
         return shape
+
+    @property
+    def frame_facts(self) -> FrameFacts | None:
+        """Return the library and the columns of a data frame, which are public; None of arrays."""
+        return self._data.facts if isinstance(self._data, FrameRows) else None
 
     @property
     def next(self) -> Plan | None:

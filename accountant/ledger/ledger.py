@@ -49,7 +49,7 @@ class Ledger(TableDisplay, Gate):
 
     Parameters
     ----------
-    data : array or tuple of arrays
+    data : array, tuple of arrays or data frame
         One row a user.
     plan : Plan or None
         What may be released, in order.
