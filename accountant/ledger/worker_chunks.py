@@ -122,7 +122,18 @@ class WorkerChunks:
         return RowReader(self.shape[1:], self._functions)
 
     def located(self, start: int, stop: int) -> list[tuple[int, Cut]]:
-        """Return the pieces that hold some users, by number, and their rows there."""
+        """Return the pieces that hold some users, and where their rows are.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first of the users, and the one after the last.
+
+        Returns
+        -------
+        list of tuple
+            The number of a piece, and the rows of these users in it.
+        """
         first = int(np.searchsorted(self._ends, start, side="right"))
         last = max(first, int(np.searchsorted(self._ends, stop, side="left")))
         found = []
@@ -132,7 +143,18 @@ class WorkerChunks:
         return found
 
     def cut_out(self, located: list[tuple[int, Cut]]) -> tuple[list[Any], list[Cut]]:
-        """Return pieces with these rows, and the rows in them; workers cut what they hold."""
+        """Return pieces with some rows; workers cut what they hold.
+
+        Parameters
+        ----------
+        located : list of tuple
+            What `located` returned.
+
+        Returns
+        -------
+        tuple of list
+            The pieces, and the rows that are meant in each.
+        """
         pieces, cuts = [], []
         for at, cut in located:
             piece = self.pieces[at]

@@ -19,7 +19,8 @@ from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Sequential
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.intervals import LEVEL, laplace_interval
 from algorithms.statistics.quantile_scores import ValueGrid
 from algorithms.statistics.quantile_tree import levels_of, rank_noise, released_places

@@ -22,7 +22,8 @@ from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat, Sequential
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of
 from algorithms.base.intervals import LEVEL
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
