@@ -87,7 +87,7 @@ class NarrowingRounds:
         clip, some, gram = self.reach, everything, np.zeros((0, 0))
         for stage in range(0, 3 * len(ROUND_SHARES), 3):
             self._measure(users, stage, everything, theta, clip)
-            some = self._candidates(theta)
+            some = self._candidates()
             gram = self._gram(users, stage + 1, some)
             theta = self._fit(some, gram)
             clip = self._clip(users, stage + 2, theta)
@@ -118,11 +118,13 @@ class NarrowingRounds:
             found.variances[columns] = clip * clip * self.variance / counts
         self.seen.append(found)
 
-    def _candidates(self, theta: Array) -> Indices:
-        """Return the coordinates of theta, and those of the largest slopes at it."""
-        last = self.seen[-1]
+    def _candidates(self) -> Indices:
+        """Return the coordinates that are largest by the slopes of all rounds so far."""
+        # g_j + theta_j is the true coefficient where the other features are uncorrelated with x_j
+        total = sum((one.means + one.theta) / one.variances for one in self.seen)
+        weight = sum(1 / one.variances for one in self.seen)
+        rank = np.abs(total / np.maximum(weight, 1e-300))
         many = candidates(self.features, self.sparsity)
-        rank = np.where(theta != 0, math.inf, np.abs(last.means))
         return np.sort(np.argsort(-rank, kind="stable")[:many])
 
     def _gram(self, users: Asker, stage: int, some: Indices) -> Array:
