@@ -1,7 +1,10 @@
 """The recursion of adaptive exponential mechanisms: near the answer as on the whole grid."""
 
+import itertools
 import math
+import random
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from accountant import Advanced, BoundedRangeLoss
 from accountant.accountants import bounded_range_composition as recursion
 from accountant.accountants.bounded_range_composition import (
     CELLS_PER_RANGE,
+    _BellmanStep,
     adaptive_delta,
     adaptive_epsilon,
 )
@@ -71,3 +75,32 @@ def test_values_stay_as_they_were():
     for (e0, count), epsilon in known.items():
         found = Advanced().epsilon(count * BoundedRangeLoss(e0), 1e-6)
         assert found == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(("e0", "seed"), [(3e-4, 1), (0.05, 2), (1.0, 3), (6.0, 4)])
+def test_a_step_of_the_recursion_is_never_below_the_supremum(e0, seed):
+    """Against all t on a fine grid, with the same chords of V, in 50 digits."""
+    rng = random.Random(seed)
+    with mpmath.workdps(50):
+        h, c = mpmath.mpf(e0) / CELLS_PER_RANGE, mpmath.exp(-mpmath.mpf(e0))
+        grid = [h * k for k in range(-2 * CELLS_PER_RANGE, 4 * CELLS_PER_RANGE)]
+        # sums of hockey sticks, which are convex in e^epsilon
+        sticks = [(e0 * rng.uniform(-2, 6), 10 ** rng.uniform(-12, 0)) for _ in range(6)]
+        exact = [sum(w * max(0, 1 - mpmath.exp(e - t)) for t, w in sticks) for e in grid]
+        wide = np.array([float(value / exact[0]) for value in exact])
+        found = _BellmanStep(e0)(wide)
+        values = [mpmath.mpf(value) for value in wide.tolist()]
+
+        def chord(cell, y):
+            share = mpmath.expm1(-y) / mpmath.expm1(-h)
+            return values[cell] + share * (values[cell - 1] - values[cell])
+
+        for place in rng.sample(range(len(found)), 12):
+            greatest = mpmath.mpf(0)
+            for i, q in itertools.product(range(CELLS_PER_RANGE), range(9)):
+                y = h * q / 8
+                over, cell = mpmath.exp(i * h + y) * c, place + CELLS_PER_RANGE + 1 - i
+                value = (1 - over) * chord(cell, y)
+                value += (over - c) * chord(cell + CELLS_PER_RANGE, y)
+                greatest = max(greatest, value / (1 - c))
+            assert min(greatest, 1) <= mpmath.mpf(float(found[place])) <= greatest * 1.001
