@@ -71,6 +71,7 @@ class Account(AccountState):
             if label is not None:
                 label.refuse_if_taken(self.log)
                 facts = {**facts, "holder": label.holder}
+            self._refuse_if_over()
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with(last, as_plan(mechanism), loss, who)
             entry = self.log.append(
@@ -102,6 +103,7 @@ class Account(AccountState):
         """
         self._refuse_idealised(plan)
         with self.log.reading():
+            self.follow_terms()
             unspent = self.log.last_charge(self.name) is None
         # before the lock, which others wait for
         certified = self._certified_epsilon(plan) if unspent else math.inf
@@ -109,6 +111,7 @@ class Account(AccountState):
             earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
                 return earlier
+            self._refuse_if_over()
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with_plan(last, plan, certified)
             whole = {
@@ -134,6 +137,7 @@ class Account(AccountState):
         with self.log.writing():
             if key is not None and self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
+            self._refuse_if_over()
             whole = {
                 **facts,
                 "mechanism": self.description_of(mechanism),
@@ -145,6 +149,10 @@ class Account(AccountState):
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
+
+    def _refuse_if_over(self) -> None:
+        """Refuse to spend or to look after the end; inside the transaction that would."""
+        self.follow_terms().refuse_if_over(self.name, self.log.latest)
 
     def _refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.

@@ -9,6 +9,7 @@ from accountant.accountants.budget import Budget
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
+from accountant.book.terms import Terms
 from accountant.book.user_totals import UserTotals, decode_users
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
@@ -41,15 +42,39 @@ class AccountState:
         self.unit: str = facts["unit"]
         self.idealised: bool = facts.get("idealised", False)
         self.opened: str = facts["time"]
-        self.budget = Budget(facts["epsilon"], facts["delta"])
-        self.notion = notion_of(facts["notion"], self.budget, facts["order"])
-        # adds up epsilons after a plan that was reserved at its certified epsilon
-        self._after_plan = pure_after_plan(self.budget)
+        self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
+        self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
+        self.opening = Terms.of(facts)
+        self._terms_mark = ""  # the hash of the entry that states the terms
+        self.adopt(self.opening)
         self._user_totals = self.unspent_users()
         self._applied_head = START
 
+    def adopt(self, terms: Terms) -> None:
+        """Take these terms; kind and order of the notion stay as the data set was opened."""
+        self.terms, self.budget = terms, terms.budget
+        # the second adds up epsilons after a plan that was reserved at its certified epsilon
+        self.notion, self._after_plan = self.notions_of(terms.budget)
+
+    def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
+        """Return the notion under a budget, and the one that adds up beside a certified plan."""
+        if budget not in self._notions:
+            name, order = self._rule
+            self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)
+        return self._notions[budget]
+
+    def follow_terms(self) -> Terms:
+        """Adopt the terms in force and return them; call it inside a transaction."""
+        last = self.log.last_terms(self.name)
+        mark = "" if last is None else last.hash
+        if mark != self._terms_mark:
+            self.adopt(self.opening if last is None else Terms.of(last.facts))
+            self._terms_mark = mark
+        return self.terms
+
     def standing(self) -> Standing:
         """Return what the user with the largest total spent; call it inside a transaction."""
+        self.follow_terms()
         return self.standing_after(self.log.last_charge(self.name))
 
     def standing_after(self, last: LogEntry | None) -> Standing:

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from accountant.book.history import Line, Status
+from accountant.book.log_reader import TERMS
 from accountant.formatting import escape_control, format_upper
 from accountant.plans.adjacency import Adjacency
 
@@ -67,6 +68,8 @@ def registry_rows(
     facts: dict[str, dict[str, Any]] = {}
     first, last, seeded, undeclared, by_trusted = "", "", 0, 0, 0
     for one in lines:
+        if one.kind == TERMS:
+            continue
         first, last = min(first or one.time, one.time), max(last, one.time)
         seeded += one.seeded
         undeclared += bool(one.undeclared)

@@ -9,6 +9,7 @@ from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
 from accountant.book.log import Log
+from accountant.book.log_reader import TERMS
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
@@ -31,13 +32,17 @@ class StatusFields(NamedTuple):
     relation: str | None
     sums: tuple[str, ...]
     after_plan: bool
+    expires: str | None
+    closed: str | None
+    reason: str
 
 
 class Status(TableDisplay, StatusFields):
     """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
 
     ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
-    added to that of a plan.
+    added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
+    when it was closed for good, ``reason`` that of the last change of its terms.
     """
 
     __slots__ = ()
@@ -60,7 +65,10 @@ def statuses_table(statuses: Iterable[Status]) -> Table:
 
 
 class Line(NamedTuple):
-    """One spend.  ``outcome``: answered, failed, or reserved (no answer yet, or none ever).
+    """One spend, or a change of the terms.
+
+    ``outcome``: answered, failed, or reserved (no answer yet, or none ever); of a change what it
+    changed.
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
     is the total after it, as the log states it.  ``total`` is the sum after it, in the unit
@@ -112,7 +120,7 @@ class History(TableDisplay, list[Line]):
     """The spends of a data set, in order."""
 
     def __repr__(self) -> str:
-        return f"<History: {len(self)} spends>"
+        return f"<History: {sum(one.kind != TERMS for one in self)} spends>"
 
     def _table(self) -> Table:
         columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
@@ -134,7 +142,8 @@ def status_of(account: Account) -> Status:
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
         account.users, *shown, epsilon,
         account.opened, None if last is None else last.facts["relation"],
-        tuple(notion.encode(total)), notion is not account.notion,
+        tuple(notion.encode(total)), notion is not account.notion, account.terms.expires,
+        account.terms.closed or None, account.terms.reason,
     )  # fmt: skip
 
 
