@@ -74,6 +74,7 @@ class Account(AccountState):
             self._refuse_if_over()
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with(last, as_plan(mechanism), loss, who)
+            cost = notion.cost(loss)
             entry = self.log.append(
                 "reserve",
                 {
@@ -81,8 +82,9 @@ class Account(AccountState):
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
                     "relation": self._relation(last, mechanism),
-                    "cost": notion.encode(notion.cost(loss)),
+                    "cost": notion.encode(cost),
                     "total": notion.encode(total),
+                    **self._within_quota(notion, lambda held: notion.add(held, cost)),
                     **self._counting(notion),
                     "who": words,
                     "block": None if raw is None else digest(raw),
@@ -120,6 +122,9 @@ class Account(AccountState):
             }  # fmt: skip
             if last is None and notion is self._after_plan:
                 whole["certified"] = certified
+            whole |= self._within_quota(
+                notion, lambda held: self.total_after_plan(notion, held, plan, whole)
+            )
             return self.log.append("plan", whole, self.name, key)
 
     def reserve_step(
@@ -153,6 +158,17 @@ class Account(AccountState):
     def _refuse_if_over(self) -> None:
         """Refuse to spend or to look after the end; inside the transaction that would."""
         self.follow_terms().refuse_if_over(self.name, self.log.latest)
+
+    def _within_quota(
+        self, notion: CompositionNotion[Any], spend: Callable[[Total[Any]], Total[Any]]
+    ) -> dict[str, list[str]]:
+        """Return what the author has charged after a spend; refuse more than the author's quota."""
+        if not self.terms.quotas:
+            return {}
+        before = self.own_total(notion, self.log.author)
+        after = spend(before)
+        self.terms.refuse_over_quota(self.log.author, notion, before, after)
+        return {"own": notion.encode(after)}
 
     def _refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.

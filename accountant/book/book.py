@@ -21,7 +21,9 @@ from accountant.book.head_pin import HeadPin
 from accountant.book.history import (
     History,
     Line,
+    Quotas,
     Status,
+    quotas_of,
     status_of,
     statuses_table,
     stored_answer,
@@ -30,7 +32,7 @@ from accountant.book.history_reader import Selection, read_history
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
 from accountant.book.signing_key import SigningKey
 from accountant.book.terms import utc_time
-from accountant.book.terms_changes import close_dataset, raise_budget, set_expiry
+from accountant.book.terms_changes import close_dataset, raise_budget, set_expiry, set_quota
 from accountant.book.verification import Verified, verify_log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.plans.plan import Plan, as_plan
@@ -411,6 +413,58 @@ class Book(TableDisplay):
         """
         set_expiry(self._account(name), utc_time("when", when), reason)
         return self.status(name)
+
+    def set_quota(self, name: str, author: str, quota: Budget | float, reason: str) -> Status:
+        """Limit what one author's own spends may cost, within the budget of the data set.
+
+        A quota limits use.  What protects people is the budget, which all authors share.  Authors
+        are who they say they are.
+
+        Parameters
+        ----------
+        name : str
+            Name of a data set that was opened without ``users``.
+        author : str
+            Who; see `Book.open`.
+        quota : float or Budget
+            The largest epsilon of the author's own spends, as `quotas` shows it, at the delta of
+            the data set; 0 refuses all.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        set_quota(self._account(name), author, quota, reason)
+        return self.status(name)
+
+    def quotas(self, name: str) -> Quotas:
+        """Return what each author spent of a data set, and may spend.
+
+        It reads the whole log once; `status` has those with a quota at once.
+
+        Parameters
+        ----------
+        name : str
+            Name of a data set that was opened without ``users``.
+
+        Returns
+        -------
+        Quotas of Quota
+            By author; each ``epsilon`` is that of the author's spends alone, rounded up.
+        """
+        account = self._account(name)
+        if account.users is not None:
+            raise ParameterError("name", name, "a data set without users=")
+        with self._log.reading():
+            return quotas_of(account)
 
     def history(
         self,

@@ -35,7 +35,8 @@ FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
     """Yield the status of the data set and every line of its history, as one JSON document."""
-    shown = {**status._asdict(), "budget": _budget(status)}
+    quotas = [one._asdict() for one in status.quotas]
+    shown = {**status._asdict(), "budget": _budget(status), "quotas": quotas}
     document = {"schema": SCHEMA, "dataset": shown, "history": []}
     start, end = json.dumps(document, indent=2, allow_nan=False).rsplit("]", 1)
     yield start

@@ -15,6 +15,31 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
 
 
+class Quota(NamedTuple):
+    """What one author's own spends cost: ``epsilon``, rounded up, and the ``quota`` if any."""
+
+    author: str
+    epsilon: float
+    quota: float | None
+
+    @property
+    def left(self) -> float | None:
+        """Return what is left of the quota; None without one."""
+        return None if self.quota is None else max(self.quota - self.epsilon, 0.0)
+
+
+class Quotas(TableDisplay, list[Quota]):
+    """The authors of a data set, by name: what each one spent, and may spend."""
+
+    def __repr__(self) -> str:
+        return f"<Quotas: {len(self)} authors>"
+
+    def _table(self) -> Table:
+        rows = [(one.author, one.epsilon, one.quota, one.left) for one in self]
+        return Table(("author", "epsilon", "quota", "left"), rows, upper=("epsilon",),
+                     lower=("left",))  # fmt: skip
+
+
 class StatusFields(NamedTuple):
     """The fields of `Status`."""
 
@@ -35,6 +60,7 @@ class StatusFields(NamedTuple):
     expires: str | None
     closed: str | None
     reason: str
+    quotas: tuple[Quota, ...]
 
 
 class Status(TableDisplay, StatusFields):
@@ -42,7 +68,7 @@ class Status(TableDisplay, StatusFields):
 
     ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
     added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
-    when it was closed for good, ``reason`` that of the last change of its terms.
+    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those of authors who have one.
     """
 
     __slots__ = ()
@@ -144,7 +170,21 @@ def status_of(account: Account) -> Status:
         account.opened, None if last is None else last.facts["relation"],
         tuple(notion.encode(total)), notion is not account.notion, account.terms.expires,
         account.terms.closed or None, account.terms.reason,
+        tuple(
+            Quota(one, notion.epsilon(account.own_total(notion, one)), quota)
+            for one, quota in account.terms.quotas.items()
+        ),
     )  # fmt: skip
+
+
+def quotas_of(account: Account) -> Quotas:
+    """Return what every author spent of a data set; call it inside a transaction."""
+    notion, _ = account.standing()
+    held, quotas = account.author_totals(), account.terms.quotas
+    return Quotas(
+        Quota(one, notion.epsilon(held.get(one, notion.zero)), quotas.get(one))
+        for one in sorted({*held, *quotas})
+    )
 
 
 def largest_epsilon(budget: Budget) -> float:

@@ -42,7 +42,7 @@ class Log(LogReader):
     ) -> None:
         super().__init__(storage, signing_key)
         self._pin, self.wait = pin, wait
-        self._author = _user() if author is None else author
+        self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
         self._time = self.latest = ""  # of the open transaction, and the latest that the log saw
@@ -108,7 +108,7 @@ class Log(LogReader):
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         whole = {
             **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": self._time,
-            "author": self._author,
+            "author": self.author,
         }  # fmt: skip
         if self.latest > self._time:  # a clock runs back: what has expired stays so
             whole["latest"] = self.latest

@@ -11,7 +11,14 @@ from typing import Any
 import msgspec
 
 from accountant.book.databases.storage import Storage
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest, next_hash
+from accountant.book.hash_chain import (
+    FIRST_PREDECESSOR,
+    ChainHead,
+    LogEntry,
+    canonical_json,
+    digest,
+    next_hash,
+)
 from accountant.book.key_index import Node, descend
 from accountant.book.signing_key import SigningKey, without_signature
 from accountant.errors import LedgerCorrupt
@@ -265,11 +272,20 @@ def terms_key(dataset: str) -> str:
     return f"terms:{dataset}"
 
 
+def author_key(dataset: str, author: str) -> str:
+    """Return the key of the charges of one author."""
+    return canonical_json({"author": author, "charges": dataset})
+
+
 def own_keys(entry: LogEntry) -> list[str]:
     """Return the keys that an entry must be found by, whether or not it has an index yet."""
     facts = entry.facts
     key = facts["key"]
     keys = [] if key is None or key.startswith("noise:") else [key]
-    if facts["kind"] == TERMS:
-        return [terms_key(facts["dataset"]), *keys]
-    return [charge_key(facts["dataset"]), *keys] if facts["kind"] in CHARGING_KINDS else keys
+    name, kind = facts["dataset"], facts["kind"]
+    if kind in CHARGING_KINDS:
+        own = [author_key(name, facts["author"])] if "own" in facts else []
+        return [charge_key(name), *own, *keys]
+    if kind == TERMS:
+        return [terms_key(name), *(author_key(name, one) for one in facts.get("used", ())), *keys]
+    return keys

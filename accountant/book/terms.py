@@ -10,13 +10,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from accountant.accountants.budget import Budget
-from accountant.errors import DatasetClosed, ParameterError
+from accountant.accountants.budget import TOLERANCE, Budget
+from accountant.errors import BudgetExceeded, DatasetClosed, ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
 
 # what each kind of change may set
-CHANGES = {"closed": (), "raised": ("epsilon", "delta"), "expires": ("expires",)}
+CHANGES = {"closed": (), "raised": ("epsilon", "delta"), "expires": ("expires",), "quota": ("quotas",)}
 
 
 class Terms(NamedTuple):
@@ -53,6 +53,25 @@ class Terms(NamedTuple):
             why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
             raise DatasetClosed(dataset, why)
 
+    def is_over_quota(
+        self, author: str, notion: CompositionNotion[Any], own: Total[Any]
+    ) -> bool:
+        """Return whether an author's own spends cost more than the author's quota."""
+        quota = self.quotas.get(author)
+        return quota is not None and not notion.epsilon(own) <= quota * (1 + TOLERANCE)
+
+    def refuse_over_quota(
+        self, author: str, notion: CompositionNotion[Any], before: Total[Any], after: Total[Any]
+    ) -> None:
+        """Raise `BudgetExceeded` if a spend is more than an author's quota has left."""
+        if after == before or not self.is_over_quota(author, notion, after):
+            return
+        spent, quota = notion.epsilon(before), self.quotas[author]
+        remedy = f"it is the quota of {author!r}, which Book.set_quota changes"
+        raise BudgetExceeded(
+            spent, notion.epsilon(after) - spent, self.budget, "epsilon", quota, remedy
+        )
+
     def refuse_if_closed(self, dataset: str) -> None:
         """Raise `DatasetClosed` if the data set was closed for good."""
         if self.closed:
@@ -65,10 +84,9 @@ def changed_words(facts: dict[str, Any]) -> str:
     words = {
         "raised": f"budget epsilon {facts['epsilon']:g} at delta {facts['delta']:g}",
         "expires": f"expires {facts['expires']}",
-        "quota": f"quota of {facts.get('author quota')}",
     }.get(change, "closed")
     if change == "quota":
-        words += f": epsilon {facts['quotas'][facts['author quota']]:g}"
+        words = f"quota of {facts['whose']}: epsilon {facts['quotas'][facts['whose']]:g}"
     return f"{words} ({facts['reason']})"
 
 

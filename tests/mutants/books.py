@@ -5,6 +5,7 @@ from accountant.book import (
     book,
     log,
     log_reader,
+    terms,
     terms_changes,
     terms_check,
     user_totals,
@@ -66,7 +67,7 @@ def verifies_no_end(patch):
     patch.setattr(terms_check.TermsCheck, "check_spend", lambda *_: None)
 
 
-def verifies_no_floor(patch):
+def verifies_no_least_budget(patch):
     """Accepts terms below what was spent."""
     patch.setattr(terms_check, "exceeds_every_way", lambda *_: False)
 
@@ -130,3 +131,26 @@ def stops_at_a_full_page(patch):
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
     edit(patch, book, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
+
+
+def spends_over_the_quota(patch):
+    """Notes what an author spent and refuses nothing."""
+    patch.setattr(terms.Terms, "refuse_over_quota", lambda *_: None)
+
+
+def forgets_the_last_charge(patch):
+    """Begins an author's total anew with each charge."""
+    patch.setattr(AccountState, "own_total", lambda _, notion, author: notion.zero)
+
+
+def forgets_what_was_before_quotas(patch):
+    """Counts an author's spends from the first quota on."""
+    edit(patch, terms_changes, "set_quota", "totals.items()", "[]")
+
+
+def verifies_no_quota(patch):
+    """Recomputes an author's total and forgets the quota."""
+    edit(
+        patch, terms_check.TermsCheck, "_check_own",
+        "account.terms.is_over_quota(author, notion, after)", "False",
+    )  # fmt: skip

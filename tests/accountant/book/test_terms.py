@@ -238,7 +238,9 @@ def a_book(place, monkeypatch):
 
 
 FORGED = {
-    "closed before": ("after its data set was closed", {"change": "closed"}, "budget epsilon 0.3"),
+    "closed before": (
+        "after its data set was closed", {"change": "closed", "epsilon": 0.2, "delta": 1e-7},
+        "budget epsilon 0.3"),
     "expired before": (
         "had expired", {"expires": "2026-01-01T00:00:01.000000+00:00"},
         ("expires ", "budget epsilon 0.9")),
