@@ -502,9 +502,7 @@ class Book(TableDisplay):
         History of Line
             The oldest first; epsilons are rounded up.
         """
-        lines = self.iter_history(
-            name, since=since, last=last, author=author, run=run, until=until
-        )
+        lines = self.iter_history(name, since=since, last=last, author=author, run=run, until=until)
         return History(lines)
 
     def iter_history(

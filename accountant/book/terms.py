@@ -16,7 +16,12 @@ from accountant.ledger.totals import CompositionNotion, Total
 
 
 # what each kind of change may set
-CHANGES = {"closed": (), "raised": ("epsilon", "delta"), "expires": ("expires",), "quota": ("quotas",)}
+CHANGES = {
+    "closed": (),
+    "raised": ("epsilon", "delta"),
+    "expires": ("expires",),
+    "quota": ("quotas",),
+}
 
 
 class Terms(NamedTuple):
@@ -53,9 +58,7 @@ class Terms(NamedTuple):
             why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
             raise DatasetClosed(dataset, why)
 
-    def is_over_quota(
-        self, author: str, notion: CompositionNotion[Any], own: Total[Any]
-    ) -> bool:
+    def is_over_quota(self, author: str, notion: CompositionNotion[Any], own: Total[Any]) -> bool:
         """Return whether an author's own spends cost more than the author's quota."""
         quota = self.quotas.get(author)
         return quota is not None and not notion.epsilon(own) <= quota * (1 + TOLERANCE)

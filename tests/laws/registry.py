@@ -543,7 +543,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_book_terms, test_books, test_directions, test_early_stops, test_lower_bounds, test_replays,
+        test_book_terms, test_books, test_directions, test_early_stops, test_lower_bounds,
+        test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip

@@ -25,7 +25,10 @@ def test_after_its_end_nothing_is_spent_in_any_process(how):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log, "_now", lambda: EARLY)
         with opened_book(budget=Budget(1.0)) as book:
-            with Book.open(f"sqlite:///{book._log.name}") as other, other.ledger("d", DATA) as ledger:
+            with (
+                Book.open(f"sqlite:///{book._log.name}") as other,
+                other.ledger("d", DATA) as ledger,
+            ):
                 ledger.release(Laplace(10.0), np.sum)
                 if how == "closed":
                     book.close_dataset("d", "the end")
@@ -59,7 +62,9 @@ def append_terms(book, **changed):
         book._log.append("terms", whole, "d")
 
 
-@pytest.mark.parametrize("what", ["after the end", "too low", "less delta", "back in time", "quota"])
+@pytest.mark.parametrize(
+    "what", ["after the end", "too low", "less delta", "back in time", "quota"]
+)
 def test_terms_that_were_not_kept_do_not_verify(what):
     with opened_book(budget=Budget(1.0, 1e-6), notion="pure") as book:
         append_charge(book, PureLoss(0.5))

@@ -145,7 +145,7 @@ def forgets_the_last_charge(patch):
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, terms_changes, "set_quota", "totals.items()", "[]")
+    edit(patch, book, "set_quota", "totals.items()", "[]")
 
 
 def verifies_no_quota(patch):

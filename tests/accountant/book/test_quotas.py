@@ -47,7 +47,9 @@ def test_an_author_spends_the_quota_and_no_more(stored_book):
         bob.set_quota("d", "bob", 0.3, "two more")
         assert spends(bob) == 2
         before = stored_book.hash_rows()
-        words = r"needs epsilon 0\.1, and 0 is left of the limit 0\.3 .*quota of 'bob', which Book\.s"
+        words = (
+            r"needs epsilon 0\.1, and 0 is left of the limit 0\.3 .*quota of 'bob', which Book\.s"
+        )
         with bob.ledger("d", DATA) as ledger:
             for refused in (
                 lambda: ledger.release(TENTH, unlooked),
