@@ -325,7 +325,8 @@ class Book(TableDisplay):
         Returns
         -------
         int
-            Rounded down; at most 10^9; 0 after its end.  Of users with budgets of their own, for all of them.
+            Rounded down; at most 10^9, and 0 after its end.  Of users with budgets of their own, for
+            all of them.
 
         Raises
         ------

@@ -63,10 +63,8 @@ class DatasetTerms(NamedTuple):
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the stored data set has these terms."""
         opened, terms = account.opening, account.terms
-        if self.budget in (None, opened.budget):
-            budget = opened.budget
-        else:
-            budget = terms.budget
+        # a script that opened it goes on after the budget was raised
+        budget = opened.budget if self.budget == opened.budget else terms.budget
         expires = None if self.expires is None else utc_time("expires", self.expires)
         for argument, given, held in (
             ("budget", self.budget, budget),

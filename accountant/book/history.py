@@ -68,7 +68,8 @@ class Status(TableDisplay, StatusFields):
 
     ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
     added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
-    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those of authors who have one.
+    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
+    of authors who have one.
     """
 
     __slots__ = ()

@@ -107,8 +107,8 @@ class Log(LogReader):
         """
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         whole = {
-            **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": self._time,
-            "author": self.author,
+            **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1,
+            "time": self._time, "author": self.author,
         }  # fmt: skip
         if self.latest > self._time:  # a clock runs back: what has expired stays so
             whole["latest"] = self.latest

@@ -14,7 +14,6 @@ from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import BudgetExceeded, DatasetClosed, ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
-
 # what each kind of change may set
 CHANGES = {
     "closed": (),

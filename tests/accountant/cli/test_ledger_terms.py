@@ -8,7 +8,7 @@ import pytest
 from accountant import Book, Budget
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
-from mechanisms import Gaussian, Laplace
+from mechanisms import Laplace
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -23,7 +23,9 @@ def url(tmp_path):
     """A book with a release by ada."""
     found = f"sqlite:///{tmp_path / 'book.db'}"
     with Book.open(found, author="ada") as book:
-        book.dataset("d", Budget(1.0, 1e-6), expires="2999-01-01", unit="a person of the study")
+        book.dataset(
+            "d", Budget(1.0, 1e-6), "pure", expires="2999-01-01", unit="a person of the study"
+        )
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)
     return found
@@ -110,9 +112,9 @@ def test_a_data_set_is_opened_with_its_end(tmp_path, capsys):
 
 
 def test_history_filters_runs_and_ends_and_fits_a_terminal(url, capsys, monkeypatch):
-    plan = 2 * Gaussian(100.0)
+    plan = 2 * Laplace(100.0)
     with Book.open(url) as book, book.ledger("d", DATA, plan, run="june") as ledger:
-        ledger.release(Gaussian(100.0), np.sum)
+        ledger.release(Laplace(100.0), np.sum)
         book.raise_budget("d", Budget(1.0, 1e-3), "a larger delta")
     assert run("history", url, "d", "--run", "june", "--json") == 0
     assert [one["kind"] for one in json.loads(capsys.readouterr().out)["history"]] == [
