@@ -12,6 +12,7 @@ from typing import final
 from accountant.accountants.advanced import Advanced
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic, printed_decimal
+from accountant.accountants.pld import step_of_grid
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate, intersection
@@ -21,6 +22,8 @@ from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import grid_certificate, grid_delta
+from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
+from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -34,6 +37,9 @@ CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
+FEW_WIDTH = 1e-6  # of epsilon: enough for `FEW_RELEASES`
+MAX_GRID_LOSSES = 50  # different ones, of the pair that `PLD` composes
+GRID_ABOVE = "pair above on a grid"
 MAX_TERMS = 5000
 GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
 MAX_CHOICES = 8  # of one part in each parallel, for a lower end
@@ -58,6 +64,9 @@ class Route(enum.Enum):
     ENVELOPE_ACCOUNTANTS = enum.auto()  # Rényi curves say all: no composition is sharper
 
 
+COMPOSED = {Route.EXACT_COMPOSITION, Route.DISCRETISED_COMPOSITION, Route.ENVELOPE_ACCOUNTANTS}
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class OneWay:
@@ -76,31 +85,60 @@ class OneWay:
 
         It may be wide where its upper end is at most ``other``, what another direction costs.
         """
-        found = self._certify(delta, other)
+        found, least = self._certify(delta, other)
+        if self.route in COMPOSED:
+            found = self._no_worse_than_pld(found, least, delta, other)
         for choice in self.choices:  # the truth is at least what any one user pays
             lower = min(choice.certify(delta).lower, found.upper)
             found = replace(found, lower=max(lower, found.lower))
         return found
 
-    def _certify(self, delta: float, other: float) -> Certificate:
+    def _no_worse_than_pld(
+        self, found: Certificate, least: float, delta: float, other: float
+    ) -> Certificate:
+        """Return the interval, its upper end that of the pair that `PLD` composes if this is less.
+
+        ``least`` is what this pair costs at least: where that is near, where the other direction
+        costs more, or the losses are too many, the interval stays as it is.
+        """
+        releases = sum(n for _, n in self.losses)
+        wanted = max(self.width, FEW_WIDTH) if releases <= FEW_RELEASES else self.width
+        if found.upper <= other or math.isinf(least) or found.upper - least <= wanted * found.upper:
+            return found
+        if releases > MAX_GRID_RELEASES or len(self.losses) > MAX_GRID_LOSSES:
+            return found
+        try:
+            step = step_of_grid(self.plan, delta)
+        except UnsupportedPlan:
+            return found
+        upper = LatticeAbove(self.losses, step, delta * TAIL_SHARE).epsilon(delta, found.upper)
+        if upper >= found.upper:
+            return found
+        return Certificate(min(found.lower, upper), upper, GRID_ABOVE, found.nodes)
+
+    def _certify(self, delta: float, other: float) -> tuple[Certificate, float]:
+        """Return the interval, and what a pair above each loss costs at least."""
         match self.route:
             case Route.SUM_OF_BOUNDS:
                 total = Basic().one_way_epsilon(self.plan, delta)
                 lower = total if math.isinf(total) else _lower_sum(self.plan, total)
-                return Certificate(lower, total, "sum of the bounds")
+                found = Certificate(lower, total, "sum of the bounds")
             case Route.CLOSED_FORM:
-                return self._certify_single(delta)
+                found = self._certify_single(delta)
             case Route.PARALLEL:
-                return self._certify_parallel(delta)
+                found = self._certify_parallel(delta)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
-                return self._certify_exact(composition, delta, other)
+                found = self._certify_exact(composition, delta, other)
             case _:
                 grid = self._certify_on_grid(delta) if self._has_lattice else None
-                if grid is None:
-                    return self._certify_discretised(delta)
-                found, is_fine = grid
-                return found if is_fine else intersection(found, self._certify_discretised(delta))
+                if grid is not None:
+                    found, least, is_fine = grid
+                    if not is_fine:
+                        found = intersection(found, self._certify_discretised(delta))
+                    return found, least
+                found = self._certify_discretised(delta)
+        return found, found.lower
 
     def _certify_parallel(self, delta: float) -> Certificate:
         """Return the interval of the part that costs most; others are only shown to cost less."""
@@ -184,10 +222,10 @@ class OneWay:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
         return found.width <= max(self.width, DISCRETISATION_ERROR) * min(found.upper, 1e300)
 
-    def _certify_on_grid(self, delta: float) -> tuple[Certificate, bool] | None:
+    def _certify_on_grid(self, delta: float) -> tuple[Certificate, float, bool] | None:
         """Return the interval by pairs on a lattice, and whether no finite losses are narrower.
 
-        None where there is no such lattice.
+        Between them what the pairs above cost at least.  None where there is no such lattice.
         """
         width = self._lattice_width
         grids = [grid_certificate(self.losses, delta, width)]
@@ -204,13 +242,14 @@ class OneWay:
         known = [one for one in grids if one is not None]
         is_fine = all(one.width <= enough * min(one.upper, 1e300) for one in known)
         if not self.has_envelopes and not self._is_numerical:
-            return above, is_fine
+            return above, above.lower, is_fine
         upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
         lower = max([0.0, *(one.lower for one in below if one is not None)])
         if self._is_numerical:  # of its pairs no more than an upper bound is known
             lower = 0.0
         engine = above.engine if upper == above.upper else ENVELOPE
-        return Certificate(min(lower, upper), upper, engine, above.nodes), is_fine
+        found = Certificate(min(lower, upper), upper, engine, above.nodes)
+        return found, above.lower, is_fine
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
         """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.

@@ -17,8 +17,16 @@ from accountant.accountants.basic import Basic
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.loss_outline import Outline
-from accountant.composition.plan_totals import fold_plan, infinity_mass
-from accountant.composition.pld_grid import PLDGrid, convolve, dominated_masses, dominating_masses
+from accountant.composition.plan_totals import all_losses, fold_plan, infinity_mass
+from accountant.composition.pld_grid import (
+    INTERVAL,
+    PLDGrid,
+    convolve,
+    dominated_masses,
+    dominating_masses,
+    spread_of,
+    usual_step,
+)
 from accountant.composition.pld_of_many import grid_of_many, widest_sum
 from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.errors import UnsupportedPlan
@@ -31,6 +39,9 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
 MAX_GRID_POINTS = 2**18
+TAIL_SHARE = 1e-5  # of delta
+FAR = 30.0  # nats: a range that may be due to round-off
+NEGLIGIBLE = 1e-2  # of the error of a grid: what is beyond a point that is the last of another
 MANY_LOSSES = 50  # different ones share a transform
 
 
@@ -59,7 +70,7 @@ class PLD(Accountant):
     4.887
     """
 
-    interval: float = 1e-4
+    interval: float = INTERVAL
     tail: float = 1e-15
 
     def __post_init__(self) -> None:
@@ -91,7 +102,7 @@ class PLD(Accountant):
                 asked = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
-        if mixed or any(loss.numerics.is_upper_envelope for loss, _ in _losses_with_counts(plan)):
+        if mixed or any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
 
@@ -133,55 +144,52 @@ class PLD(Accountant):
     def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
         """Return the grid distribution of the plan's loss in one direction."""
         items = [(item, count) for item, count in plan.losses() if count]
-        releases = sum(count for _, count in items)
-        tail = min(self.tail, delta * 1e-5)
+        tail = min(self.tail, delta * TAIL_SHARE)
         outlines = _outlines_of_many(items)
         if outlines:
             step = self._step(plan, tail, widest_sum(outlines, tail))
             found = grid_of_many(outlines, step, delta, tail, upper=upper)
             if found is not None:
                 return found
-        ends = [_loss_range(item, tail / max(releases, 1)) for item, _ in items]
-        widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
-        step = self._step(plan, tail, widest)
+        ends, step = self._ends_and_step(plan, tail)
         parts = []
-        for (item, count), (high, low) in zip(items, ends, strict=True):
+        for (item, count), end in zip(items, ends, strict=True):
+            high, low = end
+            if isinstance(item, Parallel):
+                grids = [self._grid(part, 1e-12, upper=upper) for part in item.distinct]
+                profile, lost = _greatest(grids, upper), 0.0
+                reach = [_reach(grid, tail) for grid in grids]  # less than bounds on it
+                high = min(high, max(above for above, _ in reach))
+                low = min(low, max(below for _, below in reach))
+            else:
+                loss = single_loss(item)
+                profile, lost = loss.profile_any_epsilon, loss.infinity
             first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
             if upper:
-                mass, infinity = dominating_masses(
-                    self._profile(item, upper), None, first, last, step
-                )
+                mass, infinity = dominating_masses(profile, None, first, last, step)
             else:
-                lost = item.infinity if isinstance(item, Loss) else 0.0
-                mass, infinity = dominated_masses(
-                    self._profile(item, upper), lost, first, last, step
-                )
+                mass, infinity = dominated_masses(profile, lost, first, last, step)
             parts.append((mass, first, count, infinity))
         return convolve(parts, step, tail, upper=upper)
 
-    def _profile(self, item: Item, upper: bool) -> Profile:
-        """Return the profile of one item; of parallel parts, the maximum after composing each."""
-        if not isinstance(item, Parallel):
-            return single_loss(item).profile_any_epsilon
-        grids = [self._grid(part, 1e-12, upper=upper) for part in item.distinct]
-
-        def greatest(epsilon: Array) -> Array:
-            sides = [g.delta(epsilon) + (g.delta_error if upper else -g.delta_error) for g in grids]
-            result: Array = np.maximum.reduce([*sides, -np.expm1(np.minimum(epsilon, 0.0))])
-            return result
-
-        return greatest
+    def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
+        """Return how far the losses of one direction reach to either side, and the grid's step."""
+        items = [(item, count) for item, count in plan.losses() if count]
+        share = tail / max(sum(count for _, count in items), 1)
+        ends = [_loss_range(item, share) for item, _ in items]
+        widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
+        step = self._step(plan, tail, widest)
+        most = MAX_GRID_POINTS * step  # a range that is a bound may be far beyond the sum's
+        return [(min(high, most), min(low, most)) for high, low in ends], step
 
     def _step(self, plan: Plan, tail: float, widest: float) -> float:
         """Return a fiftieth of the smallest loss's deviation, or more if memory requires it."""
-        spread = [
-            (_deviation(loss), n) for loss, n in _losses_with_counts(plan) if 0 < loss.rho < 1e99
-        ]
-        step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
+        spread = spread_of(all_losses(plan))
+        step = usual_step(spread, self.interval)
         reach = 2 * min(widest, ZCDP().one_way_epsilon(plan, tail) + 1.0)
         if reach > 100:  # the sharper bound costs more, and would only say less
             reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
-        losses = [loss for loss, _ in _losses_with_counts(plan)]
+        losses = [loss for loss, _ in all_losses(plan)]
         most = min([MAX_GRID_POINTS, *(loss.numerics.grid_points for loss in losses)])
         step = max(step, reach / most, 1e-12)
         # A discretisation with a step wider than the loss adds about step * deviation of variance.
@@ -194,9 +202,30 @@ class PLD(Accountant):
         return step
 
 
-def _deviation(loss: Loss) -> float:
-    """Return the rough size of the loss's standard deviation, from its total variation; above 0."""
-    return max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300)
+def _greatest(grids: list[PLDGrid], upper: bool) -> Profile:
+    """Return the profile of parallel parts: the maximum after composing each."""
+
+    def greatest(epsilon: Array) -> Array:
+        sides = [g.delta(epsilon) + (g.delta_error if upper else -g.delta_error) for g in grids]
+        result: Array = np.maximum.reduce([*sides, -np.expm1(np.minimum(epsilon, 0.0))])
+        return result
+
+    return greatest
+
+
+def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
+    """Return how far the loss reaches to either side, but for mass that does not count."""
+    small = max(tail, NEGLIGIBLE * grid.delta_error)
+    above = np.cumsum(grid.mass[::-1])[::-1]
+    last = int(np.argmax(above <= small)) if above[-1] <= small else above.size - 1
+    return float(grid.loss[last]), -float(grid.loss[0])
+
+
+def step_of_grid(plan: Plan, delta: float) -> float:
+    """Return the step of `PLD` for one direction of a plan at ``delta``."""
+    # PLD's own settings: `Tight` is compared with them
+    own = PLD()
+    return own._ends_and_step(plan, min(own.tail, delta * TAIL_SHARE))[1]  # noqa: SLF001
 
 
 def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
@@ -207,18 +236,6 @@ def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
         return []
     found = [Outline(loss, count) for loss, count in losses]
     return found if all(one.is_on_ladder for one in found) else []
-
-
-def _losses_with_counts(plan: Plan) -> list[tuple[Loss, int]]:
-    found = []
-    for item, count in plan.losses():
-        if isinstance(item, Parallel):
-            found += [
-                (loss, n * count) for part in item.distinct for loss, n in _losses_with_counts(part)
-            ]
-        else:
-            found.append((single_loss(item), count))
-    return found
 
 
 def _loss_range(item: Item, tail: float) -> tuple[float, float]:
@@ -236,9 +253,13 @@ def _loss_range(item: Item, tail: float) -> tuple[float, float]:
 
 
 def _loss_quantile(loss: Loss, tail: float) -> float:
+    """Return a loss beyond which there is about ``tail``; as the end of a grid any is sound."""
     beyond = loss.infinity + tail
     end = smallest_root(loss.profile, min(beyond, 1.0), loss.max_loss)
-    return min(end, loss.max_loss, 700.0)  # e^700 is still a float
+    end = min(end, loss.max_loss, 700.0)  # e^700 is still a float
+    if end > FAR and beyond < 1:  # round-off may keep a profile above `tail`
+        end = min(end, RDP().one_way_epsilon(loss, beyond))
+    return end
 
 
 def _composed_loss_quantile(plan: Plan, tail: float) -> float:

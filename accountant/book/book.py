@@ -218,7 +218,7 @@ class Book(TableDisplay):
         ----------
         name : str
             Name of the data set.
-        data : array or tuple of arrays
+        data : array, tuple of arrays or data frame
             One row a user.
         plan : Plan, optional
             Paid for as a whole at once.
@@ -325,8 +325,7 @@ class Book(TableDisplay):
         Returns
         -------
         int
-            Rounded down; at most 10^9, and 0 after its end.  Of users with budgets of their own, for
-            all of them.
+            Rounded down; at most 10^9, and 0 after its end.  Of users with own budgets, for all.
 
         Raises
         ------

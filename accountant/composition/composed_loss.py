@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.exact_cgf import with_exact_cgf
-from accountant.composition.plan_totals import infinity_mass
+from accountant.composition.lattice_above import LatticeCurve
+from accountant.composition.plan_totals import all_losses, infinity_mass
+from accountant.composition.pld_grid import spread_of, usual_step
 from accountant.composition.profile_curve import ProfileCurve
 from accountant.losses.cell_masses import CellMasses
 from accountant.losses.connect_the_dots import lower_hull
@@ -201,9 +203,14 @@ def _hull(epsilon: Array, values: Array) -> Array:
     return np.minimum(values, hull)
 
 
-@functools.lru_cache(maxsize=32)  # a long contour takes megabytes
-def _profile_curve(plan: Plan) -> ProfileCurve:
-    items = with_exact_cgf(
-        [(loss_of_item(item), n) for item, n in plan.losses()], 1e-14, upper=True
-    )
-    return ProfileCurve(CertifiedComposition(items, 1e-6))
+@functools.lru_cache(maxsize=32)  # a long contour, or a lattice, takes megabytes
+def _profile_curve(plan: Plan) -> ProfileCurve | LatticeCurve:
+    items = [(loss_of_item(item), n) for item, n in plan.losses()]
+    if all(one.numerics.has_exact_cgf for one, _ in items):
+        curve = ProfileCurve(CertifiedComposition(items, 1e-6))
+        if curve.is_exact:
+            return curve
+    lattice = LatticeCurve(items, usual_step(spread_of(all_losses(plan))))
+    if lattice.is_made:
+        return lattice
+    return ProfileCurve(CertifiedComposition(with_exact_cgf(items, 1e-14, upper=True), 1e-6))

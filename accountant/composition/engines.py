@@ -63,6 +63,16 @@ def has_quick_engine(
     return False
 
 
+def has_exact_engine(
+    items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, max_nodes: int
+) -> bool:
+    """Return whether the first engine is exact, and a contour has at most so many nodes."""
+    if number_of_sums(items) <= CHEAP_SUMS or common_unit(items) is not None:
+        return True
+    contour = Contour(cgf, a, epsilon, 0.0)
+    return contour.nodes <= max_nodes and contour.operations <= MAX_QUICK_OPERATIONS
+
+
 def _smoothing(a: float, epsilon: float, width: float) -> float:
     """Return the smoothing of a sandwich of this width, which is about S (a + 1) wide."""
     return width * max(epsilon, 1e-3 / a) / (a + 1) * 0.6

@@ -21,6 +21,7 @@ from accountant.numerics.rounding import ULP
 
 COARSE_POINTS = 64  # of epsilon, while its place is looked for
 MAX_POINTS = 2**19
+NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of round-off
 NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of the lattice
 
 
@@ -110,6 +111,8 @@ class _GridSearch:
             if finer < 1.2:
                 break
             per_epsilon *= finer
+        if lower > upper * (1 + NO_PAIR):
+            lower = 0.0  # a bound that is no profile of a pair, for it is not convex
         return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))
 
     def delta(self, epsilon: float) -> tuple[float, float]:

@@ -7,6 +7,7 @@ lattice.  Below it, the pairs of `grid_pairs.py` are composed by `fft_compositio
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -60,7 +61,7 @@ class GridEngine:
         self.step, self._parts = step, parts
         pairs = [_pairs(one, step, epsilon) for one in parts]
         below, above = [one[0] for one in pairs], [one[1] for one in pairs]
-        self._beyond = _mass_beyond(below)
+        self._beyond = mass_beyond(below)
         laws = [one.law for one in above]
         self.is_small, self.tilt, self.nodes = False, 1 / epsilon, math.inf
         if not all((law.mass > 0).any() for law in laws):  # epsilon is far from where the mass is
@@ -107,9 +108,9 @@ class GridEngine:
         """Return an upper bound on what releases above their cuts add."""
         sure = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
-        p, q = _mass_beyond(sure)
+        p, q = mass_beyond(sure)
         back = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down
-        return max(p - back, 0.0) + _mass_beyond(others)[0]
+        return max(p - back, 0.0) + mass_beyond(others)[0]
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
@@ -131,7 +132,7 @@ def _pairs(one: Component, step: float, epsilon: float) -> tuple[PairOnGrid, Pai
     return found or pairs_from_profile(one.loss, *place, one.tilt, epsilon)
 
 
-def _mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
+def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
     """Return P and Q of some release being above its cut."""
     both = []
     for masses in (
@@ -148,16 +149,10 @@ def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
 
     They make rare great losses less likely, and the range of the sum shorter.
     """
-    coarse = [_thinned(law) for law in laws]
+    log_height = rough_log_height(laws)
 
     def height(a: Array) -> Array:
-        total = -a * epsilon - np.log(a) - np.log1p(a)
-        for loss, variance, log_mass, count in coarse:
-            exponent = np.multiply.outer(a, loss) + log_mass
-            exponent += np.log1p(np.multiply.outer(a * a / 2, variance))
-            top = exponent.max(axis=1)
-            total = total + count * (top + np.log(np.exp(exponent - top[:, None]).sum(axis=1)))
-        return total
+        return log_height(a) - a * epsilon
 
     scale = 1 / max(epsilon, 1e-300)
     best, least = minimum_of_one_valley(height, 1e-3 * scale, 1e4 * scale, (24, 12, 9))
@@ -165,10 +160,33 @@ def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
     return [best, *others[height(others) <= least + MAX_TILT_LOSS].tolist()]
 
 
+def rough_log_height(laws: list[GridLaw]) -> Callable[[Array], Array]:
+    """Return about the logarithm of delta times ``e^{a epsilon}`` by Chernoff, as of ``a``."""
+    coarse = [_thinned(law) for law in laws]
+
+    def log_height(a: Array) -> Array:
+        total: Array = -np.log(a) - np.log1p(a)
+        for loss, variance, log_mass, count in coarse:
+            exponent = np.multiply.outer(a, loss) + log_mass
+            exponent += np.log1p(np.multiply.outer(a * a / 2, variance))
+            top = exponent.max(axis=1)
+            total = total + count * (top + np.log(np.exp(exponent - top[:, None]).sum(axis=1)))
+        return total
+
+    return log_height
+
+
 def _thinned(law: GridLaw) -> tuple[Array, Array, Array, int]:
-    """Return means and variances of about `TILT_POINTS` groups, and the logarithms of masses."""
-    width = -(-law.mass.size // TILT_POINTS)
-    starts = np.arange(0, law.mass.size, width)
+    """Return means and variances of about `TILT_POINTS` groups, and the logarithms of masses.
+
+    They are small where the mass is and at the top, where the law may end.
+    """
+    size = law.mass.size
+    far = np.geomspace(1, size, TILT_POINTS // 4)
+    mode = int(np.argmax(law.mass))
+    all_over = np.arange(0, size, -(-size // (TILT_POINTS // 4)))
+    starts = np.concatenate([[0], all_over, size - far, mode - far, mode + far])
+    starts = np.unique(np.clip(starts.astype(int), 0, size - 1))
     points = law.points
     mass = np.add.reduceat(law.mass, starts)
     some = mass > 0

@@ -15,6 +15,17 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 
 
+def all_losses(plan: Plan) -> list[tuple[Loss, int]]:
+    """Return the losses of a plan and of all its parallel parts, with their counts."""
+    found = []
+    for item, count in plan.losses():
+        if isinstance(item, Parallel):
+            found += [(one, n * count) for part in item.distinct for one, n in all_losses(part)]
+        else:
+            found.append((single_loss(item), count))
+    return found
+
+
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
     """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts."""
     result: Array = np.zeros(())

@@ -13,8 +13,26 @@ import numpy as np
 
 from accountant.losses.connect_the_dots import Profile
 from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
+from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
+
+INTERVAL = 1e-4  # the widest step
+STEPS_A_DEVIATION = 50
+
+
+def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
+    """Return rough standard deviations of losses, from total variations, and counts; above 0."""
+    return [
+        (max(min(math.sqrt(2 * one.rho), 2.5 * float(one.profile(0.0))), 1e-300), n)
+        for one, n in items
+        if 0 < one.rho < 1e99
+    ]
+
+
+def usual_step(spread: list[tuple[float, int]], interval: float = INTERVAL) -> float:
+    """Return a fiftieth of the least standard deviation, or the widest step."""
+    return min([interval, *(deviation / STEPS_A_DEVIATION for deviation, _ in spread)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from accountant.composition.certified_composition import CertifiedComposition, i
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.closed_form import Engine
 from accountant.composition.contour import Contour
-from accountant.composition.engines import engines_near
+from accountant.composition.engines import engines_near, has_exact_engine
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
@@ -45,6 +45,15 @@ class ProfileCurve:
                 a, epsilon = composition.tilt_and_epsilon(math.log(delta))
                 aims.append((epsilon, a, delta))
             self._aims = sorted(one for one in aims if one[0] >= 0)
+
+    @property
+    @ignore_overflow
+    def is_exact(self) -> bool:
+        """Whether no bound is smoothed or a chord: they are exact but for round-off."""
+        return all(
+            has_exact_engine(self._composition.items, self._cgf, a, epsilon, MAX_SUMMED_NODES)
+            for epsilon, a, _ in self._aims
+        )
 
     @ignore_overflow
     def profile(self, epsilon: Array) -> Array:

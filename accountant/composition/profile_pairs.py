@@ -58,6 +58,17 @@ def pairs_from_profile(
     )
 
 
+def pair_above_at_all_points(
+    loss: Loss, count: int, step: float, first: int, last: int
+) -> PairOnGrid:
+    """Return a pair above the loss on ``step * k``, its profile evaluated at all of the points."""
+    points: Array = step * np.arange(first, last + 1.0)
+    x = np.append(0.0, np.exp(points))
+    high = _padded(loss, points, x)[1]
+    law = GridLaw(step, first, 0.0, _masses(x, high, 1), count)
+    return PairOnGrid(law, float(high[-1]), 0.0, 4 * ULP)
+
+
 def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -> NDArray[np.intp]:
     """Return indices of points, dense where the tilted law is; the same for both pairs."""
     coarse = points[np.unique(np.linspace(0, points.size - 1, OUTLINE_POINTS).astype(int))]
@@ -136,9 +147,13 @@ def _masses(x: Array, value: Array, side: int) -> Array:
     corners = lower_hull(x, value)
     slope = np.append(np.diff(value[corners]) / np.diff(x[corners]), 0.0)
     # the mass of Q at a corner is the change of slope there; that of P is x times it
-    change, size = np.diff(slope), np.abs(slope[1:]) + np.abs(slope[:-1])
-    exact = x[corners[1:]] * (change + side * 8 * ULP * size)
-    exact = np.maximum(exact, 0.0) if side > 0 else _without_debts(exact)
+    change = np.diff(slope)
+    if side > 0:
+        # slopes, and their sums that are the profile, are exact to ulps of themselves
+        exact = np.maximum(x[corners[1:]] * change, 0.0) * (1 + 8 * ULP)
+    else:
+        size = np.abs(slope[1:]) + np.abs(slope[:-1])
+        exact = _without_debts(x[corners[1:]] * (change - 8 * ULP * size))
     mass: Array = np.zeros(x.size - 1)
     mass[corners[1:] - 1] = exact
     return mass * (1 + side * 4 * ULP)

@@ -20,6 +20,7 @@ from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP
 
+HULL_PASSES = 30  # over all points at once, before one goes from point to point
 Profile = Callable[[Array], Array]
 
 
@@ -120,10 +121,13 @@ def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
 
 def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     """Return the lower convex hull's indices, for increasing x (Andrew's monotone chain)."""
-    slope = np.diff(y) / np.diff(x)
-    if np.all(np.diff(slope) >= 0):
-        return np.arange(x.size)
-    xs, ys, hull = x.tolist(), y.tolist(), [0]
+    kept = np.arange(x.size)
+    for _ in range(HULL_PASSES):  # what is above the line between its neighbours is no corner
+        bend = np.diff(np.diff(y[kept]) / np.diff(x[kept]))
+        if np.all(bend >= 0):
+            return kept
+        kept = kept[np.concatenate([[True], ~(bend < 0), [True]])]
+    xs, ys, hull = x[kept].tolist(), y[kept].tolist(), [0]
     for i in range(1, len(xs)):
         while len(hull) > 1:
             a, b = hull[-2], hull[-1]
@@ -131,7 +135,7 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
                 break
             hull.pop()
         hull.append(i)
-    return np.array(hull)
+    return kept[hull]
 
 
 def _pair_on_hull(

@@ -319,9 +319,10 @@ class Loss(Item, Release):
         tuple of array
             Lower and upper bounds: on the profile of one pair, or on that of an upper envelope.
         """
+        value = self.profile_any_epsilon(epsilon)
         below = self if self.numerics.is_upper_envelope else self.attained_pair
-        low = below.profile_any_epsilon(epsilon) * (1 - ACCURACY)
-        return low, self.profile_any_epsilon(epsilon) * (1 + ACCURACY)
+        low = value if below is self else below.profile_any_epsilon(epsilon)
+        return low * (1 - ACCURACY), value * (1 + ACCURACY)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield this loss, once."""

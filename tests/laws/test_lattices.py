@@ -7,6 +7,7 @@ import numpy as np
 from accountant import GaussianLoss, PoissonSampled
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_certificate import grid_certificate
+from accountant.composition.lattice_above import LatticeAbove, LatticeCurve
 from accountant.composition.profile_pairs import pairs_from_profile
 from accountant.composition.tilted_law import GridLaw
 
@@ -78,9 +79,23 @@ class Rough:
         return value * (1 - share[0]), value * (1 + share[1])
 
 
+def above_violation() -> str:
+    """An upper bound of one lattice, cut where much is above, that is below a normal loss."""
+    one = GaussianLoss(0.7)
+    two = GaussianLoss(0.7 * math.sqrt(2))
+    found = LatticeAbove([(one, 2)], 0.02, 1e-3).epsilon(5e-3, 1.01 * two.epsilon_at(5e-3))
+    if not found >= two.epsilon_at(5e-3) * (1 - 1e-9):
+        return f"{found} is below the truth"
+    epsilon = np.array([0.0, 0.3, 1.0, 2.5])
+    deltas = LatticeCurve([(one, 2)], 0.02).profile(epsilon)
+    if np.any(deltas < two.profile(epsilon) * (1 - 1e-9)):
+        return f"{deltas} are below the truth"
+    return ""
+
+
 def violation() -> str:
     """What is wrong with any of them."""
-    return interval_violation() or sum_violation() or profile_violation()
+    return interval_violation() or sum_violation() or profile_violation() or above_violation()
 
 
 def test_right_lattices_hold():

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from accountant.composition import fft_composition, grid_engine, grid_pairs, profile_pairs
+from accountant.composition import (
+    fft_composition,
+    grid_engine,
+    grid_pairs,
+    lattice_above,
+    profile_pairs,
+)
 from accountant.composition.fft_composition import SumOnGrid
 
 
@@ -32,18 +38,18 @@ def mass_not_of_one_neighbour(patch):
 
 
 def cut_forgotten(patch):
-    patch.setattr(grid_engine, "_mass_beyond", lambda pairs: (0.0, 0.0))
+    patch.setattr(grid_engine, "mass_beyond", lambda pairs: (0.0, 0.0))
 
 
 def certain_beyond_the_cut(patch):
     """Takes a release above its cut for enough, for the lower end at its whole mass."""
-    made = grid_engine._mass_beyond
+    made = grid_engine.mass_beyond
 
     def nine_tenths(pairs):
         p, q = made(pairs)
         return p, 0.9 * q
 
-    patch.setattr(grid_engine, "_mass_beyond", nine_tenths)
+    patch.setattr(grid_engine, "mass_beyond", nine_tenths)
 
 
 def round_off_forgotten(patch):
@@ -81,7 +87,19 @@ def profile_values_not_rounded(patch):
     patch.setattr(profile_pairs, "_padded", swapped)
 
 
+def above_the_cuts_for_nothing(patch):
+    """Does not charge what is above the cuts of a lattice that is above alone."""
+    patch.setattr(lattice_above, "mass_beyond", lambda pairs: (0.0, 0.0))
+
+
+def kernel_cut_short(patch):
+    """Leaves a share of the kernel out of all sums at once."""
+    made = SumOnGrid.upper_deltas
+    patch.setattr(SumOnGrid, "upper_deltas", lambda self, epsilon: 0.99 * made(self, epsilon))
+
+
 MUTANTS = [
+    above_the_cuts_for_nothing, kernel_cut_short,
     chords_taken_for_tangents, profile_values_not_rounded,
     pair_not_above, pair_not_below, mass_not_of_one_neighbour, cut_forgotten,
     certain_beyond_the_cut, round_off_forgotten, wrapped_sums_forgotten,

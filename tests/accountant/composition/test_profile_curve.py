@@ -15,9 +15,10 @@ from accountant import (
     Sequential,
     Tight,
 )
-from accountant.composition import profile_curve
+from accountant.composition import composed_loss, profile_curve
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.composed_loss import ComposedLoss
+from accountant.composition.lattice_above import LatticeCurve
 from accountant.composition.profile_curve import ProfileCurve
 
 
@@ -54,10 +55,25 @@ def test_a_composite_part_makes_its_engines_once(monkeypatch):
 
     monkeypatch.setattr(profile_curve, "engines_near", counted)
     # sizes of no other test, for curves are kept
+    part = PoissonSampled(Sequential([GaussianLoss(0.3125), LaplaceLoss(0.3125)]), 0.3125)
+    assert isinstance(part.loss, ComposedLoss)
+    Tight().certify(2 * part, 1e-6)
+    assert 0 < len(made) <= 2 * (len(profile_curve.RELATIVE_DELTAS) + 1)
+
+
+def test_a_composite_part_makes_its_lattice_once(monkeypatch):
+    made = []
+
+    def counted(*args):
+        made.append(LatticeCurve(*args))
+        return made[-1]
+
+    monkeypatch.setattr(composed_loss, "LatticeCurve", counted)
+    # a contour of two would be smoothed
     part = PoissonSampled(2 * LaplaceLoss(0.3125), 0.3125)
     assert isinstance(part.loss, ComposedLoss)
     found = Tight().certify(2 * part, 1e-6)
-    assert 0 < len(made) <= 2 * (len(profile_curve.RELATIVE_DELTAS) + 1)
+    assert 0 < len(made) <= 2
     assert part.loss.epsilon_at(1e-6) < 0.625
     assert found.upper < 2 * Tight().epsilon(part, 0.0)
 

@@ -1,0 +1,114 @@
+"""Upper bounds of one lattice: above truths found by other roads, and just above."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from accountant import (
+    PLD,
+    ApproxLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PairLoss,
+    Parallel,
+    PoissonSampled,
+    PureLoss,
+    Repeated,
+    TruncatedPoisson,
+)
+from accountant.amplification.tries import PoissonTries
+from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.composed_loss import loss_of_item, loss_of_plan
+from accountant.composition.fft_composition import SumOnGrid
+from accountant.composition.grid_certificate import grid_certificate
+from accountant.composition.lattice_above import LatticeAbove, LatticeCurve
+from accountant.composition.tilted_law import GridLaw
+
+PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
+
+
+def test_gaussians_by_their_closed_form():
+    mu = math.sqrt(5) * 0.3
+    epsilon = np.linspace(0.0, 6.0, 50)
+    truth = ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+    found = LatticeCurve([(GaussianLoss(0.3), 5)], 2e-4).profile(epsilon)
+    assert np.all(found >= truth)
+    # the last deltas are 1e-18
+    assert np.all(found <= truth * (1 + 3e-5) + 1e-20)
+    assert LatticeCurve([(GaussianLoss(0.3), 5)], 2e-4).profile(np.array(-0.1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("items", "step"),
+    [
+        ([(PAIR, 3)], 1e-3),
+        ([(PAIR.reversed, 2), (PureLoss(0.3), 2)], 1e-3),
+        ([(LaplaceLoss(0.4), 2), (ApproxLoss(0.2, 1e-4), 1)], 1e-3),
+        ([(PoissonSampled(GaussianLoss(1.0), 0.01), 25)], 2e-4),
+    ],
+)
+def test_unlike_losses_by_exact_cumulants(items, step):
+    composition = CertifiedComposition(items, 1e-8)
+    curve = LatticeCurve(items, step)
+    for epsilon in (0.0, 0.2, 0.55):
+        low, high = composition.delta(epsilon)
+        found = float(curve.profile(np.array(epsilon)))
+        assert low <= found <= high * (1 + 2e-4)
+    delta = composition.infinity + 1e-6
+    truth = composition.certify(delta)
+    found = LatticeAbove(items, step, 1e-16).epsilon(delta, 1.01 * truth.upper)
+    # an atom may be a step below a point
+    assert truth.lower <= found <= truth.upper * (1 + 1e-4) + step
+
+
+def test_a_far_guess_is_followed_down_and_a_small_one_says_nothing():
+    lattice = LatticeAbove([(GaussianLoss(0.5), 3)], 1e-3, 1e-16)
+    near = lattice.epsilon(1e-6, 4.16)
+    assert lattice.epsilon(1e-6, 5.0) == pytest.approx(near, rel=1e-9)
+    assert lattice.epsilon(1e-6, 3.0) == math.inf
+
+
+def test_the_mass_above_a_cut_is_charged():
+    loss = GaussianLoss(1.0)
+    found = LatticeAbove([(loss, 2)], 1e-2, 0.1).epsilon(1e-6, 50.0)
+    assert found == math.inf
+
+
+@pytest.mark.parametrize("tilt", [0.4, 2.0, 30.0])
+def test_bounds_at_many_epsilons_are_above_those_at_one(tilt):
+    rare = np.append(np.random.default_rng(0).dirichlet(np.ones(30)), np.full(60, 1e-20))
+    law = GridLaw(0.125, -31, 0.0, rare, 3)
+    near = (-1.0, 3.0)
+    sums = SumOnGrid([law], tilt, near, -60.0, 2**14)
+    sums.convolve()
+    epsilon = np.linspace(*near, 57)
+    direct = np.convolve(np.convolve(rare, rare), rare)
+    losses = 0.125 * (np.arange(direct.size) - 93)
+    truth = -np.expm1(np.minimum(epsilon[:, None] - losses, 0.0)) @ direct
+    scale = np.exp([sums.log_scale(e) for e in epsilon])
+    found = sums.upper_deltas(epsilon)
+    assert np.all(found * scale >= truth * (1 - 1e-15))
+    values, errors = np.array([sums.delta(e) for e in epsilon]).T
+    assert np.all(found <= values + 3 * errors + 1e-12)
+
+
+def test_a_composite_part_has_a_narrow_profile():
+    # finite losses that replaced the samples made it six times too large
+    part = 3 * TruncatedPoisson(GaussianLoss(0.2158), 0.001168, 693, 10)
+    epsilon = np.array([0.0, 1e-4, 5e-4])
+    found = loss_of_plan(part).profile(epsilon)
+    grid = PLD()._grid(part, 1e-12, upper=True)
+    assert np.all(found <= (grid.delta(epsilon) + grid.delta_error) * (1 + 1e-7))
+
+
+@pytest.mark.slow
+def test_a_bound_that_is_not_convex_makes_no_false_lower_end():
+    parts = [
+        Repeated(GaussianLoss(0.6), PoissonTries(3.0)),
+        Repeated(GaussianLoss(0.15), PoissonTries(6.0)),
+    ]
+    loss = loss_of_item(Parallel(parts))
+    found = grid_certificate([(loss, 20)], 1e-4, 1e-8)
+    assert found.lower < found.upper * (1 - 1e-9)
