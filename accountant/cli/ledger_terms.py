@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -127,4 +128,6 @@ def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
         print(f"{format_upper(one.epsilon):>12}{quota:>12}{left:>12}  {escape_control(one.author)}")
 
 
-COMMANDS = {"close": close, "raise": raise_, "expire": expire, "quota": quota}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "close": close, "raise": raise_, "expire": expire, "quota": quota,
+}  # fmt: skip
