@@ -40,6 +40,7 @@ class AccountState:
         self.name: str = facts["dataset"]
         self.users: int | None = facts["users"]
         self.unit: str = facts["unit"]
+        self.people: str | None = facts.get("people")
         self.idealised: bool = facts.get("idealised", False)
         self.opened: str = facts["time"]
         self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}

@@ -21,8 +21,10 @@ from accountant.book.head_pin import HeadPin
 from accountant.book.history import (
     History,
     Line,
+    PeopleTable,
     Quotas,
     Status,
+    people_of,
     quotas_of,
     status_of,
     statuses_table,
@@ -157,6 +159,7 @@ class Book(TableDisplay):
         unit: str | None = None,
         idealised: bool | None = None,
         expires: str | datetime | None = None,
+        people: str | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -180,6 +183,9 @@ class Book(TableDisplay):
             refuse it by default.
         expires : str or datetime, optional
             From this time on nothing is spent; UTC where it states no time zone.
+        people : str, optional
+            A name for those whom the data are about: budgets of data sets of one name add up in
+            `people`.
 
         Returns
         -------
@@ -191,7 +197,7 @@ class Book(TableDisplay):
         ParameterError
             If the data set is there with other terms; its budget may be that of the opening.
         """
-        asked = DatasetTerms(budget, notion, order, users, unit, idealised, expires)
+        asked = DatasetTerms(budget, notion, order, users, unit, idealised, expires, people)
         if budget is not None and self._found(checked_name("name", name)) is None:
             asked.write(self._log, name)
         account = self._account(name)
@@ -465,6 +471,23 @@ class Book(TableDisplay):
             raise ParameterError("name", name, "a data set without users=")
         with self._log.reading():
             return quotas_of(account)
+
+    def people(self) -> PeopleTable:
+        """Return the sums of budgets over data sets about the same people.
+
+        What all data sets of a name together reveal of a person has at most the sums of epsilons
+        and deltas of their budgets, in whatever order they are asked.
+
+        Returns
+        -------
+        PeopleTable of People
+            For each name that `dataset` was given as ``people``; sums are rounded up.
+
+        References
+        ----------
+        Vadhan & Zhang (2023), Lyu (2022): concurrent composition of interactive mechanisms.
+        """
+        return people_of(self.status(name) for name in self.names)
 
     def history(
         self,

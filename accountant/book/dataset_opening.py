@@ -28,6 +28,7 @@ class DatasetTerms(NamedTuple):
     unit: str | None
     idealised: bool | None = None
     expires: str | datetime | None = None
+    people: str | None = None
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -46,6 +47,7 @@ class DatasetTerms(NamedTuple):
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
             **({"idealised": True} if self._takes_idealised() else {}),
             **({} if self.expires is None else {"expires": utc_time("expires", self.expires)}),
+            **({} if self.people is None else {"people": checked_name("people", self.people)}),
         }
 
     def _takes_idealised(self) -> bool:
@@ -74,6 +76,7 @@ class DatasetTerms(NamedTuple):
             ("users", self.users, account.users),
             ("unit", self.unit, account.unit),
             ("idealised", self.idealised, account.idealised),
+            ("people", self.people, account.people),
         ):
             if given is not None and given != held:
                 raise ParameterError(argument, given, f"{held!r}, as the data set was opened")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
@@ -61,6 +63,7 @@ class StatusFields(NamedTuple):
     closed: str | None
     reason: str
     quotas: tuple[Quota, ...]
+    people: str | None
 
 
 class Status(TableDisplay, StatusFields):
@@ -69,13 +72,59 @@ class Status(TableDisplay, StatusFields):
     ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
     added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
     when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
-    of authors who have one.
+    of authors who have one, ``people`` the name of those whom the data are about.
     """
 
     __slots__ = ()
 
     def _table(self) -> Table:
         return statuses_table([self])
+
+
+class People(NamedTuple):
+    """The people of some data sets: sums of the epsilons and deltas of budgets, and what is spent.
+
+    Each number is rounded up.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    epsilon: float
+    delta: float
+    spent: float
+
+
+class PeopleTable(TableDisplay, list[People]):
+    """The people that data sets of a book name, in the order in which they were first named."""
+
+    def __repr__(self) -> str:
+        return f"<People: {len(self)} names>"
+
+    def _table(self) -> Table:
+        columns = ("people", "data sets", "epsilon", "delta", "spent")
+        rows = [(one.name, ", ".join(one.datasets), *one[2:]) for one in self]
+        return Table(columns, rows, upper=columns[2:])
+
+
+def people_of(statuses: Iterable[Status]) -> PeopleTable:
+    """Return, for each name of people, the sums over the data sets that are about them."""
+    found: dict[str, list[Status]] = {}
+    for one in statuses:
+        if one.people is not None:
+            found.setdefault(one.people, []).append(one)
+    return PeopleTable(
+        People(
+            name, tuple(one.name for one in some),
+            _sum_up(one.budget.epsilon for one in some), _sum_up(one.budget.delta for one in some),
+            _sum_up(one.epsilon for one in some),
+        )
+        for name, some in found.items()
+    )  # fmt: skip
+
+
+def _sum_up(terms: Iterable[float]) -> float:
+    """Return the exact sum of the printed numbers, rounded up."""
+    return float_ceiling(sum(map(printed_decimal, terms), Decimal(0)))
 
 
 STATUS_COLUMNS = ("data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened")
@@ -175,6 +224,7 @@ def status_of(account: Account) -> Status:
             Quota(one, notion.epsilon(account.own_total(notion, one)), quota)
             for one, quota in account.terms.quotas.items()
         ),
+        account.people,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from accountant.cli.ledger_options import (
     KeyFile,
     PinFile,
     open_book,
+    print_people,
     print_statuses,
     wrapped,
 )
@@ -70,6 +71,10 @@ def open_(
     expires: Annotated[
         str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
     ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
+    ] = None,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -91,12 +96,12 @@ def open_(
         None if users is None else parse_number(users),
     )
     checked_name("name", name)
-    terms = DatasetTerms(budget, notion, a, n, unit, idealised, expires)  # type: ignore[arg-type]  # checked next
+    terms = DatasetTerms(budget, notion, a, n, unit, idealised, expires, people)  # type: ignore[arg-type]  # checked next
     terms.checked_facts()  # before a book is made
     with open_book(book, pin, create=True, key=key) as found:
         found.dataset(
             name, budget, notion, order=a, users=n, unit=unit, idealised=idealised or None,  # type: ignore[arg-type]  # checked before
-            expires=expires,
+            expires=expires, people=people,
         )  # fmt: skip
         print_statuses([found.status(name)])
 
@@ -112,6 +117,8 @@ def status(
     with open_book(book, pin) as found:
         names = found.names if name is None else [name]
         print_statuses([found.status(one) for one in names], json)
+        if not json:
+            print_people(found.people(), names)
 
 
 @app.command()

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
-    from accountant.book.history import Status
+    from accountant.book.history import PeopleTable, Status
 
 CORRUPT, USAGE, BUSY = 1, 2, 3
 COLUMNS = 80  # of a terminal that every table fits
@@ -57,6 +57,20 @@ def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
             sys.stdout.writelines(history_json(one, []))
         else:
             print("\n".join(wrapped(line) for line in _words_of_status(one)))
+
+
+def print_people(people: PeopleTable, names: list[str]) -> None:
+    """Print what the budgets of data sets about the same people add up to."""
+    from accountant.formatting import format_upper
+
+    for one in people:
+        if len(one.datasets) > 1 and not set(names).isdisjoint(one.datasets):
+            words = (
+                f"{one.name}: spent epsilon {format_upper(one.spent)} of "
+                f"{format_upper(one.epsilon)} at delta {format_upper(one.delta)} in "
+                f"{', '.join(one.datasets)}, about the same people"
+            )
+            print(wrapped(words))
 
 
 def wrapped(words: str) -> str:

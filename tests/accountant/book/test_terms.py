@@ -82,8 +82,11 @@ def test_a_closed_data_set_spends_nothing_and_reads_nothing(stored_book):
         assert book.history("d", last=1)[0].what == "closed (the study ended)"
 
 
-@pytest.mark.parametrize("notion", ["pure", "zcdp", "rdp", "gdp", "pure-or-rdp"])
-@pytest.mark.parametrize("users", [None, 20])
+@pytest.mark.parametrize(
+    ("notion", "users"),
+    [("pure", None), ("zcdp", None), ("rdp", 20), ("gdp", None), ("pure-or-rdp", None),
+     ("pure-or-rdp", 20)],
+)  # fmt: skip
 def test_a_raised_budget_is_spent_and_never_below_what_was_spent(book, notion, users):
     book.dataset("d", Budget(1.0, 1e-6), notion, users=users)
     large = Laplace(8.0)
