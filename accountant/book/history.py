@@ -127,14 +127,16 @@ def _sum_up(terms: Iterable[float]) -> float:
     return float_ceiling(sum(map(printed_decimal, terms), Decimal(0)))
 
 
-STATUS_COLUMNS = ("data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened")
+STATUS_COLUMNS = (
+    "data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened", "ends",
+)  # fmt: skip
 
 
 def statuses_table(statuses: Iterable[Status]) -> Table:
     """Return data sets as rows of a table."""
     rows = [
         (one.name, one.total, one.limit, one.counts, one.epsilon, one.budget.delta, one.users,
-         one.opened)
+         one.opened, one.closed or one.expires)
         for one in statuses
     ]  # fmt: skip
     return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))

@@ -204,7 +204,12 @@ def spend_until_closed(url, started):
     raise AssertionError("it was never closed")
 
 
-def test_the_log_decides_between_one_who_closes_and_one_who_spends(stored_book):
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def test_the_log_decides_between_one_who_closes_and_one_who_spends(request, kind):
+    name = "sqlite_book" if kind == "sqlite" else "postgres_server"
+    stored_book = request.getfixturevalue(name)
+    if kind == "postgres":
+        stored_book = stored_book.database()
     with Book.open(stored_book.url) as book:
         book.dataset("d", Budget(1e3))
         started = SPAWN.Event()
