@@ -1,6 +1,7 @@
 """Quotas: what each author may spend of a data set, below its budget."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from accountant.book.key_index import descend
 from accountant.book.log_reader import author_key
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import rewritten, unlooked
+from tests.test_public_names import SNAPSHOTS
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -211,3 +213,15 @@ def test_quotas_that_were_not_kept_are_found(sqlite_book, name):
     sqlite_book.tamper(*rewritten(sqlite_book, 3, changed))
     with opened(sqlite_book, "ada") as book, pytest.raises(LedgerCorrupt, match=match):
         book.verify()
+
+
+def test_a_book_written_before_takes_terms_and_quotas(tmp_path):
+    shutil.copy(SNAPSHOTS / "book.db", tmp_path / "book.db")
+    with Book.open(f"sqlite:///{tmp_path / 'book.db'}", create=False, author="ada") as book:
+        spent = book.spent("ages")
+        book.set_quota("ages", "ada", 0.2, "two more")
+        assert sum(one.epsilon for one in book.quotas("ages") if one.author != "ada") == spent
+        assert spends(book, name="ages") == 2
+        book.raise_budget("ages", Budget(4.0, book.status("ages").budget.delta), "more")
+        book.close_dataset("ages", "over")
+        assert book.verify().entries == book._log.head.seq
