@@ -28,6 +28,7 @@ from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoiss
 from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
 from .errors import BudgetExceeded as BudgetExceeded
+from .errors import DatasetClosed as DatasetClosed
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
 from .errors import LargeDeltaWarning as LargeDeltaWarning
 from .errors import LedgerBusy as LedgerBusy

@@ -240,6 +240,31 @@ class BudgetExceeded(RuntimeError):
         return f"{needs} {total}" + (f"; {self.remedy}" if self.remedy else "")
 
 
+class DatasetClosed(RuntimeError):
+    """A data set of a book was closed or has expired: nothing was spent, read or drawn.
+
+    Parameters
+    ----------
+    dataset : str
+        Its name.
+    why : str
+        Since when, and the reason; of an expired data set the remedy too.
+
+    Examples
+    --------
+    >>> from accountant import DatasetClosed
+    >>> print(DatasetClosed("ages", "was closed at 2026-01-31T12:00:00 (study ended)"))
+    data set 'ages' was closed at 2026-01-31T12:00:00 (study ended); stored answers can be read
+    """
+
+    def __init__(self, dataset: str, why: str) -> None:
+        self.dataset, self.why = dataset, why
+        super().__init__(dataset, why)
+
+    def __str__(self) -> str:
+        return f"data set {self.dataset!r} {self.why}; stored answers can be read"
+
+
 class LedgerBusy(RuntimeError):
     """Other processes locked a book for longer than the timeout: nothing was spent, read or drawn.
 

@@ -71,8 +71,10 @@ class Account(AccountState):
             if label is not None:
                 label.refuse_if_taken(self.log)
                 facts = {**facts, "holder": label.holder}
+            self._refuse_if_over()
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with(last, as_plan(mechanism), loss, who)
+            cost = notion.cost(loss)
             entry = self.log.append(
                 "reserve",
                 {
@@ -80,8 +82,9 @@ class Account(AccountState):
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
                     "relation": self._relation(last, mechanism),
-                    "cost": notion.encode(notion.cost(loss)),
+                    "cost": notion.encode(cost),
                     "total": notion.encode(total),
+                    **self._within_quota(notion, lambda held: notion.add(held, cost)),
                     **self._counting(notion),
                     "who": words,
                     "block": None if raw is None else digest(raw),
@@ -102,6 +105,7 @@ class Account(AccountState):
         """
         self._refuse_idealised(plan)
         with self.log.reading():
+            self.follow_terms()
             unspent = self.log.last_charge(self.name) is None
         # before the lock, which others wait for
         certified = self._certified_epsilon(plan) if unspent else math.inf
@@ -109,6 +113,7 @@ class Account(AccountState):
             earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
                 return earlier
+            self._refuse_if_over()
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with_plan(last, plan, certified)
             whole = {
@@ -117,6 +122,9 @@ class Account(AccountState):
             }  # fmt: skip
             if last is None and notion is self._after_plan:
                 whole["certified"] = certified
+            whole |= self._within_quota(
+                notion, lambda held: self.total_after_plan(notion, held, plan, whole)
+            )
             return self.log.append("plan", whole, self.name, key)
 
     def reserve_step(
@@ -134,6 +142,7 @@ class Account(AccountState):
         with self.log.writing():
             if key is not None and self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
+            self._refuse_if_over()
             whole = {
                 **facts,
                 "mechanism": self.description_of(mechanism),
@@ -145,6 +154,21 @@ class Account(AccountState):
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
+
+    def _refuse_if_over(self) -> None:
+        """Refuse to spend or to look after the end; inside the transaction that would."""
+        self.follow_terms().refuse_if_over(self.name, self.log.latest)
+
+    def _within_quota(
+        self, notion: CompositionNotion[Any], spend: Callable[[Total[Any]], Total[Any]]
+    ) -> dict[str, list[str]]:
+        """Return what the author has charged after a spend; refuse more than the author's quota."""
+        if not self.terms.quotas:
+            return {}
+        before = self.own_total(notion, self.log.author)
+        after = spend(before)
+        self.terms.refuse_over_quota(self.log.author, notion, before, after)
+        return {"own": notion.encode(after)}
 
     def _refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from accountant.accountants.budget import Budget
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry
 from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING_KINDS
+from accountant.book.log_reader import CHARGING_KINDS, TERMS, author_key
+from accountant.book.terms import Terms
 from accountant.book.user_totals import UserTotals, decode_users
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
@@ -39,17 +40,43 @@ class AccountState:
         self.name: str = facts["dataset"]
         self.users: int | None = facts["users"]
         self.unit: str = facts["unit"]
+        self.people: str | None = facts.get("people")
         self.idealised: bool = facts.get("idealised", False)
         self.opened: str = facts["time"]
-        self.budget = Budget(facts["epsilon"], facts["delta"])
-        self.notion = notion_of(facts["notion"], self.budget, facts["order"])
-        # adds up epsilons after a plan that was reserved at its certified epsilon
-        self._after_plan = pure_after_plan(self.budget)
+        self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
+        self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
+        self.opening = Terms.of(facts)
+        self._terms_mark = ""  # the hash of the entry that states the terms
+        self.adopt(self.opening)
         self._user_totals = self.unspent_users()
-        self._applied_head = START
+        self._applied_head = self._authors_head = START
+        self._authors: dict[str, Total[Any]] = {}
+
+    def adopt(self, terms: Terms) -> None:
+        """Take these terms; kind and order of the notion stay as the data set was opened."""
+        self.terms, self.budget = terms, terms.budget
+        # the second adds up epsilons after a plan that was reserved at its certified epsilon
+        self.notion, self._after_plan = self.notions_of(terms.budget)
+
+    def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
+        """Return the notion under a budget, and the one that adds up beside a certified plan."""
+        if budget not in self._notions:
+            name, order = self._rule
+            self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)
+        return self._notions[budget]
+
+    def follow_terms(self) -> Terms:
+        """Adopt the terms in force and return them; call it inside a transaction."""
+        last = self.log.last_terms(self.name)
+        mark = "" if last is None else last.hash
+        if mark != self._terms_mark:
+            self.adopt(self.opening if last is None else Terms.of(last.facts))
+            self._terms_mark = mark
+        return self.terms
 
     def standing(self) -> Standing:
         """Return what the user with the largest total spent; call it inside a transaction."""
+        self.follow_terms()
         return self.standing_after(self.log.last_charge(self.name))
 
     def standing_after(self, last: LogEntry | None) -> Standing:
@@ -120,6 +147,38 @@ class AccountState:
         if "certified" in facts:
             return certified_total(facts["certified"])
         return notion.after(total, plan)
+
+    def own_total(self, notion: CompositionNotion[Any], author: str) -> Total[Any]:
+        """Return what an author charged, as the author's last entry states it, under quotas."""
+        last = self.log.entry_with_key(author_key(self.name, author))
+        if last is None:
+            return notion.zero
+        if last.facts["dataset"] != self.name or (last.kind != TERMS and "own" not in last.facts):
+            raise LedgerCorrupt(self.log.name, "does not say what an author spent", last.seq)
+        return notion.decode(
+            last.facts["used"][author] if last.kind == TERMS else last.facts["own"]
+        )
+
+    def own_after(self, before: Total[Any] | None, facts: dict[str, Any]) -> Total[Any]:
+        """Return what the author of a charge has charged after it; None for nothing before."""
+        notion = self.notion_in(facts)
+        held = notion.zero if before is None else before
+        if facts["kind"] == "plan":
+            return self.total_after_plan(notion, held, from_dict(facts["plan"]), facts)
+        return notion.add(held, notion.decode(facts["cost"]))
+
+    def author_totals(self) -> dict[str, Total[Any]]:
+        """Return what every author charged, from all entries; call it inside a transaction."""
+        try:
+            for entry in self.log.entries_after(self._authors_head):
+                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
+                    author = entry.facts["author"]
+                    self._authors[author] = self.own_after(self._authors.get(author), entry.facts)
+                self._authors_head = entry.chain_head
+        except BaseException:  # an entry may be added, and its number not noted yet
+            self._authors, self._authors_head = {}, START
+            raise
+        return self._authors
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""

@@ -21,7 +21,11 @@ from accountant.book.head_pin import HeadPin
 from accountant.book.history import (
     History,
     Line,
+    PeopleTable,
+    Quotas,
     Status,
+    people_of,
+    quotas_of,
     status_of,
     statuses_table,
     stored_answer,
@@ -29,6 +33,8 @@ from accountant.book.history import (
 from accountant.book.history_reader import Selection, read_history
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
 from accountant.book.signing_key import SigningKey
+from accountant.book.terms import utc_time
+from accountant.book.terms_changes import close_dataset, raise_budget, set_expiry, set_quota
 from accountant.book.verification import Verified, verify_log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.plans.plan import Plan, as_plan
@@ -152,6 +158,8 @@ class Book(TableDisplay):
         users: int | None = None,
         unit: str | None = None,
         idealised: bool | None = None,
+        expires: str | datetime | None = None,
+        people: str | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -173,6 +181,11 @@ class Book(TableDisplay):
         idealised : bool, optional
             Whether its gates also draw idealised noise, whose last digits can reveal the data; they
             refuse it by default.
+        expires : str or datetime, optional
+            From this time on nothing is spent; UTC where it states no time zone.
+        people : str, optional
+            A name for those whom the data are about: budgets of data sets of one name add up in
+            `people`.
 
         Returns
         -------
@@ -182,12 +195,15 @@ class Book(TableDisplay):
         Raises
         ------
         ParameterError
-            If the data set is there with other terms.
+            If the data set is there with other terms; its budget may be that of the opening.
         """
-        asked = DatasetTerms(budget, notion, order, users, unit, idealised)
+        asked = DatasetTerms(budget, notion, order, users, unit, idealised, expires, people)
         if budget is not None and self._found(checked_name("name", name)) is None:
             asked.write(self._log, name)
-        asked.refuse_unless_equal(self._account(name))
+        account = self._account(name)
+        with self._log.reading():
+            account.follow_terms()
+        asked.refuse_unless_equal(account)
         return self.status(name)
 
     def ledger(
@@ -315,7 +331,7 @@ class Book(TableDisplay):
         Returns
         -------
         int
-            Rounded down; at most 10^9.  Of users with budgets of their own, for all of them.
+            Rounded down; at most 10^9, and 0 after its end.  Of users with own budgets, for all.
 
         Raises
         ------
@@ -325,7 +341,153 @@ class Book(TableDisplay):
         account = self._account(name)
         with self._log.reading():
             notion, total = account.standing()
+            if account.terms.is_over(self._log.latest):
+                return 0
         return notion.remaining(total, as_plan(plan))
+
+    def close_dataset(self, name: str, reason: str) -> Status:
+        """Close a data set for good: nothing more is spent, and stored answers stay readable.
+
+        Steps of a plan that was paid for are refused too.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+        """
+        close_dataset(self._account(name), reason)
+        return self.status(name)
+
+    def raise_budget(self, name: str, budget: Budget, reason: str) -> Status:
+        """Give a data set another budget, in the notion and at the order of its opening.
+
+        If answers decided on the change, the deltas of all its budgets add up
+        (docs/proofs/two_filters.md).
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        budget : Budget
+            One that holds what was spent; its delta may not be less than before.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        raise_budget(self._account(name), budget, reason)
+        return self.status(name)
+
+    def expire(self, name: str, when: str | datetime, reason: str) -> Status:
+        """Set the time from which on a data set refuses to spend; it may be moved on later.
+
+        The latest time in the log counts, also where the clock of a machine runs behind it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        when : str or datetime
+            The time: ISO 8601, UTC where it states no time zone.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        set_expiry(self._account(name), utc_time("when", when), reason)
+        return self.status(name)
+
+    def set_quota(self, name: str, author: str, quota: Budget | float, reason: str) -> Status:
+        """Limit what one author's own spends may cost, within the budget of the data set.
+
+        A quota limits use.  What protects people is the budget, which all authors share.  Authors
+        are who they say they are.
+
+        Parameters
+        ----------
+        name : str
+            Name of a data set that was opened without ``users``.
+        author : str
+            Who; see `Book.open`.
+        quota : float or Budget
+            The largest epsilon of the author's own spends, as `quotas` shows it, at the delta of
+            the data set; 0 refuses all.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        set_quota(self._account(name), author, quota, reason)
+        return self.status(name)
+
+    def quotas(self, name: str) -> Quotas:
+        """Return what each author spent of a data set, and may spend.
+
+        It reads the whole log once; `status` has those with a quota at once.
+
+        Parameters
+        ----------
+        name : str
+            Name of a data set that was opened without ``users``.
+
+        Returns
+        -------
+        Quotas of Quota
+            By author; each ``epsilon`` is that of the author's spends alone, rounded up.
+        """
+        account = self._account(name)
+        if account.users is not None:
+            raise ParameterError("name", name, "a data set without users=")
+        with self._log.reading():
+            return quotas_of(account)
+
+    def people(self) -> PeopleTable:
+        """Return the sums of budgets over data sets about the same people.
+
+        What all data sets of a name together reveal of a person has at most the sums of epsilons
+        and deltas of their budgets, in whatever order they are asked.
+
+        Returns
+        -------
+        PeopleTable of People
+            For each name that `dataset` was given as ``people``; sums are rounded up.
+
+        References
+        ----------
+        Vadhan & Zhang (2023), Lyu (2022): concurrent composition of interactive mechanisms.
+        """
+        return people_of(self.status(name) for name in self.names)
 
     def history(
         self,
@@ -334,8 +496,10 @@ class Book(TableDisplay):
         since: int | str | datetime | None = None,
         last: int | None = None,
         author: str | None = None,
+        run: str | None = None,
+        until: int | str | datetime | None = None,
     ) -> History:
-        """Return the spends of a data set in order: when, by whom, for what, and the outcome.
+        """Return the spends of a data set, and the changes of its terms, in order.
 
         A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
         number of the last line of a page begins the next page.
@@ -351,13 +515,18 @@ class Book(TableDisplay):
             Of these lines, only so many at the end.
         author : str, optional
             Only lines of this author.
+        run : str, optional
+            Only the plan and the steps of this run.
+        until : int, str or datetime, optional
+            Only lines up to the entry of this number, or up to this time.
 
         Returns
         -------
         History of Line
             The oldest first; epsilons are rounded up.
         """
-        return History(self.iter_history(name, since=since, last=last, author=author))
+        lines = self.iter_history(name, since=since, last=last, author=author, run=run, until=until)
+        return History(lines)
 
     def iter_history(
         self,
@@ -366,6 +535,8 @@ class Book(TableDisplay):
         since: int | str | datetime | None = None,
         last: int | None = None,
         author: str | None = None,
+        run: str | None = None,
+        until: int | str | datetime | None = None,
     ) -> Iterator[Line]:
         """Return the lines of `history` one by one: a million of them fit into memory.
 
@@ -379,13 +550,17 @@ class Book(TableDisplay):
             As in `history`.
         author : str, optional
             As in `history`.
+        run : str, optional
+            As in `history`.
+        until : int, str or datetime, optional
+            As in `history`.
 
         Returns
         -------
         iterator of Line
             The oldest first, up to the last one at the start; epsilons are rounded up.
         """
-        return read_history(self._account(name), Selection.of(since, last, author))
+        return read_history(self._account(name), Selection.of(since, last, author, run, until))
 
     def answer(self, line: Line) -> Any:
         """Return the stored answer of a line of the history.

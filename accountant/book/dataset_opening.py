@@ -1,14 +1,16 @@
-"""Opening a data set: its budget is written once and never changes."""
+"""Opening a data set: what is stated once.  `terms_changes` writes what may change later."""
 
 from __future__ import annotations
 
 import unicodedata
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.hash_chain import canonical_json
 from accountant.book.log import Log
+from accountant.book.terms import utc_time
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
@@ -25,6 +27,8 @@ class DatasetTerms(NamedTuple):
     users: int | None
     unit: str | None
     idealised: bool | None = None
+    expires: str | datetime | None = None
+    people: str | None = None
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -42,6 +46,8 @@ class DatasetTerms(NamedTuple):
             "users": None if self.users is None else USERS.check("users", self.users),
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
             **({"idealised": True} if self._takes_idealised() else {}),
+            **({} if self.expires is None else {"expires": utc_time("expires", self.expires)}),
+            **({} if self.people is None else {"people": checked_name("people", self.people)}),
         }
 
     def _takes_idealised(self) -> bool:
@@ -58,13 +64,19 @@ class DatasetTerms(NamedTuple):
 
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the stored data set has these terms."""
+        opened, terms = account.opening, account.terms
+        # a script that opened it goes on after the budget was raised
+        budget = opened.budget if self.budget == opened.budget else terms.budget
+        expires = None if self.expires is None else utc_time("expires", self.expires)
         for argument, given, held in (
-            ("budget", self.budget, account.budget),
+            ("budget", self.budget, budget),
+            ("expires", expires, expires if expires == opened.expires else terms.expires),
             ("notion", self.notion, account.notion.name),
             ("order", self.order, account.notion.order),
             ("users", self.users, account.users),
             ("unit", self.unit, account.unit),
             ("idealised", self.idealised, account.idealised),
+            ("people", self.people, account.people),
         ):
             if given is not None and given != held:
                 raise ParameterError(argument, given, f"{held!r}, as the data set was opened")

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from accountant.book.history import Line, Status
+from accountant.book.log_reader import TERMS
 from accountant.formatting import escape_control, format_upper
 from accountant.plans.adjacency import Adjacency
 
@@ -34,7 +35,8 @@ FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
     """Yield the status of the data set and every line of its history, as one JSON document."""
-    shown = {**status._asdict(), "budget": _budget(status)}
+    quotas = [one._asdict() for one in status.quotas]
+    shown = {**status._asdict(), "budget": _budget(status), "quotas": quotas}
     document = {"schema": SCHEMA, "dataset": shown, "history": []}
     start, end = json.dumps(document, indent=2, allow_nan=False).rsplit("]", 1)
     yield start
@@ -67,6 +69,8 @@ def registry_rows(
     facts: dict[str, dict[str, Any]] = {}
     first, last, seeded, undeclared, by_trusted = "", "", 0, 0, 0
     for one in lines:
+        if one.kind == TERMS:
+            continue
         first, last = min(first or one.time, one.time), max(last, one.time)
         seeded += one.seeded
         undeclared += bool(one.undeclared)

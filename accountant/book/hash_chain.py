@@ -33,8 +33,13 @@ class LogEntry(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the kind: book, dataset, plan, reserve, step, release, failed, seed or index."""
+        """Return the kind, such as dataset, terms, plan, reserve, step, release or failed."""
         return str(self.facts["kind"])
+
+    @property
+    def latest(self) -> str:
+        """Return the latest time that the log had seen; clocks may run back."""
+        return str(self.facts.get("latest", self.facts["time"]))
 
     @property
     def index_root(self) -> int | None:

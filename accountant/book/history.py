@@ -3,15 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
 from accountant.book.log import Log
+from accountant.book.log_reader import TERMS
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
+
+
+class Quota(NamedTuple):
+    """What one author's own spends cost: ``epsilon``, rounded up, and the ``quota`` if any."""
+
+    author: str
+    epsilon: float
+    quota: float | None
+
+    @property
+    def left(self) -> float | None:
+        """Return what is left of the quota; None without one."""
+        return None if self.quota is None else max(self.quota - self.epsilon, 0.0)
+
+
+class Quotas(TableDisplay, list[Quota]):
+    """The authors of a data set, by name: what each one spent, and may spend."""
+
+    def __repr__(self) -> str:
+        return f"<Quotas: {len(self)} authors>"
+
+    def _table(self) -> Table:
+        rows = [(one.author, one.epsilon, one.quota, one.left) for one in self]
+        return Table(("author", "epsilon", "quota", "left"), rows, upper=("epsilon",),
+                     lower=("left",))  # fmt: skip
 
 
 class StatusFields(NamedTuple):
@@ -31,13 +59,20 @@ class StatusFields(NamedTuple):
     relation: str | None
     sums: tuple[str, ...]
     after_plan: bool
+    expires: str | None
+    closed: str | None
+    reason: str
+    quotas: tuple[Quota, ...]
+    people: str | None
 
 
 class Status(TableDisplay, StatusFields):
     """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
 
     ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
-    added to that of a plan.
+    added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
+    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
+    of authors who have one, ``people`` the name of those whom the data are about.
     """
 
     __slots__ = ()
@@ -46,21 +81,72 @@ class Status(TableDisplay, StatusFields):
         return statuses_table([self])
 
 
-STATUS_COLUMNS = ("data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened")
+class People(NamedTuple):
+    """The people of some data sets: sums of the epsilons and deltas of budgets, and what is spent.
+
+    Each number is rounded up.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    epsilon: float
+    delta: float
+    spent: float
+
+
+class PeopleTable(TableDisplay, list[People]):
+    """The people that data sets of a book name, in the order in which they were first named."""
+
+    def __repr__(self) -> str:
+        return f"<People: {len(self)} names>"
+
+    def _table(self) -> Table:
+        columns = ("people", "data sets", "epsilon", "delta", "spent")
+        rows = [(one.name, ", ".join(one.datasets), *one[2:]) for one in self]
+        return Table(columns, rows, upper=columns[2:])
+
+
+def people_of(statuses: Iterable[Status]) -> PeopleTable:
+    """Return, for each name of people, the sums over the data sets that are about them."""
+    found: dict[str, list[Status]] = {}
+    for one in statuses:
+        if one.people is not None:
+            found.setdefault(one.people, []).append(one)
+    return PeopleTable(
+        People(
+            name, tuple(one.name for one in some),
+            _sum_up(one.budget.epsilon for one in some), _sum_up(one.budget.delta for one in some),
+            _sum_up(one.epsilon for one in some),
+        )
+        for name, some in found.items()
+    )  # fmt: skip
+
+
+def _sum_up(terms: Iterable[float]) -> float:
+    """Return the exact sum of the printed numbers, rounded up."""
+    return float_ceiling(sum(map(printed_decimal, terms), Decimal(0)))
+
+
+STATUS_COLUMNS = (
+    "data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened", "ends",
+)  # fmt: skip
 
 
 def statuses_table(statuses: Iterable[Status]) -> Table:
     """Return data sets as rows of a table."""
     rows = [
         (one.name, one.total, one.limit, one.counts, one.epsilon, one.budget.delta, one.users,
-         one.opened)
+         one.opened, one.closed or one.expires)
         for one in statuses
     ]  # fmt: skip
     return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
 
 
 class Line(NamedTuple):
-    """One spend.  ``outcome``: answered, failed, or reserved (no answer yet, or none ever).
+    """One spend, or a change of the terms.
+
+    ``outcome``: answered, failed, or reserved (no answer yet, or none ever); of a change what it
+    changed.
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
     is the total after it, as the log states it.  ``total`` is the sum after it, in the unit
@@ -112,7 +198,7 @@ class History(TableDisplay, list[Line]):
     """The spends of a data set, in order."""
 
     def __repr__(self) -> str:
-        return f"<History: {len(self)} spends>"
+        return f"<History: {sum(one.kind != TERMS for one in self)} spends>"
 
     def _table(self) -> Table:
         columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
@@ -134,8 +220,24 @@ def status_of(account: Account) -> Status:
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
         account.users, *shown, epsilon,
         account.opened, None if last is None else last.facts["relation"],
-        tuple(notion.encode(total)), notion is not account.notion,
+        tuple(notion.encode(total)), notion is not account.notion, account.terms.expires,
+        account.terms.closed or None, account.terms.reason,
+        tuple(
+            Quota(one, notion.epsilon(account.own_total(notion, one)), quota)
+            for one, quota in account.terms.quotas.items()
+        ),
+        account.people,
     )  # fmt: skip
+
+
+def quotas_of(account: Account) -> Quotas:
+    """Return what every author spent of a data set; call it inside a transaction."""
+    notion, _ = account.standing()
+    held, quotas = account.author_totals(), account.terms.quotas
+    return Quotas(
+        Quota(one, notion.epsilon(held.get(one, notion.zero)), quotas.get(one))
+        for one in sorted({*held, *quotas})
+    )
 
 
 def largest_epsilon(budget: Budget) -> float:

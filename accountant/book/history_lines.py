@@ -14,11 +14,12 @@ from accountant.book.account import Account
 from accountant.book.hash_chain import LogEntry
 from accountant.book.history import Line
 from accountant.book.log import Log
-from accountant.book.log_reader import UNDECODED
+from accountant.book.log_reader import TERMS, UNDECODED
+from accountant.book.terms import Terms, changed_words
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
 
-SPENDS, OUTCOMES = ("plan", "reserve", "step"), ("release", "failed")
+SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
 NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
 
 
@@ -38,7 +39,7 @@ class Outcome(Facts, gc=False):
 
 
 class Spend(Facts, gc=False):
-    """A spend, or a step that a plan paid for."""
+    """A spend, a step that a plan paid for, or a change of the terms."""
 
     time: str
     author: str
@@ -87,25 +88,29 @@ class LineReader:
         self._what: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
         self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
-        self._notion = account.notion
         self._counting: str | None = None  # how the notion is named in entries
+        changed = self._last_until(after, "'terms'") if after else None
+        terms = account.opening if changed is None else Terms.of(changed.facts)
+        self._budget = terms.budget
+        self._change_notion(None)
         self._spent = self._notion.encode(self._notion.zero)
-        before = self._charge_until(after) if after else None
+        before = self._last_until(after, "'plan', 'reserve'") if after else None
         if before is not None:
             self._spent = before.facts["total"]
             self._change_notion(before.facts.get("counting"))
 
-    def _charge_until(self, seq: int) -> LogEntry | None:
-        """Return the last entry that charged the data set, up to this number."""
+    def _last_until(self, seq: int, kinds: str) -> LogEntry | None:
+        """Return the data set's last entry of some kinds, up to this number."""
         rows = self._log.storage.ask(
             "SELECT seq FROM entries WHERE dataset = :d AND seq <= :seq AND "
-            "kind IN ('plan', 'reserve') ORDER BY seq DESC LIMIT 1", d=self._account.name, seq=seq,
+            f"kind IN ({kinds}) ORDER BY seq DESC LIMIT 1", d=self._account.name, seq=seq,
         )  # fmt: skip
         return self._log.entry(rows[0][0]) if rows else None
 
     def _change_notion(self, counting: str | None) -> None:
+        """Take the notion under the terms in force, and beside a certified plan the one there."""
         self._counting = counting
-        self._notion = self._account.notion_in({"counting": counting})
+        self._notion = self._account.notions_of(self._budget)[counting is not None]
 
     def add_outcome(self, outcome: Outcome) -> None:
         """Note what came of a spend, in a few bytes."""
@@ -128,6 +133,8 @@ class LineReader:
 
     def _line(self, one: Spend, outcome: str, answer: int | None) -> Line:
         kind, run, who, said = one.kind, one.run, one.who, one.mechanism
+        if kind == TERMS:
+            return self._line_of_terms(one)
         if kind == "plan":
             said, outcome = one.plan, "planned"
             self._runs[one.seq], run = run, one.seq
@@ -147,6 +154,15 @@ class LineReader:
             None if who is None else _count_of_users(who), one.label,
             None if run is None else self._run(run), one.seeded, outcome, answer, one.undeclared,
             one.executor, self._notion,
+        )  # fmt: skip
+
+    def _line_of_terms(self, one: Spend) -> Line:
+        facts = self._log.entry(one.seq).facts
+        self._budget = Terms.of(facts).budget
+        self._change_notion(self._counting)
+        return Line(
+            one.seq, one.time, one.author, TERMS, changed_words(facts), {}, "", self._spent, None,
+            None, None, False, facts["change"], None, "", "", self._notion,
         )  # fmt: skip
 
     def _outcomes(self, first: int, last: int) -> dict[int, tuple[str, int | None]]:

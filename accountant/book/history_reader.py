@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from accountant.book.account import Account
@@ -20,6 +20,7 @@ from accountant.book.history_lines import (
     read_page,
 )
 from accountant.book.log_reader import ROWS_PER_PAGE
+from accountant.book.terms import utc_time
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 
@@ -35,35 +36,50 @@ class Selection(NamedTuple):
     since: str
     last: int | None
     author: str | None
+    run: str | None
+    upto: int | None
+    until: str | None
 
     @classmethod
     def of(
-        cls, since: int | str | datetime | None, last: int | None, author: str | None
+        cls,
+        since: int | str | datetime | None,
+        last: int | None,
+        author: str | None,
+        run: str | None,
+        until: int | str | datetime | None,
     ) -> Selection:
         """Return the selection of the arguments, each checked."""
-        if author is not None and not isinstance(author, str):
-            raise ParameterError("author", author, "a name, as the lines of a history have it")
+        for argument, name in (("author", author), ("run", run)):
+            if name is not None and not isinstance(name, str):
+                raise ParameterError(argument, name, "a name, as the lines of a history have it")
         most = None if last is None else COUNT.check("last", last)
-        if since is None or isinstance(since, int):
-            return cls(0 if since is None else NUMBER.check("since", since), "", most, author)
-        return cls(0, _utc(since), most, author)
+        after, start = _place("since", since)
+        upto, end = _place("until", until)
+        return cls(after or 0, start or "", most, author, run, upto, end)
+
+    @property
+    def names_lines(self) -> bool:
+        """Return whether it says more of lines than their numbers."""
+        return bool(self.since) or (self.author, self.run, self.until) != (None, None, None)
 
     def has(self, line: Line) -> bool:
-        """Return whether a line that is late enough is wanted."""
-        return line.time >= self.since and self.author in (None, line.author)
+        """Return whether a line of a wanted number is wanted."""
+        return (
+            line.time >= self.since
+            and self.author in (None, line.author)
+            and self.run in (None, line.run)
+            and (self.until is None or line.time <= self.until)
+        )
 
 
-def _utc(since: object) -> str:
-    """Return a time as entries state it."""
-    try:
-        found = datetime.fromisoformat(since) if isinstance(since, str) else since
-    except ValueError:
-        found = None
-    if not isinstance(found, datetime):
-        allowed = "the number of an entry, or a time such as 2026-01-31T12:00 (UTC unless it says)"
-        raise ParameterError("since", since, allowed)
-    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="microseconds")
+def _place(argument: str, value: object) -> tuple[int | None, str | None]:
+    """Return the number of an entry, or a time."""
+    if value is None:
+        return None, None
+    if isinstance(value, int):
+        return NUMBER.check(argument, value), None
+    return None, utc_time(argument, value, "the number of an entry, or ")
 
 
 def read_history(
@@ -76,9 +92,10 @@ def read_history(
     """
     reading, log, name = transaction or account.log.reading, account.log, account.name
     with reading():
-        upto, after = log.head.seq, wanted.after
-        if wanted.last is not None and wanted == Selection(after, "", wanted.last, None):
-            after = max(after, _entry_before_last(account, wanted.last))
+        head, after = log.head.seq, wanted.after
+        upto = head if wanted.upto is None else min(head, wanted.upto)
+        if wanted.last is not None and not wanted.names_lines:
+            after = max(after, _entry_before_last(account, wanted.last, upto))
         lines = LineReader(account, after)
 
     def pages(
@@ -87,7 +104,9 @@ def read_history(
         start = after
         while True:
             with reading():
-                read = list(read_page(log, name, made, kinds, start, upto))
+                # what came of a wanted spend may stand behind it
+                end = head if made is Outcome else upto
+                read = list(read_page(log, name, made, kinds, start, end))
                 page = convert(read)
             yield from page
             if len(read) < ROWS_PER_PAGE:
@@ -98,15 +117,16 @@ def read_history(
         lines.add_outcome(one)
     lines.sort_outcomes()
     found = pages(Spend, SPENDS, lines.lines)
-    if wanted.since or wanted.author is not None:
+    if wanted.names_lines:
         found = filter(wanted.has, found)
     yield from found if wanted.last is None else deque(found, wanted.last)
 
 
-def _entry_before_last(account: Account, lines: int) -> int:
+def _entry_before_last(account: Account, lines: int, upto: int) -> int:
     """Return the number of the entry before the last so many spends; 0 if there are fewer."""
     rows = account.log.storage.ask(
-        "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve', 'step') "
-        "ORDER BY seq DESC LIMIT 1 OFFSET :passed", d=account.name, passed=lines - 1,
+        "SELECT seq FROM entries WHERE dataset = :d AND seq <= :upto AND "
+        "kind IN ('plan', 'reserve', 'step', 'terms') ORDER BY seq DESC LIMIT 1 OFFSET :passed",
+        d=account.name, upto=upto, passed=lines - 1,
     )  # fmt: skip
     return rows[0][0] - 1 if rows else 0

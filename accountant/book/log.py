@@ -42,9 +42,10 @@ class Log(LogReader):
     ) -> None:
         super().__init__(storage, signing_key)
         self._pin, self.wait = pin, wait
-        self._author = _user() if author is None else author
+        self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
+        self._time = self.latest = ""  # of the open transaction, and the latest that the log saw
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @contextmanager
@@ -56,10 +57,12 @@ class Log(LogReader):
                 # answered together with the lock
                 last: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
                 with self.storage.writing([(LAST_ENTRIES, {}), last]):
+                    self._time = self.latest = _now()
                     if self.storage.empty:
                         self._create()
                     else:
                         self._head = self._checked_head(self._pinned())
+                        self.latest = max(self._time, self._head.latest)
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
@@ -85,6 +88,7 @@ class Log(LogReader):
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
                 self._head = self._checked_head(pinned)
+                self.latest = max(_now(), self._head.latest)
                 yield
             self._note_head()
 
@@ -103,9 +107,11 @@ class Log(LogReader):
         """
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         whole = {
-            **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": _now(),
-            "author": self._author,
+            **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1,
+            "time": self._time, "author": self.author,
         }  # fmt: skip
+        if self.latest > self._time:  # a clock runs back: what has expired stays so
+            whole["latest"] = self.latest
         keys = own_keys(LogEntry(seq + 1, "", whole)) + ([] if also is None else [also])
         if kind in CHARGING_KINDS and dataset is not None:
             last = self.last_charge(dataset)

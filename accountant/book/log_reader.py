@@ -11,7 +11,14 @@ from typing import Any
 import msgspec
 
 from accountant.book.databases.storage import Storage
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest, next_hash
+from accountant.book.hash_chain import (
+    FIRST_PREDECESSOR,
+    ChainHead,
+    LogEntry,
+    canonical_json,
+    digest,
+    next_hash,
+)
 from accountant.book.key_index import Node, descend
 from accountant.book.signing_key import SigningKey, without_signature
 from accountant.errors import LedgerCorrupt
@@ -21,6 +28,7 @@ ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 ENTRIES_KEPT = 4096  # entries that are kept after they were read and checked
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
+TERMS = "terms"  # the kind of entries that change the terms of a data set
 
 
 class LogReader:
@@ -93,6 +101,13 @@ class LogReader:
         if entry is None:
             return None
         if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
+            raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
+        return entry
+
+    def last_terms(self, dataset: str) -> LogEntry | None:
+        """Return the entry that states the terms in force; None while they are as opened."""
+        entry = self.entry_with_key(terms_key(dataset))
+        if entry is not None and (entry.facts["dataset"], entry.kind) != (dataset, TERMS):
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
@@ -252,9 +267,25 @@ def charge_key(dataset: str) -> str:
     return f"charge:{dataset}"
 
 
+def terms_key(dataset: str) -> str:
+    """Return the key of the terms of a data set."""
+    return f"terms:{dataset}"
+
+
+def author_key(dataset: str, author: str) -> str:
+    """Return the key of the charges of one author."""
+    return canonical_json({"author": author, "charges": dataset})
+
+
 def own_keys(entry: LogEntry) -> list[str]:
     """Return the keys that an entry must be found by, whether or not it has an index yet."""
     facts = entry.facts
     key = facts["key"]
     keys = [] if key is None or key.startswith("noise:") else [key]
-    return [charge_key(facts["dataset"]), *keys] if facts["kind"] in CHARGING_KINDS else keys
+    name, kind = facts["dataset"], facts["kind"]
+    if kind in CHARGING_KINDS:
+        own = [author_key(name, facts["author"])] if "own" in facts else []
+        return [charge_key(name), *own, *keys]
+    if kind == TERMS:
+        return [terms_key(name), *(author_key(name, one) for one in facts.get("used", ())), *keys]
+    return keys

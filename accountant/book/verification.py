@@ -11,8 +11,10 @@ from accountant.book.account_state import Standing
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
 from accountant.book.index_check import IndexCheck, RowCheck
 from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING_KINDS
+from accountant.book.log_reader import CHARGING_KINDS, TERMS
 from accountant.book.signing_key import parse_head
+from accountant.book.terms import exceeds_every_way
+from accountant.book.terms_check import TermsCheck
 from accountant.book.user_totals import UserTotals
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import PlanFileError, from_dict
@@ -66,6 +68,7 @@ class _LogCheck:
 
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0
+        self._terms = TermsCheck(log.name)
         self._accounts: dict[str, Account] = {}
         self._standings: dict[str, Standing] = {}
         self._users: dict[str, UserTotals | None] = {}
@@ -80,15 +83,23 @@ class _LogCheck:
         """Check one entry whose hash is right."""
         self.seq, facts = entry.seq, entry.facts
         name, kind = facts["dataset"], facts["kind"]
+        self._terms.check_time(entry)
         if kind == "dataset":
             self._accounts[name] = account = Account(self._log, entry)
             self._standings[name] = account.standing_after(None)
             self._users[name] = account.unspent_users()
+        elif kind == TERMS:
+            account, users = self._accounts[name], self._users[name]
+            self._standings[name] = self._terms.check_change(
+                account, entry, self._standings[name], users
+            )
         elif kind in CHARGING_KINDS:
             if facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0):
                 self._refuse("does not name the charge before it")
             self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq
+        if kind in {*CHARGING_KINDS, "step"}:
+            self._terms.check_spend(self._accounts[name], entry)
         if kind in {"reserve", "step"}:
             self._reserved.add(entry.seq)
             if facts["block"] is not None:
@@ -123,8 +134,7 @@ class _LogCheck:
         stated = facts["total"]
         if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")
-        # the largest sums may be of different users, each of whom fits by another one
-        if notion.exceeds(after) and (users is None or any(map(notion.exceeds, users.totals))):
+        if exceeds_every_way(notion, after, None if users is None else users.totals):
             self._refuse("spends more than the budget")
         self._standings[name] = Standing(notion, after)
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accountant.cli import ledger_terms
+from accountant.cli.ledger_options import (
+    BookName,
+    DatasetName,
+    JsonFlag,
+    KeyFile,
+    PinFile,
+    open_book,
+    print_people,
+    print_statuses,
+    wrapped,
+)
+
 if TYPE_CHECKING:
-    from accountant.book.book import Book
     from accountant.book.history import Line
 
-CORRUPT, BUSY = 1, 3
 LINES_AT_ONCE = 1000
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -28,34 +37,6 @@ FILE is signed, and opens no further data set without it.
 Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
 interrupted.""",
 )  # fmt: skip
-
-BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
-DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
-PinFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
-]
-KeyFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The secret key that signs the book.")
-]
-JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
-
-
-@contextmanager
-def _open_book(
-    book: str, pin: str | None, create: bool = False, key: str | None = None
-) -> Iterator[Book]:
-    """Open the book; an error is one line on stderr and an exit status."""
-    from accountant.book.book import Book
-    from accountant.book.databases.connection import book_url
-    from accountant.cli.exit_status import print_error
-    from accountant.errors import LedgerBusy, LedgerCorrupt
-
-    try:
-        with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
-            yield found
-    except (LedgerCorrupt, LedgerBusy) as error:
-        print_error("python -m accountant ledger", str(error))
-        raise typer.Exit(CORRUPT if isinstance(error, LedgerCorrupt) else BUSY) from None
 
 
 @app.command("open")
@@ -87,10 +68,17 @@ def open_(
             "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
         ),
     ] = False,
+    expires: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
+    ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
+    ] = None,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
-    """Open a data set with its budget, which never changes; the book is made if there is none.
+    """Open a data set with its budget; the book is made if there is none.
 
     Example: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person"
     """
@@ -108,32 +96,29 @@ def open_(
         None if users is None else parse_number(users),
     )
     checked_name("name", name)
-    terms = DatasetTerms(budget, notion, a, n, unit, idealised)  # type: ignore[arg-type]  # checked next
+    terms = DatasetTerms(budget, notion, a, n, unit, idealised, expires, people)  # type: ignore[arg-type]  # checked next
     terms.checked_facts()  # before a book is made
-    with _open_book(book, pin, create=True, key=key) as found:
+    with open_book(book, pin, create=True, key=key) as found:
         found.dataset(
-            name, budget, notion, order=a, users=n, unit=unit, idealised=idealised or None  # type: ignore[arg-type]  # checked before
+            name, budget, notion, order=a, users=n, unit=unit, idealised=idealised or None,  # type: ignore[arg-type]  # checked before
+            expires=expires, people=people,
         )  # fmt: skip
-        _print_status(found, [name])
+        print_statuses([found.status(name)])
 
 
 @app.command()
 def status(
     book: BookName, name: str | None = None, json: JsonFlag = False, pin: PinFile = None
 ) -> None:
-    """Say what was spent of every budget, or of the data set --name.
+    """Say what was spent of every budget, or of the data set --name, and its terms.
 
     Example: python -m accountant ledger status book.db
     """
-    with _open_book(book, pin) as found:
+    with open_book(book, pin) as found:
         names = found.names if name is None else [name]
-        if json:
-            from accountant.book.export import history_json
-
-            for one in names:
-                sys.stdout.writelines(history_json(found.status(one), []))
-        else:
-            _print_status(found, names)
+        print_statuses([found.status(one) for one in names], json)
+        if not json:
+            print_people(found.people(), names)
 
 
 @app.command()
@@ -146,20 +131,28 @@ def history(
     ] = None,
     last: Annotated[str | None, typer.Option(metavar="N", help="Only the last N.")] = None,
     author: Annotated[str | None, typer.Option(metavar="WHO", help="Only what WHO spent.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="Only a plan's run.")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="N|TIME", help="Up to entry N, or up to TIME (UTC).")
+    ] = None,
     pin: PinFile = None,
 ) -> None:
-    """Print every spend of a data set: when, by whom, for what, and what came of it.
+    """Print every spend of a data set, and the changes of its terms: when, by whom, for what.
 
     Example: python -m accountant ledger history book.db survey --last 20
     """
     from accountant.book.export import history_json
     from accountant.cli.exit_status import parse_number
 
-    start, most = (None if one is None else parse_number(one) for one in (since, last))
+    start, end, most = (None if one is None else parse_number(one) for one in (since, until, last))
     if isinstance(start, float):
         start = since
-    with _open_book(book, pin) as found:
-        lines = found.iter_history(name, since=start, last=most, author=author)  # type: ignore[arg-type]  # checked there
+    if isinstance(end, float):
+        end = until
+    with open_book(book, pin) as found:
+        lines = found.iter_history(
+            name, since=start, last=most, author=author, run=run, until=end  # type: ignore[arg-type]  # checked there
+        )  # fmt: skip
         if json:
             sys.stdout.writelines(history_json(found.status(name), lines))
         else:
@@ -177,18 +170,22 @@ def _words_of_line(line: Line, epsilon: str) -> str:
         f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}  "
         f"{line.what}  {label}"
     )
+    if sys.stdout.isatty():
+        return f"{wrapped(words.rstrip())}\n"
     return f"{escape_control(words.rstrip())}\n"
 
 
 def _displayed_epsilons(lines: list[Line]) -> list[str]:
     """Return each line's epsilon in its displayed form.
 
-    Totals only rise: lines between two that are displayed alike are displayed like them.
+    Totals only rise while the terms stay: lines between two that are displayed alike are displayed
+    like them.
     """
     from accountant.formatting import format_upper
 
     shown = [""] * len(lines)
-    ranges = [(0, len(lines) - 1)] if lines else []
+    starts = [0, *(k for k, one in enumerate(lines) if one.kind == "terms"), len(lines)]
+    ranges = [(first, end - 1) for first, end in pairwise(starts) if first < end]
     while ranges:
         first, last = ranges.pop()
         for one in {first, last}:
@@ -217,7 +214,7 @@ def remaining(
     from accountant.formatting import escape_control
 
     whole, file = read_plan(plan), read_file(plan)
-    with _open_book(book, pin) as found:
+    with open_book(book, pin) as found:
         counts = [(one.label, found.remaining(name, one.plan(one.scale))) for one in file.releases]
         times = found.remaining(name, whole)
     if json:
@@ -244,7 +241,7 @@ def verify(
 
     Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
     """
-    with _open_book(book, pin, key=key) as found:
+    with open_book(book, pin, key=key) as found:
         checked = found.verify(head)
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
@@ -255,7 +252,7 @@ def head(book: BookName, pin: PinFile = None, key: KeyFile = None) -> None:
 
     Example: python -m accountant ledger head book.db --key /mnt/elsewhere/book.key
     """
-    with _open_book(book, pin, key=key) as found:
+    with open_book(book, pin, key=key) as found:
         print(found.head)
 
 
@@ -293,7 +290,7 @@ def export(
         raise ParameterError("--out", out, "a file that is not there yet, or --force")
     if relation is not None:
         relation = check_relation("--relation", relation)
-    with _open_book(book, pin) as found:
+    with open_book(book, pin) as found:
         status, lines = found.status(name), found.iter_history(name)
         if not registry:
             is_json = kind == "json"
@@ -305,15 +302,5 @@ def export(
     write_text(out, made.registry_json(rows) if kind == "json" else made.registry_csv(rows))
 
 
-def _print_status(book: Book, names: list[str]) -> None:
-    from accountant.formatting import escape_control, format_upper
-
-    for name in names:
-        one = book.status(name)
-        spent = (
-            f"epsilon {format_upper(one.epsilon)} of {one.budget.epsilon:g} at delta "
-            f"{one.budget.delta:g}"
-        )
-        total = f"{one.counts} {format_upper(one.total)} of {one.limit:.6g}"
-        who = f"each of {one.users} users" if one.users else one.unit
-        print(escape_control(f"{name}: spent {spent} ({total}), for {who}"))
+for _name, _command in ledger_terms.COMMANDS.items():
+    app.command(_name)(_command)

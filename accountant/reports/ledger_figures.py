@@ -66,7 +66,7 @@ class HistoryFigures:
         self.seeded |= line.seeded
         self.undeclared |= bool(line.undeclared)
         self.by_trusted |= bool(line.executor)
-        if line.kind != "plan":
+        if line.kind not in ("plan", "terms"):
             self.released += 1
             self._kinds.setdefault(line.what, [line, 0, 0])[1 + (line.outcome != "answered")] += 1
 

@@ -24,6 +24,7 @@ from tests.laws import (
     algorithms,
     test_accountants,
     test_adaptive_adversaries,
+    test_book_terms,
     test_books,
     test_calibration,
     test_cells,
@@ -457,6 +458,22 @@ PATCHED = {
         books.loses_a_line_between_pages: (2,), books.stops_at_a_full_page: (7,),
         books.reads_a_line_twice: (7,),
     },
+    test_book_terms.test_after_its_end_nothing_is_spent_in_any_process: {
+        books.spends_after_the_end: ("closed",), books.keeps_the_terms_it_knew: ("closed",),
+        books.trusts_the_clock: ("set back",),
+    },
+    test_book_terms.test_a_budget_never_falls_below_what_was_spent: {
+        books.lowers_below_what_was_spent: ("zcdp",),
+    },
+    test_book_terms.test_terms_that_were_not_kept_do_not_verify: {
+        books.verifies_no_end: ("after the end",), books.verifies_no_least_budget: ("too low",),
+        books.verifies_any_delta: ("less delta",), books.verifies_no_time: ("back in time",),
+        books.verifies_no_quota: ("quota",),
+    },
+    test_book_terms.test_an_author_never_spends_more_than_the_quota: {
+        books.spends_over_the_quota: ("quota",), books.forgets_the_last_charge: ("quota",),
+        books.forgets_what_was_before_quotas: ("spend",),
+    },
     test_lower_bounds.test_information_is_bounded_and_nearly_attained: {
         lower_bounds.halves_the_energy: (0.3, 0.01), lower_bounds.halves_the_data: (0.3, 40.0),
     },
@@ -529,7 +546,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_books, test_directions, test_early_stops, test_lower_bounds, test_replays,
+        test_book_terms, test_books, test_directions, test_early_stops, test_lower_bounds,
+        test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip

@@ -92,7 +92,7 @@ def test_users_of_a_book_pay_each_for_themselves_and_the_total_is_the_worst_of_e
         assert [float(one) for one in last] == pytest.approx([0.7, 6.01e-4])
 
 
-def append_charge(book, loss, count=1):
+def append_charge(book, loss, **more):
     """Write a charge with right sums and right hashes, whatever the budget says."""
     account = book._account("d")
     notion, log = account.notion, account.log
@@ -104,7 +104,7 @@ def append_charge(book, loss, count=1):
         facts = {
             "label": None, "seeded": False, "who": None, "block": None, "relation": None,
             "mechanism": account.description_of(loss), "loss": account.description_of(loss),
-            "cost": notion.encode(cost), "total": notion.encode(total), **before,
+            "cost": notion.encode(cost), "total": notion.encode(total), **before, **more,
         }  # fmt: skip
         log.append("reserve", facts, "d", f"noise:{log.head.seq:032x}")
 

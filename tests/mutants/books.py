@@ -1,6 +1,17 @@
-"""Wrong totals and books: one coordinate, mixed neighbours, lines that are lost."""
+"""Wrong totals and books: one coordinate, mixed neighbours, lines that are lost, terms."""
 
-from accountant.book import account, book, log_reader, user_totals, verification
+from accountant.book import (
+    account,
+    book,
+    log,
+    log_reader,
+    terms,
+    terms_changes,
+    terms_check,
+    user_totals,
+    verification,
+)
+from accountant.book.account_state import AccountState
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation
 from tests.mutants.edits import edit
@@ -20,15 +31,58 @@ def worst_user_by_tuple(patch):
 
 def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
-    edit(
-        patch, verification._LogCheck, "_add", "notion.exceeds(after) and",
-        "after.spent > notion.limit.spent and",
+    patch.setattr(
+        verification, "exceeds_every_way",
+        lambda notion, total, _: total.spent > notion.limit.spent,
     )  # fmt: skip
 
 
 def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
-    edit(patch, verification._LogCheck, "_add", "notion.exceeds(after) and", "False and")
+    patch.setattr(verification, "exceeds_every_way", lambda *_: False)
+
+
+def spends_after_the_end(patch):
+    """Reads the terms and spends all the same."""
+    patch.setattr(account.Account, "_refuse_if_over", lambda _: None)
+
+
+def keeps_the_terms_it_knew(patch):
+    """Does not look for changes that another process wrote."""
+    edit(patch, AccountState, "follow_terms", "mark != self._terms_mark", "False")
+
+
+def trusts_the_clock(patch):
+    """Lets a clock that is set back bring an expired data set to life."""
+    edit(patch, log.Log, "writing", "max(self._time, self._head.latest)", "self._time")
+
+
+def lowers_below_what_was_spent(patch):
+    """Takes any budget."""
+    patch.setattr(terms_changes, "exceeds_every_way", lambda *_: False)
+
+
+def verifies_no_end(patch):
+    """Does not ask whether a charge came before the end."""
+    patch.setattr(terms_check.TermsCheck, "check_spend", lambda *_: None)
+
+
+def verifies_no_least_budget(patch):
+    """Accepts terms below what was spent."""
+    patch.setattr(terms_check, "exceeds_every_way", lambda *_: False)
+
+
+def verifies_no_time(patch):
+    """Accepts times that run back."""
+    edit(patch, terms_check.TermsCheck, "check_time", "self._timed and", "False and")
+
+
+def verifies_any_delta(patch):
+    """Accepts a delta that falls."""
+    edit(
+        patch, terms_check.TermsCheck, "check_change",
+        "terms.budget.delta < held.budget.delta", "False",
+    )  # fmt: skip
 
 
 def mixes_neighbours(patch):
@@ -77,3 +131,26 @@ def stops_at_a_full_page(patch):
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
     edit(patch, book, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
+
+
+def spends_over_the_quota(patch):
+    """Notes what an author spent and refuses nothing."""
+    patch.setattr(terms.Terms, "refuse_over_quota", lambda *_: None)
+
+
+def forgets_the_last_charge(patch):
+    """Begins an author's total anew with each charge."""
+    patch.setattr(AccountState, "own_total", lambda _, notion, author: notion.zero)
+
+
+def forgets_what_was_before_quotas(patch):
+    """Counts an author's spends from the first quota on."""
+    edit(patch, book, "set_quota", "totals.items()", "[]")
+
+
+def verifies_no_quota(patch):
+    """Recomputes an author's total and forgets the quota."""
+    edit(
+        patch, terms_check.TermsCheck, "_check_own",
+        "account.terms.is_over_quota(author, notion, after)", "False",
+    )  # fmt: skip

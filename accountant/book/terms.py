@@ -1,0 +1,113 @@
+"""The terms of a data set: its budget, when it ends, and what each author may use of it.
+
+They are written when the data set is opened.  An entry of kind "terms" states the whole of them
+anew, with a reason, and is the last one under the data set's key of terms: a spend finds the terms
+in force in O(log n), in the transaction that charges.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from accountant.accountants.budget import TOLERANCE, Budget
+from accountant.errors import BudgetExceeded, DatasetClosed, ParameterError
+from accountant.ledger.totals import CompositionNotion, Total
+
+# what each kind of change may set
+CHANGES = {
+    "closed": (),
+    "raised": ("epsilon", "delta"),
+    "expires": ("expires",),
+    "quota": ("quotas",),
+}
+
+
+class Terms(NamedTuple):
+    """The terms in force; ``expires`` is a UTC time, from which on nothing is spent."""
+
+    budget: Budget
+    expires: str | None
+    quotas: dict[str, float]
+    closed: str = ""  # when it was closed
+    reason: str = ""  # of the last change
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> Terms:
+        """Return the terms that an entry states: the first one of a data set, or one of terms."""
+        return cls(
+            Budget(facts["epsilon"], facts["delta"]), facts.get("expires"),
+            facts.get("quotas", {}), facts["time"] if facts.get("change") == "closed" else "",
+            facts.get("reason", ""),
+        )  # fmt: skip
+
+    def facts(self) -> dict[str, Any]:
+        """Return the terms as an entry states them."""
+        whole = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
+        return {**whole, "expires": self.expires, "quotas": self.quotas}
+
+    def is_over(self, now: str) -> bool:
+        """Return whether nothing may be spent any more."""
+        return bool(self.closed) or (self.expires is not None and now >= self.expires)
+
+    def refuse_if_over(self, dataset: str, now: str) -> None:
+        """Raise `DatasetClosed` if nothing may be spent any more."""
+        self.refuse_if_closed(dataset)
+        if self.is_over(now):
+            why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
+            raise DatasetClosed(dataset, why)
+
+    def is_over_quota(self, author: str, notion: CompositionNotion[Any], own: Total[Any]) -> bool:
+        """Return whether an author's own spends cost more than the author's quota."""
+        quota = self.quotas.get(author)
+        return quota is not None and not notion.epsilon(own) <= quota * (1 + TOLERANCE)
+
+    def refuse_over_quota(
+        self, author: str, notion: CompositionNotion[Any], before: Total[Any], after: Total[Any]
+    ) -> None:
+        """Raise `BudgetExceeded` if a spend is more than an author's quota has left."""
+        if after == before or not self.is_over_quota(author, notion, after):
+            return
+        spent, quota = notion.epsilon(before), self.quotas[author]
+        remedy = f"it is the quota of {author!r}, which Book.set_quota changes"
+        raise BudgetExceeded(
+            spent, notion.epsilon(after) - spent, self.budget, "epsilon", quota, remedy
+        )
+
+    def refuse_if_closed(self, dataset: str) -> None:
+        """Raise `DatasetClosed` if the data set was closed for good."""
+        if self.closed:
+            raise DatasetClosed(dataset, f"was closed at {self.closed[:19]} ({self.reason})")
+
+
+def changed_words(facts: dict[str, Any]) -> str:
+    """Return what an entry of terms changed, in words."""
+    change = facts["change"]
+    words = {
+        "raised": f"budget epsilon {facts['epsilon']:g} at delta {facts['delta']:g}",
+        "expires": f"expires {facts['expires']}",
+    }.get(change, "closed")
+    if change == "quota":
+        words = f"quota of {facts['whose']}: epsilon {facts['quotas'][facts['whose']]:g}"
+    return f"{words} ({facts['reason']})"
+
+
+def exceeds_every_way(
+    notion: CompositionNotion[Any], total: Total[Any], each: list[Total[Any]] | None
+) -> bool:
+    """Return whether a total, or with users the total of one of them, is above the limit."""
+    # the largest sums may be of different users, each of whom fits by another one
+    return notion.exceeds(total) and (each is None or any(map(notion.exceeds, each)))
+
+
+def utc_time(argument: str, value: object, number: str = "") -> str:
+    """Return a time as entries state it; ``number`` says what else is allowed."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        found = None
+    if not isinstance(found, datetime):
+        allowed = f"{number}a time such as 2026-01-31T12:00 (UTC unless it says)"
+        raise ParameterError(argument, value, allowed)
+    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,103 @@
+"""What the commands of a ledger share: options, opening the book, and printing its status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from accountant.book.book import Book
+    from accountant.book.history import PeopleTable, Status
+
+CORRUPT, USAGE, BUSY = 1, 2, 3
+COLUMNS = 80  # of a terminal that every table fits
+
+BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
+DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+PinFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
+]
+KeyFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The secret key that signs the book.")
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+
+
+@contextmanager
+def open_book(
+    book: str, pin: str | None, create: bool = False, key: str | None = None
+) -> Iterator[Book]:
+    """Open the book; an error is one line on stderr and an exit status."""
+    from accountant.book.book import Book
+    from accountant.book.databases.connection import book_url
+    from accountant.cli.exit_status import print_error
+    from accountant.errors import DatasetClosed, LedgerBusy, LedgerCorrupt
+
+    try:
+        with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
+            yield found
+    except (LedgerCorrupt, LedgerBusy) as error:
+        print_error("python -m accountant ledger", str(error))
+        raise typer.Exit(CORRUPT if isinstance(error, LedgerCorrupt) else BUSY) from None
+    except DatasetClosed as error:
+        print_error("python -m accountant ledger", str(error))
+        raise typer.Exit(USAGE) from None
+
+
+def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
+    """Print where data sets stand, and the terms that changed since they were opened."""
+    from accountant.book.export import history_json
+
+    for one in statuses:
+        if as_json:
+            sys.stdout.writelines(history_json(one, []))
+        else:
+            print("\n".join(wrapped(line) for line in _words_of_status(one)))
+
+
+def print_people(people: PeopleTable, names: list[str]) -> None:
+    """Print what the budgets of data sets about the same people add up to."""
+    from accountant.formatting import format_upper
+
+    for one in people:
+        if len(one.datasets) > 1 and not set(names).isdisjoint(one.datasets):
+            words = (
+                f"{one.name}: spent epsilon {format_upper(one.spent)} of "
+                f"{format_upper(one.epsilon)} at delta {format_upper(one.delta)} in "
+                f"{', '.join(one.datasets)}, about the same people"
+            )
+            print(wrapped(words))
+
+
+def wrapped(words: str) -> str:
+    """Return the text in lines that a terminal shows whole, control characters escaped."""
+    from textwrap import fill
+
+    from accountant.formatting import escape_control
+
+    return fill(
+        escape_control(words), COLUMNS, subsequent_indent="    ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _words_of_status(one: Status) -> Iterator[str]:
+    from accountant.formatting import format_upper
+
+    spent = (
+        f"epsilon {format_upper(one.epsilon)} of {one.budget.epsilon:g} at delta "
+        f"{one.budget.delta:g}"
+    )
+    total = f"{one.counts} {format_upper(one.total)} of {one.limit:.6g}"
+    who = f"each of {one.users} users" if one.users else one.unit
+    yield f"{one.name}: spent {spent} ({total}), for {who}"
+    if one.closed is not None:
+        yield f"  closed {one.closed[:19]} (UTC): {one.reason}"
+    elif one.expires is not None:
+        yield f"  expires {one.expires[:19]} (UTC)"
+    for quota in one.quotas:
+        yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"

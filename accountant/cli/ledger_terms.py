@@ -1,0 +1,133 @@
+"""``python -m accountant ledger close|raise|expire|quota``: terms that change, with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accountant.cli.ledger_options import (
+    BookName,
+    DatasetName,
+    JsonFlag,
+    KeyFile,
+    PinFile,
+    open_book,
+    print_statuses,
+)
+
+if TYPE_CHECKING:
+    from accountant.book.history import Quotas
+
+Reason = Annotated[str, typer.Option(metavar="WORDS", help="Why; it stays in the log.")]
+
+
+def close(
+    book: BookName,
+    name: DatasetName,
+    reason: Reason,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Close a data set for good: nothing more is spent, and stored answers stay readable.
+
+    Example: python -m accountant ledger close book.db survey --reason "the study ended"
+    """
+    with open_book(book, pin, key=key) as found:
+        print_statuses([found.close_dataset(name, reason)], json)
+
+
+def raise_(
+    book: BookName,
+    name: DatasetName,
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The new budget's epsilon.")],
+    reason: Reason,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="Its delta; by default as it was.")
+    ] = None,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Give a data set another budget, which must hold what was spent.
+
+    Example: python -m accountant ledger raise book.db survey --epsilon 2 --reason "second wave"
+    """
+    from accountant.accountants.budget import Budget
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import DELTA, POSITIVE
+
+    e = POSITIVE.check("--epsilon", parse_number(epsilon))
+    d = None if delta is None else DELTA.check("--delta", parse_number(delta))
+    with open_book(book, pin, key=key) as found:
+        budget = Budget(e, found.status(name).budget.delta if d is None else d)
+        print_statuses([found.raise_budget(name, budget, reason)], json)
+
+
+def expire(
+    book: BookName,
+    name: DatasetName,
+    when: Annotated[str, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")],
+    reason: Reason,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Set the time from which on a data set refuses to spend; a later call can move it.
+
+    Example: python -m accountant ledger expire book.db survey --when 2027-01-01 --reason consent
+    """
+    with open_book(book, pin, key=key) as found:
+        print_statuses([found.expire(name, when, reason)], json)
+
+
+def quota(
+    book: BookName,
+    name: DatasetName,
+    set_: Annotated[
+        str | None, typer.Option("--set", metavar="WHO=E", help="The epsilon that WHO may spend.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="WORDS", help="Why, with --set.")] = None,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Say what each author spent of a data set and may spend, after setting one of the quotas.
+
+    Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
+    """
+    from accountant.cli.exit_status import parse_number
+    from accountant.errors import ParameterError
+
+    author, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
+    if set_ is not None and not author:
+        raise ParameterError("--set", set_, "WHO=E, such as ada=0.25")
+    if (set_ is None) != (reason is None):
+        raise ParameterError("--reason", reason, "given with --set, and only with it")
+    with open_book(book, pin, key=key) as found:
+        if set_ is not None and reason is not None:
+            found.set_quota(name, author, parse_number(epsilon), reason)  # type: ignore[arg-type]  # checked there
+        _print_quotas(name, found.quotas(name), json)
+
+
+def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
+    """Print the authors, one a line: numbers first, so that lines begin alike."""
+    if as_json:
+        from json import dumps
+
+        print(dumps({"dataset": name, "quotas": quotas.to_records()}, indent=2))
+        return
+    from accountant.formatting import escape_control, format_lower, format_upper
+
+    print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
+    for one in quotas:
+        quota = "" if one.quota is None else f"{one.quota:g}"
+        left = "" if one.left is None else format_lower(one.left)
+        print(f"{format_upper(one.epsilon):>12}{quota:>12}{left:>12}  {escape_control(one.author)}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "close": close, "raise": raise_, "expire": expire, "quota": quota,
+}  # fmt: skip

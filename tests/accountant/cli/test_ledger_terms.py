@@ -1,0 +1,131 @@
+"""The ledger's command line, where terms change: close, raise, expire and quota."""
+
+import json
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget
+from accountant.cli.exit_status import run_app
+from accountant.cli.ledger import app
+from mechanisms import Laplace
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+
+
+def run(*words):
+    return run_app(app, "python -m accountant ledger", [str(one) for one in words])
+
+
+@pytest.fixture
+def url(tmp_path):
+    """A book with a release by ada."""
+    found = f"sqlite:///{tmp_path / 'book.db'}"
+    with Book.open(found, author="ada") as book:
+        book.dataset(
+            "d", Budget(1.0, 1e-6), "pure", expires="2999-01-01", unit="a person of the study"
+        )
+        with book.ledger("d", DATA) as ledger:
+            ledger.release(TENTH, np.sum)
+    return found
+
+
+def test_terms_are_changed_and_shown(url, capsys):
+    assert run("raise", url, "d", "--epsilon", 2, "--reason", "second wave") == 0
+    assert run("expire", url, "d", "--when", "2998-01-01", "--reason", "consent") == 0
+    assert run("quota", url, "d", "--set", "bob=0.25", "--reason", "pilot") == 0
+    capsys.readouterr()
+    assert run("status", url) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "d: spent epsilon 0.1000 of 2 at delta 1e-06 (epsilon 0.1000 of 2), for a person",
+        "    of the study",
+        "  expires 2998-01-01T00:00:00 (UTC)",
+        "  quota of bob: epsilon 0 of 0.25",
+    ]
+    assert run("close", url, "d", "--reason", "over", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)["dataset"]
+    assert (shown["reason"], shown["expires"][:10]) == ("over", "2998-01-01")
+    assert shown["budget"] == {"epsilon": 2.0, "delta": 1e-6}
+    assert run("status", url) == 0
+    assert "\n  closed 2" in capsys.readouterr().out
+    for refused in (
+        ("raise", url, "d", "--epsilon", 3, "--reason", "x"),
+        ("expire", url, "d", "--when", "2998-02-01", "--reason", "x"),
+        ("quota", url, "d", "--set", "bob=1", "--reason", "x"),
+    ):
+        assert run(*refused) == 2
+        assert "(over); stored answers can be read" in capsys.readouterr().err
+    assert run("history", url, "d") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[3] for line in lines] == [
+        "answered", "raised", "expires", "quota", "closed"
+    ]  # fmt: skip
+    assert lines[3].endswith("quota of bob: epsilon 0.25 (pilot)")
+    assert run("verify", url) == 0
+
+
+def test_who_used_what_is_a_table_of_80_columns(url, capsys):
+    assert run("quota", url, "d", "--set", "a=b=0.3333333333", "--reason", "odd names") == 0
+    said = capsys.readouterr().out
+    assert said.splitlines() == [
+        "     epsilon       quota        left  author",
+        "           0    0.333333      0.3333  a=b",
+        "      0.1000                          ada",
+    ]
+    assert run("quota", url, "d", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"dataset": "d", "quotas": [
+        {"author": "a=b", "epsilon": 0.0, "quota": 0.3333333333, "left": 0.3333333333},
+        {"author": "ada", "epsilon": 0.1, "quota": None, "left": None},
+    ]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("raise", "d", "--epsilon", "x", "--reason", "r"), "--epsilon must be"),
+        (("raise", "d", "--epsilon", 1, "--delta", 1e-9, "--reason", "r"), "delta of at least"),
+        (("raise", "d", "--epsilon", 0.05, "--reason", "r"), "budget must be"),
+        (("raise", "d", "--epsilon", 2), "--reason"),
+        (("expire", "d", "--when", "soon", "--reason", "r"), "when must be a time"),
+        (("close", "nothing", "--reason", "r"), "a data set of this book"),
+        (("quota", "d", "--set", "bob", "--reason", "r"), "--set must be WHO=E"),
+        (("quota", "d", "--set", "bob=x", "--reason", "r"), "quota must be"),
+        (("quota", "d", "--set", "bob=1"), "--reason must be given with --set"),
+        (("history", "d", "--until", "soon"), "until must be"),
+    ],
+)
+def test_bad_usage_changes_nothing(url, capsys, words, said):
+    command, name, *options = words
+    assert run(command, url, name, *options) == 2
+    assert said in capsys.readouterr().err
+    with Book.open(url) as book:
+        assert [one.outcome for one in book.history("d")] == ["answered"]
+
+
+def test_a_data_set_is_opened_with_its_end(tmp_path, capsys):
+    book = tmp_path / "new.db"
+    assert run("open", book, "d", "--epsilon", 1, "--expires", "then") == 2
+    assert not book.exists()
+    assert run("open", book, "d", "--epsilon", 1, "--expires", "2999-01-01T01:00+01:00") == 0
+    assert "  expires 2999-01-01T00:00:00 (UTC)" in capsys.readouterr().out
+
+
+def test_history_filters_runs_and_ends_and_fits_a_terminal(url, capsys, monkeypatch):
+    plan = 2 * Laplace(100.0)
+    with Book.open(url) as book, book.ledger("d", DATA, plan, run="june") as ledger:
+        ledger.release(Laplace(100.0), np.sum)
+        book.raise_budget("d", Budget(1.0, 1e-3), "a larger delta")
+    assert run("history", url, "d", "--run", "june", "--json") == 0
+    assert [one["kind"] for one in json.loads(capsys.readouterr().out)["history"]] == [
+        "plan", "step"
+    ]  # fmt: skip
+    assert run("history", url, "d", "--until", 3) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert run("history", url, "d", "--until", "2020-01-01") == 0
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run("history", url, "d") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > 4
