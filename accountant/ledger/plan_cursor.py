@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, tee
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,15 @@ class PlanCursor:
     def next(self) -> Plan | None:
         """Return the leaf that may be released next; a parallel stays until all parts are done."""
         return self._next
+
+    def check(self, plan: Plan) -> None:
+        """Refuse leaves that are not the next ones, in their order."""
+        self._leaves, ahead = tee(self._leaves)
+        coming = chain([self._next], ahead)
+        for asked in plan.leaves():
+            allowed = next(coming, None)
+            if asked != allowed:
+                raise OffPlan(asked, allowed)
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Move on by one release of ``mechanism``, or raise `OffPlan` and stay."""
