@@ -133,7 +133,9 @@ class Gate(ABC):
             if check is not None:
                 check(copy)
             elif self._meter.next is None:
-                allowed = "opened with this plan, Book.ledger(name, data, plan): it is several steps"
+                allowed = (
+                    "opened with this plan, Book.ledger(name, data, plan): it is several steps"
+                )
                 raise ParameterError("ledger", class_name(self), allowed)
 
     @final
