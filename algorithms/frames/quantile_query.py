@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -315,9 +316,10 @@ class QuantileQuery(Question):
                 [Part(at[n.below], at[n.above], part_share(levels, n)) for n in nodes]
                 for at, (levels, _) in zip(ends, sorted_ones, strict=True)
             ]
-            scale = mechanism.scale
-            asked = unseen(lambda frame, p=parts, s=scale: self.scores(frame, schema, p, s))
-            drawn: NDArray[Any] = ledger.release(mechanism, asked).reshape(len(parts), len(nodes))
+            read = partial(self.scores, schema=schema, parts=parts, scale=mechanism.scale)
+            drawn: NDArray[Any] = ledger.release(mechanism, unseen(read)).reshape(
+                len(parts), len(nodes)
+            )
             for at, own, places in zip(ends, parts, drawn.tolist(), strict=True):
                 for node, part, place in zip(nodes, own, places, strict=True):
                     at[node.at] = part.start + place

@@ -63,7 +63,8 @@ def quantiles(
       2 times exponential mechanism of scale 4 on ranks
       costs epsilon 1
     """
-    if isinstance(shares, str) or not isinstance(shares, Sequence) or not shares:
+    given: object = shares
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
     return _quantiles(column, shares, False, epsilon, delta, level, where, by)
 

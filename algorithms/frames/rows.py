@@ -128,8 +128,9 @@ def declared_values(
     column: NDArray[Any], kind: ColumnKind
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Return a column as declared, and where it has a value; None if it has one everywhere."""
+    filled: Any = kind.missing
     if isinstance(kind, Key):
-        gap, filled = column == "", DROP
+        gap = column == ""
     elif kind.bounds is None:
         gap, missing = column == NO_LABEL, kind.missing
         filled = kind.labels.index(missing) if missing != DROP else missing
@@ -137,7 +138,7 @@ def declared_values(
         column = np.clip(column, *kind.bounds)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
-        gap, filled = np.isnan(column), kind.missing
+        gap = np.isnan(column)
     if not gap.any():
         return column, None
     return (column, ~gap) if filled == DROP else (np.where(gap, filled, column), None)

@@ -1,5 +1,7 @@
 """Quantiles and top labels of frames: beside the sorted rows, and in three libraries."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -110,11 +112,13 @@ def test_intervals_of_quantiles_cover():
 
 
 @pytest.mark.slow
-def test_intervals_of_quantiles_cover_what_they_say():
+def test_intervals_of_quantiles_cover_what_the_page_says():
     covered = 1 - missed(10_000) / 10_000
-    print("covered", covered)
-    assert (covered > 0.93).all()
-    assert (covered < 0.97).all()
+    words = ", ".join(f"{100 * one:.1f}" for one in covered)
+    print(words)
+    assert (covered > 0.95).all()  # more than is asked: an end does not pass its quantile
+    page = Path(__file__).parents[3] / "docs" / "frames.md"
+    assert words in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
