@@ -112,7 +112,7 @@ def test_intervals_of_quantiles_cover():
 
 
 @pytest.mark.slow
-def test_intervals_of_quantiles_cover_what_the_page_says():
+def test_how_often_intervals_cover():
     covered = 1 - missed(10_000) / 10_000
     words = ", ".join(f"{100 * one:.1f}" for one in covered)
     print(words)
