@@ -31,7 +31,7 @@ KEYED = [
     sum_("change", by=["owner", "job"], epsilon=1.0, delta=1e-6),
 ]
 GRIDS = {"age": ValueGrid.of(0, 100, None), "kids": ValueGrid.of(0, 8, 1)}
-FRAMES = 5
+FRAMES = 4
 
 
 class Asking(NamedTuple):
