@@ -35,6 +35,13 @@ class FilterMeter:
         relation = joint_relation(self._relation, plan)
         self.total, self._relation = self.notion.charge(self.total, plan), relation
 
+    def check(self, plan: Plan) -> None:
+        """Refuse releases that do not fit one after another; an error is that of the first."""
+        total, relation = self.total, joint_relation(self._relation, plan)
+        for leaf in plan.leaves():
+            relation = joint_relation(relation, leaf)
+            total = self.notion.charge(total, leaf)
+
     def charge_plan(self, plan: Plan) -> None:
         """Charge a whole plan; a first one whose sum does not fit, its certified epsilon.
 

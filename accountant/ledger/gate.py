@@ -109,6 +109,36 @@ class Gate(ABC):
         return copy
 
     @final
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan whose releases would not all be allowed now, one after another.
+
+        Parameters
+        ----------
+        plan : Plan
+            What will be released next.
+
+        Raises
+        ------
+        OffPlan
+            If the plan of the gate does not allow it; nothing is spent.
+        BudgetExceeded
+            If the budget does not suffice for all of it; nothing is spent.
+        ParameterError
+            If the gate is the ledger of a book that was opened without a plan: it charges a
+            release when it is made.
+        """
+        copy = self._copies.of_plan(as_plan(plan))
+        with self._lock:
+            check = getattr(self._meter, "check", None)
+            if check is not None:
+                check(copy)
+            elif self._meter.next is None:
+                allowed = (
+                    "opened with this plan, Book.ledger(name, data, plan): it is several steps"
+                )
+                raise ParameterError("ledger", class_name(self), allowed)
+
+    @final
     def release(self, mechanism: Releasable, query: Query, label: str | None = None) -> Any:
         """Charge a mechanism, then read the data and release ``query(data)``.
 

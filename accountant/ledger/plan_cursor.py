@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, tee
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,13 @@ class PlanCursor:
         """Return the leaf that may be released next; a parallel stays until all parts are done."""
         return self._next
 
+    def check(self, plan: Plan) -> None:
+        """Refuse leaves that are not the next ones, in their order."""
+        self._leaves, ahead = tee(self._leaves)
+        coming = chain([self._next], ahead)
+        for asked in plan.leaves():
+            refuse_other(asked, next(coming, None))
+
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Move on by one release of ``mechanism``, or raise `OffPlan` and stay."""
         if who is not None and count_users(who) == 0:  # no user answers, so no user pays
@@ -45,17 +54,8 @@ class PlanCursor:
         if isinstance(self._next, Parallel):
             self._charge_part(self._next, mechanism, who)
             return
-        self._refuse_unless_allowed(mechanism)
+        refuse_other(mechanism, self._next)
         self._next = next(self._leaves, None)
-
-    def _refuse_unless_allowed(self, mechanism: Releasable) -> None:
-        leaf = self._next
-        # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
-        asked: object = mechanism
-        if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
-            asked = charged_plan(mechanism)
-        if asked is not leaf and (leaf is None or asked != leaf):
-            raise OffPlan(mechanism, leaf)
 
     def _charge_part(self, node: Parallel, mechanism: Releasable, who: Users | None) -> None:
         if who is None:
@@ -83,3 +83,13 @@ class PlanCursor:
         opened = len(self._part_cursors) == len(self._parts) or self._unassigned_users == 0
         if opened and all(one.next is None for one in self._part_cursors):
             self._next, self._part_cursors, self._part_of_user = next(self._leaves, None), [], None
+
+
+def refuse_other(mechanism: Any, leaf: Plan | None) -> None:
+    """Refuse what a leaf of a plan does not allow."""
+    # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
+    asked: object = mechanism
+    if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
+        asked = charged_plan(mechanism)
+    if asked is not leaf and (leaf is None or asked != leaf):
+        raise OffPlan(mechanism, leaf)

@@ -12,7 +12,7 @@ from accountant.numerics import Array
 from accountant.table_display import Table, TableDisplay
 from algorithms.base.intervals import LEVEL
 from algorithms.frames.bases import Basis, Statistic
-from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.estimates import Estimate, estimate, interval
 from algorithms.frames.noise_tails import NAMES, Noise
 from algorithms.frames.schema import Schema
@@ -31,7 +31,7 @@ class Answer(TableDisplay):
         What was asked, in words.
     statistic : Statistic
         What was asked of each cell.
-    keys : tuple of Key
+    keys : tuple of Axis
         What rows were sorted by into cells.
     schema : Schema
         What is public of the frame.
@@ -58,7 +58,7 @@ class Answer(TableDisplay):
 
     asked: str
     statistic: Statistic
-    keys: tuple[Key, ...]
+    keys: tuple[Axis, ...]
     schema: Schema
     mechanism: Noise
     released: Array

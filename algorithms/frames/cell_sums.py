@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.frames.bases import Statistic
-from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.rows import BLOCK, DeclaredRows, Values
 from algorithms.frames.schema import Schema
 
@@ -20,7 +20,7 @@ EXACT_FLOATS = 2**52  # whole numbers up to here add up exactly as floats
 
 
 def cell_sums(
-    rows: DeclaredRows, statistic: Statistic, keys: tuple[Key, ...], schema: Schema, kind: str
+    rows: DeclaredRows, statistic: Statistic, keys: tuple[Axis, ...], schema: Schema, kind: str
 ) -> Any:
     """Return the sums of each cell after those of the cell before; an int where there is one."""
     shape, basis = table_shape(keys, schema), statistic.basis(schema, kind)
@@ -32,15 +32,15 @@ def cell_sums(
     for values, number in rows.blocks(size):
         given = None if statistic.column is None else values[statistic.column]
         added = statistic.contributions(given, schema, kind)
-        index = _cells(values, keys, shape, schema) if shape else None
+        index = cells_of(values, keys, shape, schema) if shape else None
         for i, one in enumerate(added):
             sums[i] += _summed(one, number, index, cells)
     flat = sums.T.ravel()
     return flat if flat.size > 1 else int(flat[0])
 
 
-def _cells(
-    values: Values, keys: tuple[Key, ...], shape: tuple[int, ...], schema: Schema
+def cells_of(
+    values: Values, keys: tuple[Axis, ...], shape: tuple[int, ...], schema: Schema
 ) -> NDArray[Any]:
     """Return the number of the cell of every row; the number of cells where it is in none."""
     cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)

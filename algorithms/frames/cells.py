@@ -20,7 +20,7 @@ BINS = IntegerRange(1, MOST_CELLS)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Key:
+class Axis:
     """A column that rows are sorted by; with bins if it is one of numbers.
 
     Parameters
@@ -95,7 +95,7 @@ def checked_bins(bins: object) -> int | tuple[float, ...] | None:
     return BINS.check("bins", bins)
 
 
-def keys_of(columns: object) -> tuple[Key, ...]:
+def keys_of(columns: object) -> tuple[Axis, ...]:
     """Return keys without bins, of one name or a list of distinct ones."""
     names = [columns] if isinstance(columns, str) else columns
     allowed = "the name of a column, or a list of distinct names"
@@ -103,10 +103,10 @@ def keys_of(columns: object) -> tuple[Key, ...]:
         raise ParameterError("by", columns, allowed)
     if not all(isinstance(name, str) for name in names):
         raise ParameterError("by", columns, allowed)
-    return tuple(Key(name) for name in names)
+    return tuple(Axis(name) for name in names)
 
 
-def table_shape(keys: Iterable[Key], schema: Schema) -> tuple[int, ...]:
+def table_shape(keys: Iterable[Axis], schema: Schema) -> tuple[int, ...]:
     """Return the number of labels or bins of every key."""
     shape = tuple(key.size(schema) for key in keys)
     if np.prod(shape, dtype=float) > MOST_CELLS:

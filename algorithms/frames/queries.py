@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 
-from accountant.errors import ParameterError, PrivateValueError
-from accountant.ledger.gate import Gate
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
+from accountant.plans.plan import Sequential
 from algorithms.frames.answer import Answer
 from algorithms.frames.bases import Statistic
-from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.column_kinds import DROP
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.moments import Moment
 from algorithms.frames.noise_tails import NAMES, Noise
+from algorithms.frames.private_keys import (
+    private_key,
+    released_by_keys,
+    selection_in_words,
+    steps_by_keys,
+)
+from algorithms.frames.questions import Question, unseen
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import sensitivities
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class FrameQuery:
+class FrameQuery(Question):
     """One statistic of a frame; made by `count`, `sum_`, `mean`, `variance`, `histogram` and so on.
 
     All its numbers are released at once by one mechanism, so a ledger takes the whole of it or
@@ -39,7 +43,7 @@ class FrameQuery:
     ----------
     statistic : Statistic
         What is asked of each cell.
-    keys : tuple of Key
+    keys : tuple of Axis
         What rows are sorted by into cells.
     where : Condition or None
         Which rows count.
@@ -57,23 +61,14 @@ class FrameQuery:
     """
 
     statistic: Statistic
-    keys: tuple[Key, ...]
+    keys: tuple[Axis, ...]
     where: Condition | None
     guarantee: Guarantee
-
-    _units: ClassVar[weakref.WeakKeyDictionary[Gate, str]] = weakref.WeakKeyDictionary()
 
     @property
     def used(self) -> tuple[str, ...]:
         """The columns that it reads, but the one that names persons."""
-
-        def names() -> Iterator[str]:
-            if self.statistic.column is not None:
-                yield self.statistic.column
-            yield from (key.column for key in self.keys)
-            yield from () if self.where is None else self.where.columns
-
-        return tuple(dict.fromkeys(names()))
+        return self._used(self.statistic.column)
 
     def check(self, schema: Schema) -> None:
         """Refuse columns that the schema does not declare, or not as they are used.
@@ -88,12 +83,9 @@ class FrameQuery:
         ParameterError
             With the column, and what it must be.
         """
-        if not isinstance(schema, Schema):
-            raise ParameterError("schema", type(schema), "a Schema")
-        self.statistic.check(schema)
-        table_shape(self.keys, schema)
-        if self.where is not None:
-            self.where.check(schema)
+        if isinstance(schema, Schema):
+            self.statistic.check(schema)
+        self._check(schema, [key.column for key in self.keys])
 
     def mechanism(self, schema: Schema) -> Noise:
         """Return the mechanism that releases it: of those that are allowed, the least error.
@@ -153,9 +145,13 @@ class FrameQuery:
         Returns
         -------
         Stated
-            One release, for the neighbours of the schema.
+            One release, for the neighbours of the schema; with private keys two.
         """
-        return Stated(self.mechanism(schema), schema.relation)
+        self.check(schema)
+        key = private_key(self.keys, schema)
+        if key is None:
+            return Stated(self.mechanism(schema), schema.relation)
+        return Stated(Sequential(steps_by_keys(self, key, schema)), schema.relation)
 
     def explain(self, schema: Schema) -> str:
         """Return in words what is done to the data, and what it costs; needs no data.
@@ -170,16 +166,20 @@ class FrameQuery:
         str
             A line for each fact.
         """
-        mechanism = self.mechanism(schema)
+        self.check(schema)
+        key = private_key(self.keys, schema)
+        first, mechanism = [], None
+        if key is not None:
+            selection, mechanism = steps_by_keys(self, key, schema)
+            first = [selection_in_words(selection, key, schema)]
+        else:
+            mechanism = self.mechanism(schema)
         unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
-        lines = [str(self)]
-        lines += [f"  {name}: {schema.kind(name).rule}" for name in self.used]
-        if schema.person is not None:
-            most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
-            lines.append(f"  of each {schema.person!r} the first {most} that can count")
+        lines = self._lines(schema)
         public = getattr(self.asked_of(schema), "public_rows", False)
         known = ", the number of rows is public" if public else ""
         lines.append(f"  neighbours: {schema.unit}{known}")
+        lines += first
         kind = type(mechanism).__name__
         lines.append(f"  {kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}")
         lines.append(f"  costs {self.guarantee}")
@@ -190,10 +190,8 @@ class FrameQuery:
         return f"on the sum of {self.statistic.column}" if self.statistic.name == "sum" else "rows"
 
     def __str__(self) -> str:
-        asked = self.statistic.name
-        asked += "" if self.statistic.column is None else f" of {self.statistic.column}"
-        asked += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
-        return asked + ("" if self.where is None else f" where {self.where!r}")
+        column = self.statistic.column
+        return self._words(self.statistic.name + ("" if column is None else f" of {column}"))
 
     def release(self, ledger: Any, schema: Schema, label: str | None = None) -> Answer:
         """Release it through a ledger, a filter or the ledger of a book.
@@ -219,30 +217,18 @@ class FrameQuery:
         OffPlan, BudgetExceeded
             If the ledger does not allow it; nothing is spent.
         """
-        if not isinstance(ledger, Gate):
-            allowed = "a Ledger, a Filter or the ledger of a Book, which holds the frame"
-            raise ParameterError("ledger", type(ledger), allowed)
-        mechanism, facts = self.mechanism(schema), ledger.frame_facts
-        schema.check_frame(facts, self.used)
-        assert facts is not None  # the check refuses arrays
-        unit = self._units.setdefault(ledger, schema.unit)
-        if unit != schema.unit:
-            raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
+        self.check(schema)
+        if (key := private_key(self.keys, schema)) is not None:
+            facts = self._opened(ledger, schema)
+            return released_by_keys(self, key, ledger, schema, facts, label)
+        mechanism = self.mechanism(schema)
+        backend = self._opened(ledger, schema).backend
         kind = NAMES[type(mechanism)]
-
-        def asked(frame: Any) -> Any:
-            try:
-                return self.sums(frame, schema, kind)
-            except Exception as error:  # its words could show a row
-                name = type(error).__name__
-                allowed = f"readable as the schema declares: it gave {name}"
-                raise PrivateValueError("the frame", allowed) from None
-
-        found = ledger.release(mechanism, asked, label)
+        asked = unseen(lambda frame: self.sums(frame, schema, kind))
+        found = np.atleast_1d(ledger.release(mechanism, asked, label))
         statistic = self.asked_of(schema)
         rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
-        given = statistic, self.keys, schema, mechanism, np.atleast_1d(found)
-        return Answer(str(self), *given, facts.backend, rows)
+        return Answer(str(self), statistic, self.keys, schema, mechanism, found, backend, rows)
 
     def sums(self, frame: Any, schema: Schema, kind: str) -> Any:
         """Return what is released, before noise: exact sums of whole numbers.

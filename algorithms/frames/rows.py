@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.frames.column_kinds import DROP, ColumnKind, Integer
+from algorithms.frames.column_kinds import DROP, LONGEST_KEY, ColumnKind, Integer, Key, SelectedKeys
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import Schema
 
@@ -45,8 +45,20 @@ class DeclaredRows:
         self._schema, self._where, self._rows = schema, where, len(table)
         self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
         self._first: NDArray[np.bool_] | None = None  # of their persons; None where all are
+        self._persons = None if schema.person is None else table.select(schema.person)
         if schema.person is not None:
             self._first = self._first_of_persons(table.select(schema.person), schema.person)
+
+    def kept(self) -> tuple[Values, NDArray[np.intp]]:
+        """Return the columns as declared of all rows that count, and the number of each person."""
+        values, keep = self._declared(slice(0, self._rows))
+        keep = both(keep, self._first)
+        index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
+        kept = {name: column[index] for name, column in values.items()}
+        name = self._schema.person
+        if self._persons is None or name is None:
+            return kept, index
+        return kept, person_numbers(self._persons[index][name])
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block."""
@@ -101,6 +113,12 @@ def both(
 
 def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     """Return numbers as floats, NaN where one is missing; or the index of every row's label."""
+    if isinstance(kind, Key):
+        return key_strings(series)
+    if isinstance(kind, SelectedKeys):
+        place = {str(one): i for i, one in enumerate(kind.labels)}
+        found = (place.get(one, NO_LABEL) for one in key_strings(series))
+        return np.fromiter(found, np.intp, len(series))
     if kind.bounds is None:
         return label_codes(series, kind)
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
@@ -110,17 +128,35 @@ def declared_values(
     column: NDArray[Any], kind: ColumnKind
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Return a column as declared, and where it has a value; None if it has one everywhere."""
-    if kind.bounds is None:
+    filled: Any = kind.missing
+    if isinstance(kind, Key):
+        gap = column == ""
+    elif kind.bounds is None:
         gap, missing = column == NO_LABEL, kind.missing
         filled = kind.labels.index(missing) if missing != DROP else missing
     else:
         column = np.clip(column, *kind.bounds)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
-        gap, filled = np.isnan(column), kind.missing
+        gap = np.isnan(column)
     if not gap.any():
         return column, None
     return (column, ~gap) if filled == DROP else (np.where(gap, filled, column), None)
+
+
+def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
+    """Return private keys as strings, empty where one is missing, empty or too long."""
+    found = np.empty(len(series), dtype=object)
+    number = series.dtype.is_numeric()
+    # a null byte at the end of a string is no part of it for arrays of strings
+    found[:] = [
+        str(one)
+        if number or (isinstance(one, str) and 0 < len(one) <= LONGEST_KEY and one[-1] != "\0")
+        else ""
+        for one in series.to_list()
+    ]
+    found[series.is_null().to_numpy()] = ""
+    return found
 
 
 def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
@@ -157,6 +193,14 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
     lengths = np.diff(starts, append=order.size)
     places = np.arange(order.size) - np.repeat(starts, lengths)
     return order[places >= most]
+
+
+def person_numbers(series: nw.Series[Any]) -> NDArray[np.intp]:
+    """Return a number for each person."""
+    if series.dtype.is_numeric():
+        return numbered(series.to_numpy())
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(one, len(known)) for one in series.to_list()], dtype=np.intp)
 
 
 def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:

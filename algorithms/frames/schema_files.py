@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from accountant.errors import ParameterError
 from accountant.formats.toml_writer import table_key, table_lines
-from algorithms.frames.column_kinds import Category, ColumnKind, Flag, Integer, Number
+from algorithms.frames.column_kinds import Category, ColumnKind, Flag, Integer, Key, Number
 
-KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Number, Integer, Flag, Category)}
+KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Number, Integer, Flag, Category, Key)}
 FACTS = ("person", "rows_per_person", "relation")
 
 
@@ -36,9 +36,9 @@ def _kind(name: str, table: Any) -> ColumnKind:
     if word not in KINDS:
         raise ParameterError(f"columns.{name}.kind", word, f"one of {', '.join(KINDS)}")
     names = [field.name for field in fields(KINDS[word])]
-    needed = [one for one in names if one != "missing"]
+    needed = [one.name for one in fields(KINDS[word]) if one.default is MISSING]
     if not set(needed) <= set(given) <= set(names):
-        allowed = f"the keys kind, {', '.join(needed)}, and if wanted missing"
+        allowed = f"the keys kind, {', '.join(needed)}, and if wanted {names[-1]}"
         raise ParameterError(f"columns.{name}", sorted(given), allowed)
     try:
         made: ColumnKind = KINDS[word](**given)

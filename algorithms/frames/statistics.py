@@ -10,7 +10,7 @@ from typing import Any
 
 from accountant.errors import ParameterError
 from algorithms.frames.bases import Count, Statistic, Sum
-from algorithms.frames.cells import Key, checked_bins, keys_of
+from algorithms.frames.cells import Axis, checked_bins, keys_of
 from algorithms.frames.conditions import Condition, checked_condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.moments import Mean, Variance
@@ -250,7 +250,7 @@ def histogram(
     count by age
     """
     asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return query_of(Count(None), (Key(column, checked_bins(bins)),), where, asked)
+    return query_of(Count(None), (Axis(column, checked_bins(bins)),), where, asked)
 
 
 def contingency(
@@ -300,7 +300,7 @@ def contingency(
     asked = Guarantee(epsilon, delta, rho, scale, noise)
     given = dict(bins or {})
     keys = tuple(
-        Key(key.column, checked_bins(given.pop(key.column, None))) for key in keys_of(columns)
+        Axis(key.column, checked_bins(given.pop(key.column, None))) for key in keys_of(columns)
     )
     if given or not keys:
         raise ParameterError("bins", sorted(given), f"those of some of the columns {columns!r}")
@@ -311,5 +311,5 @@ def query_of(
     statistic: Statistic, by: Any, where: Condition | None, asked: Guarantee
 ) -> FrameQuery:
     """Return a query; ``by`` are names of columns, or keys."""
-    keys = by if by and isinstance(by[0], Key) else keys_of(by)
+    keys = by if by and isinstance(by[0], Axis) else keys_of(by)
     return FrameQuery(statistic, keys, None if where is None else checked_condition(where), asked)

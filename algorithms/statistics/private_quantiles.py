@@ -5,7 +5,6 @@ References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -21,16 +20,14 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, che
 from accountant.plans.plan import Sequential
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data
-from algorithms.base.intervals import LEVEL, laplace_interval
+from algorithms.base.intervals import LEVEL
+from algorithms.statistics.quantile_intervals import ascending, with_ends
 from algorithms.statistics.quantile_scores import ValueGrid
 from algorithms.statistics.quantile_tree import levels_of, rank_noise, released_places
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.run_length_exponential import RunLengthExponential
 
 SHARE = Interval(0.0, 1.0)
-# a part of the grid without records, so many scales and ln(points) from a quantile, has a chance
-# below e^-4 where the numbers near the quantile fill a hundred thousandth of the bounds
-FAR_SCALES, EMPTIEST = 4.0, 1e5
 COUNT_SHARE = 1 / 32  # of epsilon, for the count of records where intervals need one
 
 
@@ -176,32 +173,8 @@ class PrivateQuantiles(PrivateEstimator):
     def _with_ends(self, quantiles: Array, records: float, scale: float, level: float) -> Array:
         """Return each quantile, and two around it that hold the population's between them."""
         sampling = np.sqrt(quantiles * (1 - quantiles) / records)
-        targets = np.repeat(quantiles[:, None], 3, axis=1)
-        reach = math.log(min(self._grid().points, EMPTIEST)) + FAR_SCALES
-        for _ in range(3):  # the noise of the ends depends a little on where they are
-            levels, order = ascending(targets)
-            noise = rank_noise(levels, scale, self._replaced)
-            # A quantile so near the least or the greatest record that the empty part of the grid
-            # beyond it is likely: its rank may be wrong by its distance from there.
-            first = reach * noise.own / records
-            at = np.array(levels)
-            lost = np.where((at < first) | (at > 1 - first), np.minimum(at, 1 - at), 0.0)
-            own, rest, pull, least = (np.empty(at.size) for _ in range(4))
-            own[order], rest[order], least[order] = noise.own / records, noise.rest, first
-            pull[order] = noise.mixed @ lost - lost
-            # in units of the own noise, and of the two ends alone
-            deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(rest) / records) / own
-            noisy = laplace_interval(np.zeros(own.size), 1.0, deviation, level)[:, 1] * own
-            half = (noisy + pull).reshape(targets.shape)[:, 1:]
-            below, above = quantiles - half[:, 0], quantiles + half[:, 1]
-            near, far = least.reshape(targets.shape).T[1:]
-            # an end that is lost is the bound itself, or moves to where it is not
-            below = np.minimum(below, 1 - near)
-            above = np.maximum(above, far)
-            below = np.where(below < near, 0.0, below)
-            above = np.where(above > 1 - far, 1.0, above)
-            targets = np.stack([quantiles, below, above], axis=1)
-        return targets
+        points = self._grid().points
+        return with_ends(quantiles, sampling, records, scale, level, points, self._replaced)
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on numbers; nothing is released if the input is bad.
@@ -278,12 +251,6 @@ class PrivateQuantiles(PrivateEstimator):
         check_is_fitted(self)
         scale = list(self.plan_.leaves())[-1].scale
         return f"exponential mechanism of scale {scale:.4g} on ranks, {len(self.transcript_)} times"
-
-
-def ascending(targets: Array) -> tuple[list[float], Any]:
-    """Return all targets in ascending order, and that order."""
-    order = np.argsort(targets, axis=None, kind="stable")
-    return targets.ravel()[order].tolist(), order
 
 
 def first_column(rows: Any) -> Array:

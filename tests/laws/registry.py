@@ -45,6 +45,7 @@ from tests.laws import (
     test_neighbours,
     test_normalised,
     test_parameters,
+    test_ranked_frames,
     test_repeated,
     test_replays,
     test_sampler,
@@ -75,6 +76,7 @@ from tests.mutants import (
     mixtures,
     notions,
     private_searches,
+    ranked_frames,
     regressions,
     repeated,
     replays,
@@ -693,4 +695,9 @@ register(
     "moves of frames", test_frames.violation,
     {wrong.__name__: (test_frames.Asking(**{name: wrong}), test_frames.Asking())
      for name, wrong in frames.WRONG},
+)  # fmt: skip
+register(
+    "moves of ranks and keys", test_ranked_frames.violation,
+    {wrong.__name__: (test_ranked_frames.Asking(**{name: wrong}), test_ranked_frames.Asking())
+     for name, wrong in ranked_frames.WRONG},
 )  # fmt: skip

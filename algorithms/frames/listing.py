@@ -1,0 +1,109 @@
+"""An answer that came in several releases: values with the ends that were released beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.table_display import Table, TableDisplay
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedAnswer(TableDisplay):
+    """Released quantiles, or labels with counts.
+
+    Parameters
+    ----------
+    asked : str
+        What was asked, in words.
+    labels : dict
+        The columns that say what each value is of.
+    name : str
+        What the values are.
+    value : Any
+        A number, or an array of them.
+    ends : numpy.ndarray or None
+        Lower and upper ends along the last axis; None if none were asked for.
+    level : float or None
+        Chance that an interval covers what the frame has.
+    noise_scale : float
+        The scale of the noise, in rows or in persons.
+    backend : str
+        The library of the frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from accountant import Budget, Filter
+    >>> from algorithms.frames import Integer, Schema, median
+    >>> schema = Schema({"age": Integer(0, 100)})
+    >>> ledger = Filter(pd.DataFrame({"age": range(100)}).sample(9000, replace=True,
+    ...                 random_state=0), Budget(1.0), rng=0)
+    >>> answer = median("age", epsilon=1.0).release(ledger, schema)
+    >>> abs(answer.value - 49) <= 2, answer.interval().shape
+    (True, (2,))
+    """
+
+    asked: str
+    labels: Mapping[str, Sequence[Any]]
+    name: str
+    value: Any
+    ends: Array | None
+    level: float | None
+    noise_scale: float
+    backend: str
+
+    def interval(self, level: float | None = None) -> Array:
+        """Return an interval for what the frame itself has, clipped and cut as declared.
+
+        Parameters
+        ----------
+        level : float, optional
+            The level of the question: ends of another one were not released.
+
+        Returns
+        -------
+        numpy.ndarray
+            Lower and upper end, along the last axis; to nearest.
+        """
+        if self.ends is None or level not in {None, self.level}:
+            allowed = f"{self.level}, as asked: give the question level=... for another one"
+            raise ParameterError("level", level, allowed)
+        return self.ends
+
+    @property
+    def frame(self) -> Any:
+        """The values with their intervals, a row each, as a frame of the library asked."""
+        import narwhals as nw
+
+        backend: Any = self.backend  # of the three that a gate holds
+        return nw.from_dict(self._columns(), backend=backend).to_native()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {name: list(column) for name, column in self.labels.items()}
+        numbers = {self.name: np.ravel(self.value)}
+        if self.ends is not None:
+            ends = self.ends.reshape(-1, 2)
+            numbers |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+        for name, column in numbers.items():
+            # a column of the frame may have the name
+            columns[name + "_" * (name in columns)] = column.tolist()
+        return columns
+
+    def _table(self) -> Table:
+        columns = self._columns()
+        return Table(list(columns), list(zip(*columns.values(), strict=True)), self.asked)
+
+    def __repr__(self) -> str:
+        if np.ndim(self.value):
+            return f"ListedAnswer({self.asked}: {np.size(self.value)} values)"
+        if self.ends is None:
+            return f"ListedAnswer({self.asked}: {self.value:.6g})"
+        within = f"{self.level:.6g} within {self.ends[0]:.6g} .. {self.ends[1]:.6g}"
+        return f"ListedAnswer({self.asked}: {self.value:.6g}, {within})"

@@ -1,0 +1,116 @@
+"""Groups whose keys are private: some are selected, then the statistic of each is released.
+
+References: Desfontaines, Voss, Gipson & Mandayam (2022); docs/proofs/frames.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.gate import Gate
+from algorithms.frames.answer import Answer
+from algorithms.frames.cells import MOST_CELLS, Axis, table_shape
+from algorithms.frames.column_kinds import Key, SelectedKeys
+from algorithms.frames.noise_tails import Noise
+from algorithms.frames.questions import refuse_unless_whole, unseen
+from algorithms.frames.schema import Schema
+from algorithms.frames.sensitivities import sensitivities
+from algorithms.statistics.partition_selection import best_partition_selection
+from mechanisms.families.key_counts import KeyCounts
+from mechanisms.partition_selection import PartitionSelection
+
+SHARE = 0.5  # of epsilon, for the selection of keys
+
+
+def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
+    """Return the column whose keys are private; None where all are public."""
+    found = [key for key in keys if isinstance(schema.kind(key.column), Key)]
+    if len(found) > 1:
+        raise ParameterError("by", [key.column for key in found], "one column of private keys")
+    if not found:
+        return None
+    if found[0].bins is not None:
+        raise ParameterError("bins", found[0].bins, f"None: {found[0].column!r} has keys")
+    return found[0].column
+
+
+def keys_per_person(key: str, schema: Schema) -> int:
+    """Return how many keys of a person count: no more than rows do."""
+    kind = schema.kind(key)
+    assert isinstance(kind, Key)  # `private_key` found it
+    return min(kind.keys_per_person, schema.rows_per_person)
+
+
+def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelection, Noise]:
+    """Return the selection of keys, and the noise of the statistic for those that are kept.
+
+    Epsilons of the two add up to that of the query; delta is for the selection alone.
+    """
+    asked = query.guarantee
+    if asked.epsilon is None or not asked.delta:
+        allowed = f"given, with a delta: which keys of {key!r} exist is private"
+        raise ParameterError("epsilon", asked.epsilon, allowed)
+    if asked.noise == "gaussian":
+        allowed = '"laplace" or "auto": how many keys will be kept is not known before'
+        raise ParameterError("noise", asked.noise, allowed)
+    most = keys_per_person(key, schema)
+    first = SHARE * asked.epsilon
+    selection = best_partition_selection(first, asked.delta, most, schema.relation)
+    basis = query.statistic.basis(schema, "laplace")
+    left = dataclasses.replace(asked, epsilon=asked.epsilon - first, delta=0.0)
+    # of two cells or of more a person moves the same
+    moved = sensitivities(basis, schema, cells=2)
+    return selection, left.mechanism("laplace", moved, basis.size, basis.unit)
+
+
+def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) -> str:
+    """Return how many persons a key needs."""
+    sizes = np.arange(1 << 20)
+    likely = int(np.argmax(selection.keep_probability(sizes) >= 0.5))
+    most = keys_per_person(key, schema)
+    held = f"{most} keys" if most > 1 else "one key"
+    return f"  keys of {key}: kept by chance, half of those of {likely} persons ({held} a person)"
+
+
+def released_by_keys(
+    query: Any, key: str, ledger: Gate, schema: Schema, facts: FrameFacts, label: str | None
+) -> Answer:
+    """Release the selection, then the statistic of the keys that it kept."""
+    selection, noise = steps_by_keys(query, key, schema)
+    refuse_unless_whole(ledger, query.plan(schema), label)
+    counted = unseen(lambda frame: key_counts(query, frame, key, schema))
+    kept = np.asarray(ledger.release(selection, counted)).tolist()
+    others = [axis for axis in query.keys if axis.column != key]
+    most = MOST_CELLS // math.prod(table_shape(others, schema))
+    whole = "int" in facts.types[key].lower()
+    names = sorted(map(int, kept)) if whole else kept
+    columns = {**schema.columns, key: SelectedKeys(tuple(names[:most]))}
+    found = Schema(columns, schema.person, schema.rows_per_person, schema.relation)
+    # of no keys a zero is released, as the plan has the release
+    asked = unseen(lambda frame: query.sums(frame, found, "laplace") if names else 0)
+    noisy = np.atleast_1d(ledger.release(noise, asked))
+    released = noisy if names else noisy[:0]
+    return Answer(str(query), query.statistic, query.keys, found, noise, released, facts.backend)
+
+
+def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
+    """Return how many persons have each key, each with their first keys alone.
+
+    Of the rows that can count; which of them are the first keys of a person depends on the rows
+    of that person alone.
+    """
+    from algorithms.frames.rows import DeclaredRows
+
+    values, persons = DeclaredRows(frame, query.used, query.where, schema).kept()
+    known: dict[str, int] = {}
+    codes = [known.setdefault(one, len(known)) for one in values[key]]
+    most = keys_per_person(key, schema)
+    found = KeyCounts.of_people(persons, np.array(codes, dtype=np.int64), most)
+    names = np.array(list(known), dtype=str)
+    return KeyCounts(names[found.keys], found.counts)

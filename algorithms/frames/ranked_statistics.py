@@ -1,0 +1,220 @@
+"""The statistics of a frame that rank its numbers, or its labels.
+
+References: Kaplan, Schnapp & Stemmer (2022); Durfee & Rogers (2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accountant.domains import IntegerRange
+from accountant.errors import ParameterError
+from algorithms.base.intervals import LEVEL
+from algorithms.frames.cells import keys_of
+from algorithms.frames.conditions import Condition, checked_condition
+from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.quantile_query import QuantileQuery
+from algorithms.frames.top_query import TopQuery
+from algorithms.statistics.private_quantiles import SHARE
+
+
+def quantiles(
+    column: str,
+    shares: Sequence[float],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    level: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] = (),
+) -> QuantileQuery:
+    """Find quantiles of a column: the more at once, the less each of them costs.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    shares : list of float
+        The quantiles, each in [0, 1].
+    epsilon, delta : float
+        What it may cost.
+    level : float or None
+        Chance that an interval covers its quantile of the frame.  The ends are quantiles too and
+        take more noise: None asks for none.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str or list of str
+        Columns of categories or flags: every combination of their labels has an answer.
+
+    Returns
+    -------
+    QuantileQuery
+        To be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Number, Schema, quantiles
+    >>> query = quantiles("age", [0.1, 0.5, 0.9], epsilon=1.0, level=None)
+    >>> print(query.explain(Schema({"age": Number(0, 100)}, person="id", rows_per_person=2)))
+    quantile 0.1, 0.5, 0.9 of age
+      age: clipped to 0 .. 100, rows without one do not count
+      of each 'id' the first 2 rows that can count
+      neighbours: one person more or less (column 'id')
+      2 times exponential mechanism of scale 4 on ranks
+      costs epsilon 1
+    """
+    given: object = shares
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
+    return _quantiles(column, shares, False, epsilon, delta, level, where, by)
+
+
+def quantile(
+    column: str,
+    share: float,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    level: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] = (),
+) -> QuantileQuery:
+    """Find a quantile of a column.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    share : float
+        The quantile, in [0, 1].
+    epsilon, delta : float
+        What it may cost.
+    level : float or None
+        Chance that the interval covers the quantile of the frame; None asks for no interval.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str or list of str
+        Columns of categories or flags: every combination of their labels has an answer.
+
+    Returns
+    -------
+    QuantileQuery
+        To be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import quantile
+    >>> print(quantile("age", 0.9, epsilon=1.0, by="job"))
+    quantile 0.9 of age by job
+    """
+    return _quantiles(column, [share], True, epsilon, delta, level, where, by)
+
+
+def median(
+    column: str,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    level: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] = (),
+) -> QuantileQuery:
+    """Find the median of a column.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    epsilon, delta : float
+        What it may cost.
+    level : float or None
+        Chance that the interval covers the median of the frame; None asks for no interval.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str or list of str
+        Columns of categories or flags: every combination of their labels has an answer.
+
+    Returns
+    -------
+    QuantileQuery
+        To be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import median
+    >>> print(median("age", epsilon=1.0))
+    quantile 0.5 of age
+    """
+    return _quantiles(column, [0.5], True, epsilon, delta, level, where, by)
+
+
+def top_k(
+    column: str,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    level: float = 0.95,
+    where: Condition | None = None,
+) -> TopQuery:
+    """Find the labels that most persons have, and how many have them.
+
+    A person counts once for each label, with at most ``rows_per_person`` rows.
+
+    Parameters
+    ----------
+    column : str
+        A column of categories, or flags.
+    k : int
+        How many labels, at least 1.
+    epsilon, delta : float
+        What it may cost.
+    level : float
+        Chance with which an interval covers its number of persons, or more.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+
+    Returns
+    -------
+    TopQuery
+        To be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Category, Schema, top_k
+    >>> print(top_k("job", 2, epsilon=1.0).explain(Schema({"job": Category(["cook", "nurse"])})))
+    top 2 of job
+      job: 2 public labels, rows with none of them do not count
+      neighbours: one person more or less (each row is a person)
+      DiscreteLaplace noise of scale 1 persons
+      costs epsilon 1
+    """
+    cost = Guarantee(epsilon, delta)
+    checked = None if where is None else checked_condition(where)
+    count, chance = IntegerRange(1).check("k", k), LEVEL.check("level", level)
+    return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance)
+
+
+def _quantiles(
+    column: str,
+    shares: Sequence[float],
+    single: bool,
+    epsilon: float,
+    delta: float,
+    level: float | None,
+    where: Condition | None,
+    by: str | Sequence[str],
+) -> QuantileQuery:
+    """Return the query of checked arguments."""
+    found = tuple(SHARE.check("shares", one) for one in shares)
+    cost = Guarantee(epsilon, delta)
+    chance = None if level is None else LEVEL.check("level", level)
+    checked = None if where is None else checked_condition(where)
+    cells = keys_of(by)
+    given = column, found, single, cells, checked
+    return QuantileQuery(*given, _epsilon_of(cost), cost.delta, chance)
+
+
+def _epsilon_of(cost: Guarantee) -> float:
+    assert cost.epsilon is not None  # it was given
+    return cost.epsilon

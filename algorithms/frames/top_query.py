@@ -1,0 +1,200 @@
+"""The labels that most persons have, of a column whose labels are public.
+
+References: Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan
+from algorithms.frames.cells import Axis
+from algorithms.frames.conditions import Condition
+from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.listing import ListedAnswer
+from algorithms.frames.questions import Question, refuse_unless_whole, unseen
+from algorithms.frames.schema import Schema
+from algorithms.statistics.private_top_k import PrivateTopK
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopQuery(Question):
+    """The labels that most persons have; made by `top_k`.
+
+    Parameters
+    ----------
+    column : str
+        A column of labels.
+    k : int
+        How many labels.
+    where : Condition or None
+        Which rows count.
+    epsilon, delta : float
+        What it may cost.
+    level : float
+        Chance that an interval covers.
+
+    Examples
+    --------
+    >>> from accountant import Tight
+    >>> from algorithms.frames import Category, Schema, top_k
+    >>> schema = Schema({"job": Category(["cook", "nurse", "pilot"])})
+    >>> 0.49 < Tight().epsilon(top_k("job", 2, epsilon=0.5).plan(schema), delta=0.0) <= 0.5
+    True
+    """
+
+    column: str
+    k: int
+    where: Condition | None
+    epsilon: float
+    delta: float
+    level: float
+
+    keys = ()
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that it reads, but the one that names persons."""
+        return self._used(self.column)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that the schema does not declare, or not as they are used.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+        """
+        self._check(schema)
+        Axis(self.column).size(schema)  # it has labels
+        known = len(schema.kind(self.column).labels)
+        if self.k > known:
+            raise ParameterError("k", self.k, f"at most {known}, the labels of {self.column!r}")
+
+    def _estimator(self, schema: Schema) -> PrivateTopK:
+        self.check(schema)
+        return PrivateTopK(
+            k=self.k, categories=range(len(schema.kind(self.column).labels)), epsilon=self.epsilon,
+            delta=self.delta, level=self.level, relation=schema.relation,
+        )  # fmt: skip
+
+    def plan(self, schema: Schema) -> Stated:
+        """Return what will be released; needs no data.
+
+        A person counts once for each label, and has at most as many labels as rows.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        Stated
+            Noise on all counts; or rounds of selection, and noise on the counts of those selected.
+        """
+        chosen = self._estimator(schema).plan((1, schema.rows_per_person))
+        return Stated(chosen, schema.relation)
+
+    def explain(self, schema: Schema) -> str:
+        """Return in words what is done to the data, and what it costs; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        str
+            A line for each fact.
+        """
+        *rounds, noise = self.plan(schema).leaves()
+        lines = [*self._lines(schema), f"  neighbours: {schema.unit}"]
+        if rounds:
+            lines.append(f"  {len(rounds)} rounds of the exponential mechanism")
+        kind, scale = type(noise).__name__, noise.scale  # type: ignore[attr-defined]  # a mechanism
+        lines.append(f"  {kind} noise of scale {scale:.6g} persons")
+        lines.append(f"  costs {Guarantee(self.epsilon, self.delta)}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self._words(f"top {self.k} of {self.column}")
+
+    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> ListedAnswer:
+        """Release it through a ledger, a filter or the ledger of a book opened with its plan.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Holds the frame.  All that is released through it protects persons of one column.
+        schema : Schema
+            What is public of the frame.
+        label : str, optional
+            None: it is several releases; name the run of the plan in a book instead.
+
+        Returns
+        -------
+        ListedAnswer
+            Labels with how many persons have them, and intervals.
+
+        Raises
+        ------
+        ParameterError
+            If the frame has no such columns, or of other types; nothing is spent.
+        OffPlan, BudgetExceeded
+            If the ledger does not allow all of it; nothing is spent.
+        """
+        estimator, plan = self._estimator(schema), self.plan(schema)
+        facts = self._opened(ledger, schema)
+        refuse_unless_whole(ledger, plan, label)
+        codes = unseen(lambda frame: self.labels_of_persons(frame, schema))
+        top, counts, ends = estimator.run(Viewed(ledger, plan, codes))
+        labels = schema.kind(self.column).labels
+        named = {self.column: [labels[i] for i in top.tolist()]}
+        *_, noise = plan.leaves()
+        whole, scale = counts.astype(np.int64), float(noise.scale)  # type: ignore[attr-defined]  # a mechanism
+        given = "persons", whole, ends, self.level, scale, facts.backend
+        return ListedAnswer(str(self), named, *given)
+
+    def labels_of_persons(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
+        """Return the index of each label of each person, once.
+
+        Parameters
+        ----------
+        frame : data frame
+            The rows.
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        numpy.ndarray of shape (labels of persons, 1)
+            Private.
+        """
+        from algorithms.frames.rows import DeclaredRows
+
+        values, persons = DeclaredRows(frame, self.used, self.where, schema).kept()
+        size, codes = len(schema.kind(self.column).labels), values[self.column].astype(np.int64)
+        pairs = np.unique(persons.astype(np.int64) * size + codes) if persons.size else codes
+        return (pairs % size)[:, None]
+
+
+@final
+class Viewed:
+    """A ledger whose queries see what is made of its data."""
+
+    def __init__(self, ledger: Any, plan: Plan, view: Callable[[Any], Any]) -> None:
+        self._ledger, self.plan, self._view = ledger, plan, view
+
+    def release(self, mechanism: Any, query: Callable[[Any], Any]) -> Any:
+        """Release what a query finds in the view."""
+        return self._ledger.release(mechanism, lambda data: query(self._view(data)))

@@ -1,0 +1,67 @@
+"""The two quantiles between which a quantile lies, whose places are found with noise.
+
+References: Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics import Array
+from algorithms.base.intervals import laplace_interval
+from algorithms.statistics.quantile_tree import rank_noise
+
+# a part of the grid without records, so many scales and ln(points) from a quantile, has a chance
+# below e^-4 where the numbers near the quantile fill a hundred thousandth of the bounds
+FAR_SCALES, EMPTIEST = 4.0, 1e5
+
+
+def with_ends(
+    quantiles: Array,
+    sampling: Array,
+    records: float,
+    scale: float,
+    level: float,
+    points: int,
+    replaced: bool,
+) -> Array:
+    """Return each quantile, and two around it that hold what was asked for between them.
+
+    ``sampling`` is the deviation of the sample's quantile from that of the population, as a share
+    of the records; zero where the sample's own is asked for.
+    """
+    targets = np.repeat(quantiles[:, None], 3, axis=1)
+    reach = math.log(min(points, EMPTIEST)) + FAR_SCALES
+    for _ in range(3):  # the noise of the ends depends a little on where they are
+        levels, order = ascending(targets)
+        noise = rank_noise(levels, scale, replaced)
+        # A quantile so near the least or the greatest record that the empty part of the grid
+        # beyond it is likely: its rank may be wrong by its distance from there.
+        first = reach * noise.own / records
+        at = np.array(levels)
+        lost = np.where((at < first) | (at > 1 - first), np.minimum(at, 1 - at), 0.0)
+        own, rest, pull, least = (np.empty(at.size) for _ in range(4))
+        own[order], rest[order], least[order] = noise.own / records, noise.rest, first
+        pull[order] = noise.mixed @ lost - lost
+        # in units of the own noise, and of the two ends alone
+        deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(rest) / records) / own
+        noisy = laplace_interval(np.zeros(own.size), 1.0, deviation, level)[:, 1] * own
+        half = (noisy + pull).reshape(targets.shape)[:, 1:]
+        below, above = quantiles - half[:, 0], quantiles + half[:, 1]
+        near, far = least.reshape(targets.shape).T[1:]
+        # an end that is lost is the bound itself, or moves to where it is not
+        below = np.minimum(below, 1 - near)
+        above = np.maximum(above, far)
+        below = np.where(below < near, 0.0, below)
+        above = np.where(above > 1 - far, 1.0, above)
+        targets = np.stack([quantiles, below, above], axis=1)
+    return targets
+
+
+def ascending(targets: Array) -> tuple[list[float], Any]:
+    """Return all targets in ascending order, and that order."""
+    order = np.argsort(targets, axis=None, kind="stable")
+    return targets.ravel()[order].tolist(), order

@@ -1,0 +1,155 @@
+"""Groups by private keys: those that many persons have are selected, then answered for."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from accountant import Book, Budget, BudgetExceeded, Filter, Ledger, ParameterError, Tight
+from algorithms.frames import Key, Number, Schema, col, count, mean, sum_, top_k, variance
+from tests.algorithms.frames.frames_of import LIBRARIES, frame_of
+
+COST = {"epsilon": 1.0, "delta": 1e-6}
+COLUMNS = {"shop": Key(2), "zip": Key(), "pay": Number(0, 10)}
+
+
+def shops(n=2000):
+    rng = np.random.default_rng(0)
+    return {
+        "shop": [*rng.choice(["drop", "east"], n - 3).tolist(), None, "", "x" * 300],
+        "zip": [*rng.integers(-1, 2, n - 1).tolist(), 7], "pay": rng.uniform(0, 10, n).tolist(),
+        "id": (np.arange(n) // 2).tolist(),
+    }  # fmt: skip
+
+
+def declared(**facts):
+    return Schema(COLUMNS, **{"person": "id", "rows_per_person": 2, **facts})
+
+
+def budget():
+    return Budget(1.0, 1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_keys_are_selected_and_then_counted(library):
+    columns, query = shops(), count(by="shop", **COST)
+    frame, plan = frame_of(library, columns), query.plan(declared())
+    assert Tight().epsilon(plan, 1e-6) <= 1.0
+    selection, noise = plan.leaves()
+    assert (selection.keys, noise.sensitivity) == (2, 2)
+    ledger = Ledger(frame, plan, rng=0)
+    answer = query.release(ledger, declared())
+    assert ledger.next is None
+    table = answer.frame
+    assert type(table) is type(frame)
+    assert list(table["shop"].to_numpy()) == ["drop", "east"]
+    truth = [columns["shop"].count(name) for name in ("drop", "east")]
+    assert np.abs(answer.value - truth).max() < 60
+    ends = answer.interval()
+    assert (ends[:, 0] <= truth).all()
+    assert (truth <= ends[:, 1]).all()
+    assert released_by_filter(query, frame).released.tolist() == answer.released.tolist()
+
+
+def released_by_filter(query, frame):
+    return query.release(Filter(frame, budget(), notion="pure", rng=0), declared())
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_keys_are_numbers_too_beside_public_ones(library):
+    columns = shops()
+    frame = frame_of(library, columns)
+    pay = np.array(columns["pay"])
+    for query, exact, near in (
+        (sum_("pay", by="zip", **COST), np.sum, 300),
+        (mean("pay", by="zip", where=col("pay") >= 0, **COST), np.mean, 0.6),
+        (variance("pay", by="zip", **COST), np.var, 4),
+    ):
+        answer = released_by_filter(query, frame)
+        assert list(answer._columns()["zip"]) == [-1, 0, 1]
+        truth = [exact(pay[np.array(columns["zip"]) == name]) for name in (-1, 0, 1)]
+        assert np.abs(answer.value - truth).max() < near
+
+
+def test_where_no_key_is_kept_the_answer_has_no_cells():
+    frame = frame_of("polars", shops(8))
+    for query in (count(by="shop", **COST), mean("pay", by="zip", **COST)):
+        ledger = Ledger(frame, query.plan(declared()), rng=0)
+        answer = query.release(ledger, declared())
+        assert answer.value.shape == (0,)
+        assert len(answer.frame) == 0
+        assert ledger.next is None
+
+
+@pytest.mark.parametrize("frame", [
+    pd.DataFrame({"zip": pd.array([3, None] * 400, dtype="Int64")}),
+    pd.DataFrame({"zip": pd.Categorical(["3", None] * 400)}),
+    pd.DataFrame({"zip": ["3", 5] * 400}),
+    pl.DataFrame({"zip": ["3", None] * 400}, schema={"zip": pl.Categorical}),
+    pa.table({"zip": pa.array(["3", None] * 400).dictionary_encode()}),
+])  # fmt: skip
+def test_types_of_columns_that_libraries_have(frame):
+    answer = count(by="zip", **COST).release(
+        Filter(frame, budget(), notion="pure", rng=0), Schema({"zip": Key()})
+    )
+    assert [str(one) for one in answer._columns()["zip"]] == ["3"]
+    assert answer.value[0] == pytest.approx(400, abs=40)
+
+
+def test_what_does_not_fit_spends_nothing():
+    frame, query = frame_of("polars", shops(50)), count(by="shop", **COST)
+    ledger = Filter(frame, Budget(0.9, 1e-6), notion="pure", rng=0)
+    with pytest.raises(BudgetExceeded):
+        query.release(ledger, declared())
+    assert ledger.spent == 0
+    with pytest.raises(ParameterError, match="label must be None for several releases"):
+        query.release(ledger, declared(), label="shops")
+
+
+def test_a_book_reserves_the_plan_first(tmp_path):
+    frame, query = frame_of("polars", shops()), count(by="shop", **COST)
+    with Book.open(f"sqlite:///{tmp_path / 'book.db'}") as book:
+        book.dataset("shops", Budget(1.0, 1e-6), notion="pure")
+        with (
+            book.ledger("shops", frame) as ledger,
+            pytest.raises(ParameterError, match="ledger must be opened with this plan"),
+        ):
+            query.release(ledger, declared())
+        assert book.spent("shops") == 0
+        plan = query.plan(declared())
+        with book.ledger("shops", frame, plan, run="first") as ledger:
+            answer = query.release(ledger, declared())
+        with book.ledger("shops", frame, plan, run="first") as ledger:
+            again = query.release(ledger, declared())
+        assert again.released.tolist() == answer.released.tolist()
+        assert book.spent("shops") <= 1.0
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: Key(0), "keys_per_person must be"),
+    (lambda: count(by="shop", epsilon=1.0).plan(declared()), "epsilon must be given, with a delta"),
+    (lambda: count(by="shop", rho=1.0).plan(declared()), "epsilon must be given, with a delta"),
+    (lambda: count(by="shop", noise="gaussian", **COST).plan(declared()), "noise must be"),
+    (lambda: count(by=["shop", "zip"], **COST).plan(declared()), "one column of private"),
+    (lambda: count("shop", **COST).plan(declared()), "column 'shop' must be used in by= alone"),
+    (lambda: count(where=col("shop") == "a", **COST).plan(declared()), "used in by= alone"),
+    (lambda: count(by="zip", where=col("zip") == 1, **COST).plan(declared()), "must be one of"),
+    (lambda: top_k("shop", 1, epsilon=1.0).plan(declared()), "used in by= alone"),
+])  # fmt: skip
+def test_refusals(make, words):
+    with pytest.raises(ParameterError, match=words):
+        make()
+
+
+def test_the_schema_is_a_file(tmp_path):
+    path = str(tmp_path / "shops.toml")
+    declared().to_toml(path)
+    assert Schema.from_toml(path) == declared()
+    (tmp_path / "short.toml").write_text("[columns.shop]\nkind = 'key'\n")
+    assert Schema.from_toml(str(tmp_path / "short.toml")).columns["shop"] == Key()
+
+
+def test_it_explains_how_many_persons_a_key_needs():
+    words = count(by="shop", **COST).explain(declared())
+    assert "half of those of 51 persons (2 keys a person)" in words

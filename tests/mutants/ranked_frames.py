@@ -1,0 +1,95 @@
+"""Wrong ranks, labels and keys of frames: a person moves more than the plan says."""
+
+import dataclasses
+
+import numpy as np
+
+from algorithms.frames import Key, Schema
+from algorithms.frames.private_keys import key_counts, steps_by_keys
+from algorithms.frames.quantile_query import QuantileQuery
+from algorithms.frames.rows import DeclaredRows
+from algorithms.frames.top_query import TopQuery
+from mechanisms.families.key_counts import KeyCounts
+
+
+def plans_for_one_row(query, schema):
+    """A person with several rows is taken for one with a single row."""
+    return QuantileQuery.plan(query, of_rows(schema, 1))
+
+
+def plans_for_who_comes_or_goes(query, schema):
+    """An exchange of persons is taken for a person more or less."""
+    return QuantileQuery.plan(query, Schema(schema.columns, "id", schema.rows_per_person))
+
+
+def weighs_ranks_twice(query, frame, schema, parts, scale):
+    """The score is the distance of ranks: twice what moves by one half."""
+    found = QuantileQuery.scores(query, frame, schema, parts, scale)
+    return found * np.array([2.0, 1.0])[:, None]
+
+
+def scores_all_rows(query, frame, schema, parts, scale):
+    """Quantiles of all rows of a person."""
+    return QuantileQuery.scores(query, frame, of_rows(schema, 1000), parts, scale)
+
+
+def counts_all_rows(query, frame, schema):
+    """All rows of a person are counted."""
+    return QuantileQuery.counted(query, frame, of_rows(schema, 1000))
+
+
+def counts_a_person_for_each_row(query, frame, schema):
+    """A label counts as often as a person has it."""
+    values, _ = DeclaredRows(frame, query.used, query.where, schema).kept()
+    return values[query.column][:, None]
+
+
+def labels_of_all_rows(query, frame, schema):
+    """All labels of a person count."""
+    return TopQuery.labels_of_persons(query, frame, of_rows(schema, 1000))
+
+
+def takes_all_keys(query, frame, key, schema):
+    """All keys of a person count."""
+    columns = {**schema.columns, key: Key(512)}
+    every = Schema(columns, schema.person, schema.rows_per_person, schema.relation)
+    return key_counts(query, frame, key, every)
+
+
+def counts_keys_of_rows(query, frame, key, schema):
+    """A key counts as often as a person has it."""
+    values, _ = DeclaredRows(frame, query.used, query.where, schema).kept()
+    names, counts = np.unique(values[key].astype(str), return_counts=True)
+    return KeyCounts(names, counts)
+
+
+def forgets_the_other_key(query, key, schema):
+    """Who is exchanged leaves a trace at one key only."""
+    selection, noise = steps_by_keys(query, key, schema)
+    once, _ = steps_by_keys(query, key, Schema(schema.columns, "id", schema.rows_per_person))
+    return dataclasses.replace(selection, keys=once.keys), noise
+
+
+def noise_for_one_row(query, key, schema):
+    """The statistic of a key gets the noise of one row a person."""
+    _, noise = steps_by_keys(query, key, of_rows(schema, 1))
+    return steps_by_keys(query, key, schema)[0], noise
+
+
+def of_rows(schema, rows):
+    return Schema(schema.columns, schema.person, rows, schema.relation)
+
+
+WRONG = [
+    ("plan", plans_for_one_row),
+    ("plan", plans_for_who_comes_or_goes),
+    ("scores", weighs_ranks_twice),
+    ("scores", scores_all_rows),
+    ("counted", counts_all_rows),
+    ("labels", counts_a_person_for_each_row),
+    ("labels", labels_of_all_rows),
+    ("keys", takes_all_keys),
+    ("keys", counts_keys_of_rows),
+    ("steps", forgets_the_other_key),
+    ("steps", noise_for_one_row),
+]
