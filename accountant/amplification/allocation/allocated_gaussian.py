@@ -69,7 +69,9 @@ class AllocatedGaussian(Loss):
         down, up = np.full(flat.shape, -np.inf), quick
         some = (quick > negligible) & (WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1])
         if some.any():
-            low, high = log_profile_bounds(self.mu, self.steps, flat[some], added=self.added)
+            low, high = log_profile_bounds(
+                self.mu, self.steps, flat[some], added=self.added, negligible=negligible
+            )
             down[some], up[some] = low, np.fmin(quick[some], high)
         return down, up
 

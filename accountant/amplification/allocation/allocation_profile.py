@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.amplification.allocation.allocation_renyi import log_chernoff_below
 from accountant.amplification.allocation.few_steps import few_steps_bounds, serves
 from accountant.amplification.allocation.lognormal_cut import excess_above
 from accountant.amplification.allocation.lognormal_inversion import Law, Line
@@ -22,7 +23,7 @@ from accountant.amplification.allocation.lognormal_rule import LogNormalRule, To
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.lognormal_lattice import excess_bounds
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import ACCURACY, ULP
 
 CUTS = np.arange(1.5, 31.0, 0.25)  # of the normal variable: larger ones are jumps
 RATIO = 2.0**0.375  # between the tilts of neighbouring lines
@@ -38,10 +39,13 @@ DIGITS = 28.0  # e-foldings by which a part is negligible
 Bounds = tuple[Array, Array]
 
 
-def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
+def log_profile_bounds(
+    mu: float, steps: int, epsilon: Array, *, added: bool, negligible: float = -math.inf
+) -> Bounds:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons.
 
-    ``added``: the record is only in the second data set.  The upper ones may be infinite.
+    ``added``: the record is only in the second data set.  The upper ones may be infinite.  Where
+    one is below ``negligible`` no laws on a lattice are made to narrow it.
     """
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 
@@ -61,7 +65,10 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
         narrow(first, ~(high - low <= CLOSE))
         narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut)
         if mu >= LEAST_MU and steps <= MOST_STEPS:
-            narrow(second, ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH)))
+            wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
+            if added and wide.any():
+                high[wide] = np.fmin(high[wide], _chernoff_below(mu, steps, epsilon[wide]))
+            narrow(second, wide & (high > negligible))
     return low, high
 
 
@@ -89,6 +96,14 @@ def _lattice_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bo
     low, high = excess_bounds(mu, steps, k, below=added)
     factor = (epsilon if added else 0.0) - math.log(steps)
     return np.log(low) + factor, np.log(high) + factor
+
+
+def _chernoff_below(mu: float, steps: int, epsilon: Array) -> Array:
+    """Return Chernoff's bound on ln delta where the record is only in the second data set."""
+    k = _excess_limit(steps, -epsilon)
+    log_excess = np.array([log_chernoff_below(mu, steps, one) for one in k.tolist()])
+    bound: Array = log_excess + epsilon - math.log(steps) + ACCURACY
+    return bound
 
 
 def _excess_limit(steps: int, epsilon: Array) -> Array:
