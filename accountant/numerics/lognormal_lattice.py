@@ -246,6 +246,8 @@ def _cells(mu: float, ends: Array, points: Array) -> tuple[Array, Array]:
 
 def _points_of_rule(mu: float, low: float, high: float, cell: int) -> int:
     """Return how many points a cell needs, from the ``cell``-th on, between two values of V."""
+    if math.isnan(low):
+        return 2  # the first cell's mean is below all floats: there is no law
     steep = (max(abs(math.log(low)), abs(math.log(high))) + mu * mu / 2) / mu**2 + 1
     ellipse = math.log(0.99 * cell)  # of the sum of semi-axes, in half cells
     # 64 / 15 / 2 e^{.29 steep + 1.2} (ellipse / 2) ellipse^{2 - 2n} <= 5e-11

@@ -48,8 +48,8 @@ def log_profile_bounds(
 ) -> Bounds:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons.
 
-    ``added``: the record is only in the second data set.  The upper ones may be infinite.  ``in_sum``:
-    for a composition, which needs neither tiny deltas nor the last digits.
+    ``added``: the record is only in the second data set.  The upper ones may be infinite.
+    ``in_sum``: for a composition, which needs neither tiny deltas nor the last digits.
     """
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 

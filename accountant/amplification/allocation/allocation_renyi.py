@@ -22,6 +22,7 @@ MAX_ORDER = 64
 LEAST_POWER = 0.5
 REACH = 12.0  # of the normal variable, of cells
 TILTS = np.geomspace(0.01, 1e10, 240)  # of Chernoff's bound
+MAX_ROWS = 2**11
 EFOLDINGS = 34.0  # of what the trapezoid rule misses
 
 
@@ -57,11 +58,14 @@ def chernoff_absent(mu: float, steps: int, epsilon: Array) -> Array:
 
     With K = t e^-epsilon it is that of ``E(K - S)_+ / K``, and ``y_+ <= e^{ay - 1} / a``, a > 0.
     """
-    k = steps * np.exp(-epsilon)
-    log_power = _log_power_below(mu)
-    rounding = 8 * ULP * (np.multiply.outer(k, TILTS) + steps * np.abs(log_power) + 8)
-    power = np.multiply.outer(k, TILTS) - 1 - np.log(TILTS) + steps * (log_power + 1e-11)
-    bound: Array = np.min(power + rounding, axis=-1) + epsilon - math.log(steps) + ACCURACY
+    log_power = steps * (_log_power_below(mu) + 1e-11)
+    least = np.empty(epsilon.size)
+    for first in range(0, epsilon.size, MAX_ROWS):
+        some = slice(first, first + MAX_ROWS)
+        shift = np.multiply.outer(steps * np.exp(-epsilon[some]), TILTS)
+        rounding = 8 * ULP * (shift + np.abs(log_power) + 8)
+        least[some] = np.min(shift - 1 - np.log(TILTS) + log_power + rounding, axis=1)
+    bound: Array = least + epsilon - math.log(steps) + ACCURACY
     return bound
 
 
