@@ -22,6 +22,8 @@ from accountant.numerics.rounding import ULP
 COARSE_POINTS = 64  # of epsilon, while its place is looked for
 MAX_POINTS = 2**19
 NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of round-off
+USUAL_NATS = 6.0  # by which Chernoff's bound is above delta
+LEAST_LOG_SHARE = -25.0  # round-off is more than what is less
 NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of the lattice
 
 
@@ -71,6 +73,7 @@ class _GridSearch:
         self._least = math.fsum(one.count * one.least for one in outlines)
         most = [one.count * one.loss.max_loss for one in outlines]
         self._most = math.fsum(most) if all(map(math.isfinite, most)) else math.inf
+        self._log_share = 0.0  # of delta in Chernoff's bound, where rare great losses make it small
 
     def certify(self) -> Certificate:
         """Return the interval, by finer and finer lattices."""
@@ -90,6 +93,7 @@ class _GridSearch:
             feasible = per_epsilon
             tilt, nodes = engine.tilt, engine.nodes
             log_delta = math.log(self._delta)
+            self._log_share = min(log_delta - engine.log_scale(epsilon) + USUAL_NATS, 0.0)
             # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`
             ends = (log_delta, log_delta + self._rounding)
             low, high = bracket_epsilon(engine.bounds, ends, epsilon, tilt, self._most)
@@ -145,7 +149,7 @@ class _GridSearch:
         span = max(one.ends[1] - one.ends[0] for one in parts)
         if span / step > MAX_POINTS:
             return None
-        log_wrapped = math.log(self._width) - 12
+        log_wrapped = math.log(self._width) - 12 + max(self._log_share, LEAST_LOG_SHARE)
         engine = GridEngine(parts, epsilon, near, step, log_wrapped, MAX_POINTS)
         return engine if engine.is_small else None
 

@@ -104,6 +104,10 @@ class GridEngine:
             min(max(high, 1e-300) * (1 + 16 * ULP), 1.0)
         )
 
+    def log_scale(self, epsilon: float) -> float:
+        """Return about the logarithm of Chernoff's bound on delta."""
+        return self._above.log_scale(epsilon)
+
     def _above_cuts(self, epsilon: float, shift: float) -> float:
         """Return an upper bound on what releases above their cuts add."""
         sure = [pair for cut, pair in self._cuts if epsilon <= cut - shift]

@@ -22,6 +22,7 @@ from accountant.numerics.rounding import ULP
 
 OUTLINE_POINTS = 120
 NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that great losses may be of
+DENSE = 3.0  # nats below the greatest weight, within which all lattice points are knots
 LOG_SPARSEST = 5.0  # of the number of lattice points between two knots
 
 
@@ -83,7 +84,7 @@ def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -
         great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
         if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
             log_weight = np.maximum(log_weight, great - np.max(great))
-    return places_by_weight(points, pair.loss, log_weight)
+    return places_by_weight(points, pair.loss, log_weight, DENSE)
 
 
 def places_by_weight(

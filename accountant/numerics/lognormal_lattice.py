@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ FFT_ULPS = 24.0  # of each level: three transforms, each in the 2-norm
 INEXACT = 1e-10  # relative, of a cell's mass and mean
 SUMMED = 1e-11  # relative, of a sum of positive terms, or of such sums: 2 * POINTS additions
 FIRST_CELLS = 16  # whose masses are differences of distribution functions
-PANELS = ((16, 256, 16), (256, POINTS + 1, 9))  # cells, and points of the rule in each
+PANELS = (FIRST_CELLS, 64, 256, 1024, 4096, POINTS + 1)  # cells between them have one rule
 STEEPEST = 190.0  # of the logarithm of the density against that of V
 TILTS = np.array([0.0, 3.0, 6.0, 9.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 60.0, 100.0, 200.0])
 
@@ -45,11 +46,16 @@ class Terms(NamedTuple):
     error: float
 
 
-def excess_bounds(mu: float, steps: int, k: Array, *, below: bool) -> tuple[Array, Array]:
-    """Return bounds on ``E(K - S)_+`` if ``below``, else ``E(S - K)_+``, at each K."""
+def excess_bounds(
+    mu: float, steps: int, k: Array, *, below: bool, octaves: int = 1
+) -> tuple[Array, Array]:
+    """Return bounds on ``E(K - S)_+`` if ``below``, else ``E(S - K)_+``, at each K.
+
+    One lattice serves so many ``octaves`` of K.
+    """
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
     size = np.clip(k, 1e-300, 1e300) * (1 + 2 / POINTS)  # two points beyond K, at least
-    size = 2.0 ** np.ceil(np.log2(size))
+    size = 2.0 ** (octaves * np.ceil(np.log2(size) / octaves))
     steepest = np.abs(np.log(np.array([size, size * FIRST_CELLS / POINTS / 2])))
     served = (steepest.max(axis=0) + mu * mu / 2) / mu**2 + 1 <= STEEPEST
     for one in np.unique(size[served]):
@@ -225,8 +231,10 @@ def _cells(mu: float, ends: Array, points: Array) -> tuple[Array, Array]:
     side = np.where(x[1:] + x[:-1] > 2 * mu, -1.0, 1.0)
     mean = side * (ndtr(side * (x[1:] - mu)) - ndtr(side * (x[:-1] - mu)))
     moment = mean - points[:FIRST_CELLS] * mass
-    for first, last, count in PANELS:
-        value, weight, _ = gauss_legendre_panels(ends[first : last + 1], count)
+    for first, last in pairwise(PANELS):
+        edges = ends[first : last + 1]
+        count = _points_of_rule(mu, float(edges[0]), float(edges[-1]), first)
+        value, weight, _ = gauss_legendre_panels(edges, count)
         x = (np.log(value) + mu * mu / 2) / mu
         density = weight * np.exp(-x * x / 2) / (math.sqrt(2 * math.pi) * mu * value)
         density, value = density.reshape(-1, count), value.reshape(-1, count)
@@ -234,6 +242,17 @@ def _cells(mu: float, ends: Array, points: Array) -> tuple[Array, Array]:
         away = value - points[first : first + len(value), None]
         moment = np.append(moment, (density * away).sum(axis=1))
     return mass, moment
+
+
+def _points_of_rule(mu: float, low: float, high: float, cell: int) -> int:
+    """Return how many points a cell needs, from the ``cell``-th on, between two values of V."""
+    if math.isnan(low):
+        return 2  # the first cell's mean is below all floats: there is no law
+    steep = (max(abs(math.log(low)), abs(math.log(high))) + mu * mu / 2) / mu**2 + 1
+    ellipse = math.log(0.99 * cell)  # of the sum of semi-axes, in half cells
+    # 64 / 15 / 2 e^{.29 steep + 1.2} (ellipse / 2) ellipse^{2 - 2n} <= 5e-11
+    digits = 0.77 + 0.29 * steep + 1.2 + ellipse - math.log(2) - math.log(INEXACT / 2)
+    return max(2, math.ceil(1 + digits / (2 * ellipse)))
 
 
 def _tail(mu: float, value: Array, shift: float) -> Array:

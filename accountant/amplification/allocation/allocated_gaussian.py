@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import final
@@ -10,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.amplification.allocation.allocation_profile import (
+    NEGLIGIBLE_IN_SUMS,
     log_profile_bounds,
     one_decides,
     rough_epsilon,
 )
 from accountant.amplification.allocation.allocation_renyi import (
-    log_chernoff_below,
+    chernoff_absent,
     log_moments,
     renyi_absent,
     renyi_present,
@@ -29,8 +31,8 @@ from accountant.numerics.search import falling_root
 
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)  # each epsilon is an integral
 WITHIN_REACH = (1e-3, 6.0)  # values of mu; beyond them the quick bounds are all
+MARGIN = 0.1  # of ln delta, by which a point is below the root
 NEGLIGIBLE = -90.0  # logarithm of deltas that a quick bound is good enough for
-NEGLIGIBLE_IN_SUMS = -50.0  # the same for compositions
 
 
 @final
@@ -56,8 +58,10 @@ class AllocatedGaussian(Loss):
         e = epsilons(epsilon)
         return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
 
-    def log_bounds(self, flat: Array, negligible: float = NEGLIGIBLE) -> tuple[Array, Array]:
+    def log_bounds(self, flat: Array, *, in_sum: bool = False) -> tuple[Array, Array]:
         """Return logarithms of the profile rounded down and up; quick ones where negligible."""
+        negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
+        is_within = WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]
         # without amplification, and Markov's inequality: delta <= E(S/t)^n e^{-(n-1) eps}
         quick = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
@@ -66,10 +70,14 @@ class AllocatedGaussian(Loss):
             with np.errstate(invalid="ignore"):
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
             quick = np.fmin(quick, markov)
+        elif in_sum and is_within:
+            quick = np.fmin(quick, chernoff_absent(self.mu, self.steps, flat))
         down, up = np.full(flat.shape, -np.inf), quick
-        some = (quick > negligible) & (WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1])
+        some = (quick > negligible) & is_within
         if some.any():
-            low, high = log_profile_bounds(self.mu, self.steps, flat[some], added=self.added)
+            low, high = log_profile_bounds(
+                self.mu, self.steps, flat[some], added=self.added, in_sum=in_sum
+            )
             down[some], up[some] = low, np.fmin(quick[some], high)
         return down, up
 
@@ -77,10 +85,8 @@ class AllocatedGaussian(Loss):
         """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this."""
         if not (self.added and WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]):
             return False
-        k = self.steps * math.exp(-epsilon)
-        return log_chernoff_below(self.mu, self.steps, k) + epsilon - math.log(
-            self.steps
-        ) + ACCURACY <= math.log(delta)
+        bound = chernoff_absent(self.mu, self.steps, np.array([epsilon]))
+        return float(bound[0]) <= math.log(delta)
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
@@ -92,9 +98,9 @@ class AllocatedGaussian(Loss):
         """Return the profile rounded down and up, at any real epsilon."""
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
         found, is_positive = np.empty((2, epsilon.size)), epsilon >= 0
-        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], NEGLIGIBLE_IN_SUMS))
+        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], in_sum=True))
         size = -epsilon[~is_positive]
-        other = np.exp(self.reversed.log_bounds(size, NEGLIGIBLE_IN_SUMS))
+        other = np.exp(self.reversed.log_bounds(size, in_sum=True))
         found[:, ~is_positive] = -np.expm1(-size) + np.exp(-size) * other
         return found[0] * (1 - ACCURACY), found[1] * (1 + ACCURACY)
 
@@ -138,6 +144,7 @@ class AllocatedGaussian(Loss):
         """Return the inverse of the profile, by a secant on its logarithm."""
         target = math.log(delta) - (0.0 if self.below else ACCURACY)
 
+        @functools.cache
         def excess(epsilon: float) -> float:
             return float(self.log_profile(np.array([epsilon]))[0]) - target
 
@@ -148,5 +155,13 @@ class AllocatedGaussian(Loss):
         terms = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
         slope = 1 / start + start * terms / self.mu**2 if start > 0 else 1.0
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
-        found = falling_root(excess, start, slope, limit)[0]
+        # what is positive at some epsilon is so at 0, where the bounds need other lines or lattices
+        value = excess(start)
+        near = start if value > 0 else start + (value - MARGIN) / slope
+        is_positive = near > 0 and excess(near) > 0
+
+        def quick_excess(epsilon: float) -> float:
+            return math.inf if epsilon == 0 and is_positive else excess(epsilon)
+
+        found = falling_root(quick_excess, start, slope, limit)[0]
         return round_up(found, 16)

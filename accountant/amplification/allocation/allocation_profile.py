@@ -30,18 +30,26 @@ NARROW = 2e-8  # relative: such bounds need no better ones
 CLOSE = 5e-8  # the same of the cut's
 SHORT_WIDTH = 1e-5  # relative: such bounds of a lattice need no contour
 DEEP, DEEP_WIDTH = -45.0, 1e-3  # logarithms of deltas that need not be so narrow
+NEGLIGIBLE_IN_SUMS = -50.0  # logarithm of deltas that a quick bound is good enough for
+OCTAVES_IN_SUMS = 2  # of K, that one lattice serves
 LEAST_MU, MOST_STEPS = 0.19, 20_000  # of a lattice
 WIDEST = 150.0
+UNEVEN_WITHOUT = 3.2  # steps over mu, without the record, up to which lines are long
 MOST_UNEVEN = 4.0  # logarithm of steps over mu, where one step decides
+EVEN, MANY_OF_FEW = 0.3, 5  # mu below which lines of so many steps are short
+MOST_IN_SUM = 3  # steps of a lattice across, where thousands of epsilons are asked for
 GREAT = 0.7  # epsilons above which one step decides among many, too
 DIGITS = 28.0  # e-foldings by which a part is negligible
 Bounds = tuple[Array, Array]
 
 
-def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
+def log_profile_bounds(
+    mu: float, steps: int, epsilon: Array, *, added: bool, in_sum: bool = False
+) -> Bounds:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons.
 
     ``added``: the record is only in the second data set.  The upper ones may be infinite.
+    ``in_sum``: for a composition, which needs neither tiny deltas nor the last digits.
     """
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 
@@ -50,25 +58,35 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
             found = way(mu, steps, epsilon[wide], added=added)
             low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
 
-    first, second = _contour_bounds, _lattice_bounds
+    lattice = functools.partial(_lattice_bounds, octaves=OCTAVES_IN_SUMS if in_sum else 1)
+    first, second = _contour_bounds, lattice
     if is_short(mu, steps, added=added):
         first, second = second, first
     with np.errstate(all="ignore"):
-        if serves(mu, steps, added=added):
+        is_few = serves(mu, steps, added=added) and (mu >= EVEN or steps < MANY_OF_FEW)
+        # each epsilon is a sum over a lattice across, and in sums there are thousands of them
+        if is_few and not (in_sum and steps > MOST_IN_SUM):
             narrow(few_steps_bounds, np.ones(epsilon.shape, dtype=bool))
         cut = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
         narrow(_cut_bounds, cut & ~(high - low <= CLOSE))
         narrow(first, ~(high - low <= CLOSE))
         narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut)
         if mu >= LEAST_MU and steps <= MOST_STEPS:
-            narrow(second, ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH)))
+            wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
+            if in_sum:
+                wide &= high > NEGLIGIBLE_IN_SUMS
+            narrow(second, wide)
     return low, high
 
 
 def is_short(mu: float, steps: int, *, added: bool) -> bool:
     """Return whether a lattice is tried first: contours of few or uneven terms are long."""
-    uneven = 0.0 if added else 2 * math.exp(min(mu * mu, 20.0))
-    return mu >= LEAST_MU and steps <= min(max(5.0 if mu > 0.7 else 1.0, uneven), MOST_STEPS)
+    if mu < LEAST_MU:
+        return False
+    if added:
+        return steps <= min(UNEVEN_WITHOUT * mu, MOST_STEPS)
+    uneven = max(5.0 if mu > 0.7 else 1.0, 2 * math.exp(min(mu * mu, 20.0)))
+    return steps <= min(uneven, MOST_STEPS)
 
 
 def one_decides(mu: float, steps: int, *, added: bool) -> bool:
@@ -83,10 +101,12 @@ def _cut_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds
     return low, high
 
 
-def _lattice_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
+def _lattice_bounds(
+    mu: float, steps: int, epsilon: Array, *, added: bool, octaves: int = 1
+) -> Bounds:
     """Return the bounds by laws on a lattice."""
     k = _excess_limit(steps, -epsilon if added else epsilon)
-    low, high = excess_bounds(mu, steps, k, below=added)
+    low, high = excess_bounds(mu, steps, k, below=added, octaves=octaves)
     factor = (epsilon if added else 0.0) - math.log(steps)
     return np.log(low) + factor, np.log(high) + factor
 

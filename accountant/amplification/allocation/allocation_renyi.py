@@ -16,12 +16,13 @@ from accountant.amplification.allocation.lognormal_cells import law_above
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import ACCURACY, ULP
 
 MAX_ORDER = 64
 LEAST_POWER = 0.5
 REACH = 12.0  # of the normal variable, of cells
-TILTS = np.geomspace(0.01, 1e4, 120)
+TILTS = np.geomspace(0.01, 1e10, 240)  # of Chernoff's bound
+MAX_ROWS = 2**11
 EFOLDINGS = 34.0  # of what the trapezoid rule misses
 
 
@@ -52,13 +53,28 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     return np.where(inside, found, np.inf).reshape(np.shape(order))
 
 
-def log_chernoff_below(mu: float, steps: int, k: float) -> float:
-    """Return an upper bound on ``ln E(K - S)_+``, as ``y_+ <= e^{ay - 1} / a`` for all a > 0."""
+def chernoff_absent(mu: float, steps: int, epsilon: Array) -> Array:
+    """Return upper bounds on the logarithm of delta where the record is in the second data set.
+
+    With K = t e^-epsilon it is that of ``E(K - S)_+ / K``, and ``y_+ <= e^{ay - 1} / a``, a > 0.
+    """
+    log_power = steps * (_log_power_below(mu) + 1e-11)
+    least = np.empty(epsilon.size)
+    for first in range(0, epsilon.size, MAX_ROWS):
+        some = slice(first, first + MAX_ROWS)
+        shift = np.multiply.outer(steps * np.exp(-epsilon[some]), TILTS)
+        rounding = 8 * ULP * (shift + np.abs(log_power) + 8)
+        least[some] = np.min(shift - 1 - np.log(TILTS) + log_power + rounding, axis=1)
+    bound: Array = least + epsilon - math.log(steps) + ACCURACY
+    return bound
+
+
+@functools.lru_cache(maxsize=64)
+def _log_power_below(mu: float) -> Array:
+    """Return upper bounds on ``ln E e^{-aV}`` at the tilts a."""
     value, weight = law_above(mu, REACH)
-    a = TILTS / min(k, 1.0)
-    log_power = np.log(ordered_dot(np.exp(-np.multiply.outer(a, value)), weight))
-    rounding = 8 * ULP * (a * k + steps * np.abs(log_power) + 8)
-    return float(np.min(a * k - 1 - np.log(a) + steps * (log_power + 1e-11) + rounding))
+    found: Array = np.log(ordered_dot(np.exp(-np.multiply.outer(TILTS, value)), weight))
+    return found
 
 
 @functools.lru_cache(maxsize=64)

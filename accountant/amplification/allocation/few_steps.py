@@ -48,8 +48,10 @@ def few_steps_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> t
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons."""
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
     for far in FAR:
-        lattice = lattice_across(mu, steps, ALL_DIGITS if added else DIGITS, far)
         wide = np.flatnonzero(~(high - low <= NARROW))
+        if wide.size == 0:
+            break
+        lattice = lattice_across(mu, steps, ALL_DIGITS if added else DIGITS, far)
         rows = max(1, MAX_ROWS // lattice.weight.size)
         for first in range(0, wide.size, rows):
             some = wide[first : first + rows]

@@ -31,6 +31,7 @@ from accountant import (
 )
 from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
+from accountant.amplification.allocation.allocation_renyi import chernoff_absent
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
 from accountant.amplification.allocation.lognormal_cut import cut_transform, excess_above
 from accountant.formats.plan_toml import from_toml
@@ -473,3 +474,60 @@ def test_the_cut_serves_many_uneven_steps():
 def test_several_epochs_at_a_tiny_delta_are_narrow():
     found = Tight().certify(RandomAllocation(GaussianLoss(1.0), 1000, epochs=2), 1e-8)
     assert 0 < found.width <= 1e-6 * found.upper
+
+
+def wrong_cells(mu, size):
+    """Return by how much cells are off, relative to 60-digit differences of distributions."""
+    flint = pytest.importorskip("flint")
+    step = size / lognormal_lattice.POINTS
+    ends = step * np.arange(lognormal_lattice.POINTS + 1.0)
+    mass, moment = lognormal_lattice._cells(mu, ends, ends[:-1])
+    worst = 0.0
+    with flint.ctx.workprec(400):
+        m = flint.arb(mu)
+
+        def below(value, shift):
+            x = (flint.arb(value).log() + m * m / 2) / m - shift
+            return (-x / flint.arb(2).sqrt()).erfc() / 2
+
+        for j in (16, 63, 64, 255, 256, 1023, 1024, 4095, 4096, 30_000):
+            left, right = float(ends[j]), float(ends[j + 1])
+            p = below(right, 0) - below(left, 0)
+            mean = below(right, m) - below(left, m) - flint.arb(left) * p
+            if float(p) > 1e-290:
+                both = (mass[j] / p - 1, moment[j] / mean - 1)
+                worst = max(worst, *(abs(float(one)) for one in both))
+    return worst
+
+
+@pytest.mark.parametrize(("mu", "log_size"), [(0.25, -2), (0.19, 5), (0.4, -9), (1.2, 0), (5.0, 7)])
+def test_cells_are_those_of_balls_with_as_few_points_as_they_need(mu, log_size, monkeypatch):
+    size = 2.0**log_size
+    assert wrong_cells(mu, size) <= lognormal_lattice.INEXACT
+    if mu == 0.25:  # where the density is steep a few points are not enough
+        monkeypatch.setattr(lognormal_lattice, "_points_of_rule", lambda *_: 4)
+        assert wrong_cells(mu, size) > lognormal_lattice.INEXACT
+
+
+@pytest.mark.parametrize(("mu", "steps"), [(0.3, 10), (1.0, 200), (1.0, 2000)])
+def test_chernoff_is_above_the_profile_without_the_record(mu, steps):
+    epsilon = np.geomspace(1e-3, 5.0, 40)
+    low = AllocatedGaussian(mu, steps, added=True).log_bounds(epsilon)[0]
+    bound = chernoff_absent(mu, steps, epsilon)
+    assert np.all(bound >= low)
+    assert np.min(bound - low) < 3  # and not far above
+
+
+def test_epochs_with_rare_great_losses_are_narrow():
+    plan = RandomAllocation(GaussianLoss(1 / 0.883), 1746, epochs=10)
+    found = Tight().certify_one_way(plan, 2.11e-11)
+    assert found.width <= 1e-6 * found.upper
+
+
+def test_a_composition_makes_few_lattices():
+    plan = RandomAllocation(GaussianLoss(1 / 0.548), 3, epochs=10).reversed
+    sums = lognormal_lattice._SumOnLattice.of
+    before = sums.cache_info().misses
+    found = Tight().certify_one_way(plan, 2.14e-8)
+    assert found.width <= 1e-6 * found.upper
+    assert sums.cache_info().misses - before <= 24
