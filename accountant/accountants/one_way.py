@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from accountant.accountants.advanced import Advanced
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic, printed_decimal
@@ -23,6 +25,7 @@ from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import grid_certificate, grid_delta
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
+from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
@@ -88,10 +91,19 @@ class OneWay:
         found, least = self._certify(delta, other)
         if self.route in COMPOSED:
             found = self._no_worse_than_pld(found, least, delta, other)
+        lower = min(self._least_of_choices(delta, found), found.upper)
+        return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
+
+    def _least_of_choices(self, delta: float, found: Certificate) -> float:
+        """Return a lower end from what one user pays at least, where the interval is wide."""
+        lower = found.lower
         for choice in self.choices:  # the truth is at least what any one user pays
-            lower = min(choice.certify(delta).lower, found.upper)
-            found = replace(found, lower=max(lower, found.lower))
-        return found
+            if found.upper - lower <= self.width * min(found.upper, 1e300):
+                break
+            if not (lower > 0 and choice.is_surely_within(lower, delta)):
+                one = choice._certify(delta, 0.0)[0]  # noqa: SLF001
+                lower = max(lower, one.lower, choice._least_of_choices(delta, one))  # noqa: SLF001
+        return lower
 
     def _no_worse_than_pld(
         self, found: Certificate, least: float, delta: float, other: float
@@ -103,7 +115,9 @@ class OneWay:
         """
         releases = sum(n for _, n in self.losses)
         wanted = max(self.width, FEW_WIDTH) if releases <= FEW_RELEASES else self.width
-        if found.upper <= other or math.isinf(least) or found.upper - least <= wanted * found.upper:
+        if found.upper <= other or math.isinf(least):
+            return found
+        if found.upper - least <= wanted * found.upper and not self._has_bent_bounds:
             return found
         if releases > MAX_GRID_RELEASES or len(self.losses) > MAX_GRID_LOSSES:
             return found
@@ -229,11 +243,13 @@ class OneWay:
         """
         width = self._lattice_width
         grids = [grid_certificate(self.losses, delta, width)]
+        # of numerical profiles no more than an upper bound is known
         pairs = [
             (one.attained_pair if one.numerics.is_upper_envelope else one, n)
             for one, n in self.losses
+            if not self._is_numerical
         ]
-        if pairs != self.losses:
+        if pairs and pairs != self.losses:
             grids.append(grid_certificate(pairs, delta, max(width, DISCRETISATION_ERROR)))
         above, *below = grids
         if above is None:
@@ -245,7 +261,7 @@ class OneWay:
             return above, above.lower, is_fine
         upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
         lower = max([0.0, *(one.lower for one in below if one is not None)])
-        if self._is_numerical:  # of its pairs no more than an upper bound is known
+        if self._is_numerical:
             lower = 0.0
         engine = above.engine if upper == above.upper else ENVELOPE
         found = Certificate(min(lower, upper), upper, engine, above.nodes)
@@ -321,6 +337,13 @@ class OneWay:
     def _is_numerical(self) -> bool:
         """Whether the profile of some loss is computed, and rounded up."""
         return any(one.numerics.is_numerical for one, _ in self.losses)
+
+    @property
+    def _has_bent_bounds(self) -> bool:
+        """Whether some profile is a bound that need not be convex, hence that of no pair."""
+        # lines between few of its points may lie above lines between all of them
+        found = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
+        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in found)
 
     @property
     def has_envelopes(self) -> bool:
