@@ -41,7 +41,8 @@ LOOSE_WIDTH = 0.01
 LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 FEW_WIDTH = 1e-6  # of epsilon: enough for `FEW_RELEASES`
-MAX_GRID_LOSSES = 50  # different ones, of the pair that `PLD` composes
+MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
+MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small beside its width
 GRID_ABOVE = "pair above on a grid"
 MAX_TERMS = 5000
 GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
@@ -119,7 +120,7 @@ class OneWay:
             return found
         if found.upper - least <= wanted * found.upper and not self._has_bent_bounds:
             return found
-        if releases > MAX_GRID_RELEASES or len(self.losses) > MAX_GRID_LOSSES:
+        if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
             return found
         try:
             step = step_of_grid(self.plan, delta)
@@ -149,7 +150,8 @@ class OneWay:
                 if grid is not None:
                     found, least, is_fine = grid
                     if not is_fine:
-                        found = intersection(found, self._certify_discretised(delta))
+                        finite = self._certify_discretised(delta, with_envelopes=False)
+                        found = intersection(found, finite)
                     return found, least
                 found = self._certify_discretised(delta)
         return found, found.lower
@@ -353,15 +355,22 @@ class OneWay:
     def _envelope_epsilon(self, delta: float) -> float:
         return min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
 
-    def _certify_discretised(self, delta: float, max_terms: float = math.inf) -> Certificate:
-        """Return the interval by finite losses above and below those without an exact cumulant."""
+    def _certify_discretised(
+        self, delta: float, max_terms: float = math.inf, *, with_envelopes: bool = True
+    ) -> Certificate:
+        """Return the interval by finite losses above and below those without an exact cumulant.
+
+        ``with_envelopes``: and by what is known of bounds on many pairs, which may be dear.
+        """
         width = max(self.width, DISCRETISATION_ERROR)
         above = Certificate(0.0, math.inf, ENVELOPE)
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
             finite = with_exact_cgf(self.losses, delta, upper=True, max_terms=max_terms)
             above = CertifiedComposition(finite, width).certify(delta)
         upper, lower = above.upper, 0.0
-        if self.has_envelopes or not above.width < LOOSE_WIDTH * above.upper:
+        # a bound on many pairs that is known already is not asked for again
+        loose = not self.has_envelopes and not above.width < LOOSE_WIDTH * above.upper
+        if loose or (self.has_envelopes and with_envelopes):
             upper = min(upper, self._envelope_epsilon(delta))
         upper = max(0.0, upper)
         if not any(one.numerics.is_numerical for one, _ in self.losses):

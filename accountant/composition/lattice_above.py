@@ -82,10 +82,20 @@ class LatticeAbove:
     @ignore_overflow
     def epsilon(self, delta: float, guess: float) -> float:
         """Return an upper bound on epsilon at ``delta``, infinite where it is above ``guess``."""
+        if not (self.is_made and self.beyond < delta and 0 < guess < math.inf):
+            return math.inf
+        chernoff = _chernoff(rough_log_height(self.laws), math.log(delta))
+        rough = minimum_of_one_valley(chernoff, 1e-3 / guess, 1 / self.step, TILT_GRIDS)[1]
+        if 0 < rough < (1 - NEAR) * guess:  # far below the guess
+            found = self._epsilon_below(delta, (1 + NEAR / 2) * rough)
+            if found < math.inf:
+                return found
+        return self._epsilon_below(delta, guess)
+
+    def _epsilon_below(self, delta: float, guess: float) -> float:
+        """Return the least upper bound, by sums made for lower and lower guesses."""
         found = math.inf
         for _ in range(MAX_GUESSES):
-            if not (self.is_made and self.beyond < delta and 0 < guess < math.inf):
-                break
             before, found = found, min(found, self._epsilon_near(delta, guess))
             if not found < min(before, (1 - NEAR / 2) * guess):
                 break  # it is not at the lower end of what this sum was made for
