@@ -14,24 +14,38 @@ ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
   tests/algorithms/base/test_non_private.py tests/algorithms/base/test_row_blocks.py \
   tests/audits/attacks/test_floating_point.py tests/audits/cli/test_hostile_target.py \
   tests/audits/cli/test_target.py tests/audits/runner
+# a worker for each core, unless both ends run beside other work: 0 is the process itself
+ENDS_WORKERS ?= auto
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
 # the newest Python there is; with pyenv also one that is not on the path
 NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
 # a worker of the tests has a core: threads of its linear algebra would wait for the others'
-test thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
+tests thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
+# many tests start processes, which would compile every module again
+tests thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: audits test thorough lowest newest peers bench mutants table numbers clean
+.PHONY: audits test style types contracts tests thorough lowest newest peers bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
 
-test: $(READY)  ## style, types, import contract, tests
+test: style types contracts tests  ## style, types, import contracts, tests
+
+style: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(READY)
 	$(BIN)/mypy
+
+contracts: $(READY)
 	$(BIN)/lint-imports --no-logo
+
+tests: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
@@ -41,20 +55,20 @@ thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/declared_minima.py > .venv-lowest/minima.txt
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+	.venv-lowest/bin/python $(PIP_INSTALL) --no-compile \
 	  --constraint .venv-lowest/minima.txt --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
-	.venv-lowest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
+	.venv-lowest/bin/python -m pytest -q -n $(ENDS_WORKERS) --dist loadfile $(ENDS_TESTS)
 
 # not the newest, for they are pinned: dp-accounting below 0.7 and lazy-loader below 1
 newest:  ## the same tests on the newest Python here and the newest versions
 	$(NEWEST_PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check \
+	.venv-newest/bin/python $(PIP_INSTALL) --no-compile \
 	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
-	.venv-newest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
+	.venv-newest/bin/python -m pytest -q -n $(ENDS_WORKERS) --dist loadfile $(ENDS_TESTS)
 
 peers:  ## audit training by Opacus on PyTorch, in an environment of its own
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check \
+	.venv-peers/bin/python $(PIP_INSTALL) \
 	  torch==2.13.0 --editable ".[training]"
 	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
 
@@ -66,8 +80,8 @@ mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--s
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(BIN)/python $(PIP_INSTALL) -r requirements.txt
+	$(BIN)/python $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	touch $(READY)
 
 table: $(READY)  ## write the types of mechanisms, and their table in docs/ with times measured now

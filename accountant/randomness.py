@@ -22,12 +22,22 @@ def generator(rng: Rng) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
-        from randomgen import ChaCha  # the twenty rounds of Bernstein (2008)
-
-        return np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
+        return keyed_generator(fresh_key())
     if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
         raise ParameterError("rng", rng, "a numpy Generator, a seed of at least 0, or None")
     return np.random.default_rng(int(rng))
+
+
+def fresh_key() -> int:
+    """Return 256 secret bits of the operating system: a key for `keyed_generator`."""
+    return secrets.randbits(256)
+
+
+def keyed_generator(key: int) -> np.random.Generator:
+    """Return the cipher of a key of 256 bits: who has the key can draw the same again."""
+    from randomgen import ChaCha  # the twenty rounds of Bernstein (2008)
+
+    return np.random.Generator(ChaCha(key=key, rounds=20))
 
 
 def public_generator(source: np.random.Generator) -> np.random.Generator:

@@ -22,6 +22,9 @@ from .sparse_regression.local_iht import LocalIHT as LocalIHT
 from .sparse_regression.sparse_erm import SparseERM as SparseERM
 from .statistics.local_histogram import LocalHistogram as LocalHistogram
 from .statistics.local_mean import LocalMean as LocalMean
+from .statistics.partition_selection import best_partition_selection as best_partition_selection
 from .statistics.private_mean import PrivateMean as PrivateMean
+from .statistics.private_quantiles import PrivateQuantiles as PrivateQuantiles
 from .statistics.private_selection import PrivateSelection as PrivateSelection
+from .statistics.private_top_k import PrivateTopK as PrivateTopK
 from .voting.sign_vote import SignVote as SignVote

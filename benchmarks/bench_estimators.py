@@ -2,7 +2,7 @@
 
 Each row is the mean score of five seeds on test data.  A ratio is of errors, the distance from the
 perfect score: ours over the least of the alternatives; below 1 ours is better.  ``--write`` puts
-the table in the docs.
+the table in the docs; with ``--task`` the rows of other tasks stay as they are.
 """
 
 import argparse
@@ -83,6 +83,23 @@ def rows_of(task, table):
             yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}", said]
 
 
+def kept_rows():
+    """The rows that the docs have now."""
+    table = PAGE.read_text().split(MARKS[0])[1].split(MARKS[1])[0]
+    return [line.strip("| ").split(" | ") for line in table.splitlines()[2:] if line]
+
+
+def in_order(new, old):
+    """All rows in the order of tasks; those of a task that was measured are new."""
+    found = {}
+    for rows in (old, new):
+        found |= {
+            name: [row for row in rows if row[0] == name] for name in {row[0] for row in rows}
+        }
+    names = [f"{task.name}, {task.measure}" for task in TASKS]
+    return [row for name in names for row in found.get(name, [])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny data: the script works")
@@ -100,7 +117,7 @@ def main():
         ratios(task, table)
         rows += rows_of(task, table)
     if given.write:
-        write_between(str(PAGE), MARKS, markdown_table(list(HEAD), rows))
+        write_between(str(PAGE), MARKS, markdown_table(list(HEAD), in_order(rows, kept_rows())))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def line(name, count, sessions):
 
 def main():
     given = options(__doc__, seeds=200)
-    sessions = 5 if given.quick else given.seeds
+    sessions = 2 if given.quick else given.seeds
     total = 0
     for name in KINDS:
         count = alarms(name, sessions)

@@ -97,7 +97,7 @@ def exact_noise():
 
 
 def selections():
-    rounds, count = 2_000, 1_000
+    rounds, count = (20, 100) if OPTIONS.quick else (2_000, 1_000)
     print(f"selection among {count:,} candidates: thousands a second on one core (aim 20), from a"
           " seed; many draws of one vector, a batch of vectors, one release at a time")  # fmt: skip
     scores = RNG.normal(scale=3, size=(rounds, count))

@@ -19,7 +19,7 @@ from mechanisms.base.marked_table import markdown_table, write_between
 
 PAGE = Path(__file__).parents[1] / "docs" / "accounting.md"
 MARKS = ("<!-- table of schemes: made by `make bench` -->\n", "<!-- end of schemes -->")
-QUICK = ("replace-one", "random allocation, noise 1, 1 of", "one ", "100 samples")
+QUICK = ("replace-one Poisson, noise 2,", "random allocation, noise 1, 1 of", "one ", "100 samples")
 HEAD = ("scheme", "epsilon", "width", "time", "figure to meet", "peer", "peer's time")
 
 

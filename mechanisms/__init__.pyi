@@ -22,11 +22,13 @@ from .lazy_exponential import LazyExponential as LazyExponential
 from .local_hashing import LocalHashing as LocalHashing
 from .mapped import Mapped as Mapped
 from .noisy_max import NoisyMax as NoisyMax
+from .partition_selection import PartitionSelection as PartitionSelection
 from .permute_and_flip import PermuteAndFlip as PermuteAndFlip
 from .piecewise_uniform import PiecewiseUniform as PiecewiseUniform
 from .priv_unit import PrivUnit as PrivUnit
 from .pure_from_approximate import PureFromApproximate as PureFromApproximate
 from .randomized_response import RandomizedResponse as RandomizedResponse
+from .run_length_exponential import RunLengthExponential as RunLengthExponential
 from .sparse_vector import SparseVector as SparseVector
 from .staircase import Staircase as Staircase
 from .subset_selection import SubsetSelection as SubsetSelection

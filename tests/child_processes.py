@@ -1,8 +1,13 @@
-"""Child processes that the tests interrupt."""
+"""Child processes of the tests: those that they interrupt, and those that share nothing."""
 
 import contextlib
+import multiprocessing
 import signal
 import subprocess
+
+# processes without a thread or an open file of this one; their modules are imported once
+FRESH = multiprocessing.get_context("forkserver")
+FRESH.set_forkserver_preload(["accountant", "mechanisms", "psycopg", "pytest"])
 
 HANG = 60  # seconds; a child that was interrupted ends in one or two
 

@@ -1,14 +1,27 @@
 """Hypothesis profiles: quick by default, `make thorough` asks for more."""
 
+import gc
 import os
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=15, **QUIET)
 settings.register_profile("thorough", max_examples=300, **QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays: the garbage collector need not look at it, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

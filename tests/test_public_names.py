@@ -17,7 +17,8 @@ import pytest
 import typer.main
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-PACKAGES = ("accountant", "mechanisms", "algorithms", "audits", "audits.minimax")
+PACKAGES = ("accountant", "mechanisms", "algorithms", "algorithms.frames", "audits",
+            "audits.minimax")  # fmt: skip
 COMMAND_LINES = ("accountant", "audits")
 
 

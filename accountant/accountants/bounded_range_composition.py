@@ -147,14 +147,10 @@ class _BellmanStep:
     """The map from V to ``sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)``, rounded up."""
 
     def __init__(self, e0: float) -> None:
-        step, self._c = e0 / CELLS_PER_RANGE, math.exp(-e0)
-        # Row i holds s = e^{-t} from `low` to `high`, between t = i h and (i + 1) h.
-        high = np.exp(-step * np.arange(CELLS_PER_RANGE))[:, None]
-        width = high * -math.expm1(-step)
-        self._low_square, self._high_square = (high * math.exp(-step)) ** 2, high * high
-        self._high, self._per_width, self._lift = high, -1 / width, high / width
-        self._back = self._c / high
-        self._over = np.exp(step * np.arange(CELLS_PER_RANGE + 1) - e0)[:, None]  # c / s
+        self._step, self._c = e0 / CELLS_PER_RANGE, math.exp(-e0)
+        self._inverse_width = -1 / math.expm1(-self._step)  # of a row, in z
+        # c / s at s = e^{-t}, for t = i h
+        self._over = np.exp(self._step * np.arange(CELLS_PER_RANGE + 1) - e0)[:, None]
         # sums lose a few units of values that are about 1 / (1 - c) times larger
         self._scale = (1 + 1e-13 + 1e-14 / (1 - self._c)) / (1 - self._c)
 
@@ -164,30 +160,39 @@ class _BellmanStep:
         V has one and those of a range more below, and those of a range more above.
         """
         cells, c = CELLS_PER_RANGE, self._c
-        rise = wide[1:] - wide[:-1]
-        # On a row both V(e - t) and V(e - t + e0) are lines in s, level + slope s, whose slopes are
-        # rise / width.  (1 - c) times the value is a - b s - d / s: a - 2 sqrt(b d) at
-        # s = sqrt(d / b) if that is inside and both are positive, else greatest at an end.
-        b = _rows(rise[:-cells] - c * rise[cells:])[:cells] * self._per_width
-        lifted = _rows(rise[cells:] - rise[:-cells])[:cells] * self._lift
-        d = lifted - _rows((wide[cells:] - wide[:-cells])[1:])[:cells]
-        d *= c
-        inside = (d > self._low_square * b) & (d < self._high_square * b)
-        top = b * self._high
-        top += _rows((wide[:-cells] - c * wide[cells:])[1:])[:cells]
-        lifted *= self._back
-        top += lifted
-        b *= d
-        np.sqrt(np.maximum(b, 0.0, out=b), out=b)
-        b *= 2
-        top -= b
-        best = np.where(inside, top, 0.0).max(axis=0)
         # the ends: (1 - c/s) V(e - t) + (c/s - c) V(e - t + e0) at t = 0, h, ..., e0
         ends = _rows(wide[1:-cells]) * (1 - self._over)
         ends += _rows(wide[1 + cells :]) * (self._over - c)
-        np.maximum(best, ends.max(axis=0), out=best)
-        found: Array = np.minimum(best * self._scale, 1.0)
-        return found
+        best: Array = ends.max(axis=0)
+        self._raise_inside(best, wide)
+        best *= self._scale
+        return np.minimum(best, 1.0, out=best)
+
+    def _raise_inside(self, best: Array, wide: Array) -> None:
+        """Raise ``best`` to the suprema that lie between the ends."""
+        # For t between i h and (i + 1) h, s = e^{-ih} z, both V(e - t) and V(e - t + e0) are lines
+        # in z.  (1 - c) times the value is a - b z - e^{ih} d / z, greatest at z = sqrt(e^{ih} d/b)
+        # if that is in [e^{-h}, 1]: on the two rows, or one, where x - 2 <= i <= x, x = ln(b/d)/h.
+        cells, c, rise = CELLS_PER_RANGE, self._c, wide[1:] - wide[:-1]
+        b = (c * rise[cells:] - rise[:-cells]) * self._inverse_width
+        d = (rise[cells:] - rise[:-cells]) * self._inverse_width
+        d -= wide[cells + 1 :] - wide[1:-cells]
+        d *= c
+        at = np.flatnonzero((b > 0) & (d > 0))
+        x = np.log(b[at] / d[at]) / self._step
+        row = np.floor(x)
+        at, x = np.concatenate([at, at]), np.concatenate([x, x])
+        i = np.concatenate([row, row - 1])
+        place = at + i.astype(np.intp) - cells
+        kept = np.flatnonzero((i >= 0) & (i < cells) & (place >= 0) & (place < best.size))
+        k, i = at[kept], i[kept]
+        # z = e^{-y}; every y in [0, h] gives a value that is attained: round-off in y does no harm
+        y = np.clip((x[kept] - i) * (self._step / 2), 0.0, self._step)
+        share = np.expm1(-y) * -self._inverse_width  # of the cell that is further down
+        over = np.minimum(np.exp((i - cells) * self._step + y), 1.0)  # c / s
+        value = (1 - over) * (wide[k + 1] - share * rise[k])
+        value += (over - c) * (wide[k + 1 + cells] - share * rise[k + cells])
+        np.maximum.at(best, place[kept], value)
 
 
 def _rows(values: Array) -> Array:

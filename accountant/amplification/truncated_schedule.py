@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.hit_line import greatest_power
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import REST_CHANCE
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import (
@@ -22,7 +23,8 @@ from accountant.amplification.sampled_gaussian.schedule_decay import (
     uniform_parts,
 )
 from accountant.amplification.sampled_gaussian.similar_below_cut import SimilarBelowCut, normal_tail
-from accountant.amplification.similar_losses import alike
+from accountant.amplification.schedule_hits import HitSchedule
+from accountant.amplification.similar_losses import Index, alike
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import least_float_that
@@ -37,6 +39,9 @@ GROUP_WIDTH = 8.0  # of log odds, in mu
 FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
 MAX_FINE = 20_000
 BOUNDS_ON_NODES = 24
+MAX_HITS = 0.2  # expected, of a schedule whose great losses are summed
+LEAST_GREAT_LOSS = 0.15  # of epsilon: where losses are smaller, other contours are shorter
+FEW_ROWS = 1e-9  # as FINE, of hits: what rows miss is of second order
 MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
 
 
@@ -53,6 +58,14 @@ class SampledSchedule:
     def size(self) -> int:
         """How many members are different."""
         return self.mu.size
+
+    @property
+    def groups(self) -> list[Index]:
+        """The places of members with mu in one octave and odds that are alike."""
+        octave = np.frexp(self.mu)[1]
+        row = np.floor(self.log_odds / (GROUP_WIDTH * 2.0**octave))
+        _, place = np.unique(octave + 1j * row, return_inverse=True)
+        return [np.flatnonzero(place == one) for one in range(int(np.max(place)) + 1)]
 
     def merged(self) -> SampledSchedule:
         """Return few members that cost about as much: for estimates."""
@@ -100,6 +113,47 @@ class SampledSchedule:
         bound = (total - math.log(REST_CHANCE)) / t
         return min(most, float(np.min(bound[np.isfinite(bound)], initial=np.inf)))
 
+    def single_loss(self, delta: float) -> tuple[float, float] | None:
+        """Return about epsilon and the slope of ln delta there if one great loss costs it all.
+
+        None where many hits are expected, or where small losses cost as much.
+        """
+        rate = np.exp(self.log_odds - self._nats)
+        mean = self.log_odds - self.mu**2 / 2
+        if float(np.sum(self.counts * rate)) > MAX_HITS:
+            return None
+
+        def deltas(epsilon: float) -> tuple[float, float]:
+            far = (np.log(np.expm1(epsilon + self._nats)) - mean) / self.mu
+            above = normal_tail(far)
+            gain = rate * (normal_tail(far - self.mu) - above) - math.expm1(epsilon) * above
+            return float(np.sum(self.counts * gain)), float(np.sum(self.counts * above))
+
+        found = least_float_that(lambda e: deltas(e)[0] <= delta, 0.0, MAX_LOG_CUT, steps=20)
+        if not LEAST_GREAT_LOSS < found < MAX_LOG_CUT / 2:
+            return None
+        return found, deltas(found)[1] * math.exp(found) / delta
+
+    def with_a_great_loss(
+        self, epsilon: float, *, odds: float, highest: float
+    ) -> HitSchedule | None:
+        """Return the members with a hit among their outputs; None where rules are long.
+
+        ``epsilon`` is about where it will be asked.
+        """
+        tolerance, groups = ROUGH if self.is_estimate else FEW_ROWS, self.groups
+        most = min(greatest_power(self.mu[some], self.log_odds[some]) for some in groups)
+        members = self.mu, self.log_odds, self.counts
+        found = HitSchedule(
+            members,
+            groups,
+            epsilon=epsilon,
+            odds=odds,
+            highest=min(highest, most),
+            tolerance=tolerance,
+        )
+        return found if found.is_short else None
+
     def without_sure_events(self, epsilon: float) -> TruncatedSchedule | None:
         """Return the members without outputs that cost more than epsilon; None out of reach."""
         least = (epsilon + self.least_return) * (1 + 1e-12) + float(np.max(self._nats))
@@ -120,19 +174,16 @@ class TruncatedSchedule:
         tolerance = FINE if mu.size <= MAX_FINE else COARSE
         if schedule.is_estimate:
             tolerance = ROUGH
-        octave = np.frexp(mu)[1]
-        row = np.floor(log_odds / (GROUP_WIDTH * 2.0**octave))
-        _, place = np.unique(octave + 1j * row, return_inverse=True)
         self._groups = [
             SimilarBelowCut(
-                mu[place == one],
-                log_odds[place == one],
-                counts[place == one],
+                mu[some],
+                log_odds[some],
+                counts[some],
                 cut,
                 greatest_power=greatest_power,
                 tolerance=tolerance,
             )
-            for one in range(int(np.max(place)) + 1)
+            for some in schedule.groups
         ]
         self._cut = cut
         self._nats = math.fsum((counts * np.logaddexp(0.0, log_odds)).tolist())

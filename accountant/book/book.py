@@ -208,7 +208,7 @@ class Book(TableDisplay):
         ----------
         name : str
             Name of the data set.
-        data : array or tuple of arrays
+        data : array, tuple of arrays or data frame
             One row a user.
         plan : Plan, optional
             Paid for as a whole at once.

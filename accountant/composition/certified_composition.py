@@ -16,8 +16,11 @@ from accountant.composition.saddlepoint import saddlepoint
 from accountant.composition.schedule_contour import (
     LEAST_LOG_DELTA,
     MAX_ROUGH_TERMS,
+    HitEstimate,
     Schedule,
+    certify_hits,
     certify_schedule,
+    estimate_hits,
     estimate_schedule,
     swapped_is_within,
 )
@@ -39,6 +42,8 @@ FEW_LOSSES = 500  # of so few the contour without sure events is tried first
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # terms of an estimate of few losses: a lattice is quicker than a longer contour
 FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
+LEAST_FOR_HITS = 8  # different losses; of fewer a lattice is quicker
+LEAST_OF_FEW = 1.0  # epsilon of few: where it is less, a contour of hits is long
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
 NEAR = 0.12
@@ -81,6 +86,7 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
+        self._kept_hits: tuple[float, Schedule | None, HitEstimate | None] | None = None
         self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
@@ -214,7 +220,17 @@ class CertifiedComposition:
     def _certify_schedule(
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
-        """Yield the intervals of different losses: of a short contour, or a truncated one."""
+        """Yield the intervals of different losses: of hits, of a short contour, or truncated."""
+        schedule, hits = self._estimated_hits(log_delta[0])
+        # a long contour of hits waits for others
+        if (
+            schedule
+            and hits
+            and (hits.terms <= QUICK_TERMS or self._estimated_schedule(log_delta[0])[1] is None)
+        ):
+            great = certify_hits(schedule, log_delta, hits)
+            if great is not None:
+                yield great
         schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
@@ -230,6 +246,17 @@ class CertifiedComposition:
         whole = None if few else certify_schedule(schedule, log_delta, found)
         if whole is not None:
             yield whole
+
+    def _estimated_hits(self, log_delta: float) -> tuple[Schedule | None, HitEstimate | None]:
+        """Return the losses as a schedule and what their hits cost, kept for a question."""
+        if self._kept_hits is None or self._kept_hits[0] != log_delta:
+            schedule = self._schedule(log_delta)
+            found = None
+            if schedule is not None and len(self.items) >= LEAST_FOR_HITS:
+                least = LEAST_OF_FEW if len(self.items) <= FEW_FOR_A_LATTICE else 0.0
+                found = estimate_hits(schedule.merged(), log_delta, least)
+            self._kept_hits = log_delta, schedule, found
+        return self._kept_hits[1:]
 
     def _estimated_schedule(
         self, log_delta: float
@@ -294,10 +321,13 @@ class CertifiedComposition:
         if schedule is not None:  # other contours are long, or see the heavy tail alone
             few = len(self.items) <= FEW_FOR_A_LATTICE
             most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS
+            hits = self._estimated_hits(log_delta)[1]
+            if hits is not None and hits.terms <= min(most, QUICK_TERMS):
+                return True
             estimate = estimate_schedule(schedule, log_delta, most)
             if estimate is not None or not few:
                 self._kept_schedule = log_delta, schedule, estimate
-            return estimate is not None
+            return estimate is not None or (hits is not None and not few)
         a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:

@@ -45,7 +45,9 @@ class Contour:
         height, error = cgf.value_at(np.array([a]))
         self._height, self._height_error = float(height[0]), float(error[0])  # K(a)
         self._aliases = AliasingBound(cgf, a, self._height, epsilon, accuracy)
-        self.step = 2 * math.pi / self._aliases.period
+        # where the height is out of reach there is no period
+        period = self._aliases.period
+        self.step = 2 * math.pi / period if period > 0 else 0.0
         self._accuracy = accuracy
         self.cutoff = self._find_cutoff(epsilon)
         self.nodes = self.cutoff / self.step + 2 if self.step else math.inf

@@ -101,17 +101,19 @@ class TruncatedContour:
         epsilon: float,
         largest: float,
         name: str = "truncated contour",
+        tilt: float | None = None,
     ) -> None:
         self._loss, self.largest, self.name = loss, largest, name
         cgf = TruncatedCGF(loss)
         # what is left has losses of about epsilon, so that its saddle point is some 1 / epsilon
-        self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
-        if self.terms > MANY_TERMS:
-            first = self._contour
-            tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
-            self._through(cgf, tilt, epsilon)
-            if not self.nodes < first.nodes:
-                self._set(first)
+        first = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
+        self._through(cgf, first, epsilon)
+        if tilt is None and self.terms > MANY_TERMS:
+            before = self._contour
+            other = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
+            self._through(cgf, other, epsilon)
+            if not self.nodes < before.nodes:
+                self._set(before)
 
     def _through(self, cgf: TruncatedCGF, tilt: float, epsilon: float) -> None:
         self._set(Contour(cgf, tilt, 0.8 * epsilon, 0.0, ACCURACY))

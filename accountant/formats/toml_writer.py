@@ -57,8 +57,8 @@ def file_to_toml(file: PlanFile) -> str:
     document = file.to_dict()
     blocks = []
     if "budget" in document:
-        blocks.append(["[budget]", *_lines(document["budget"])])
-    blocks += [["[[release]]", *_lines(table)] for table in document["release"]]
+        blocks.append(["[budget]", *table_lines(document["budget"])])
+    blocks += [["[[release]]", *table_lines(table)] for table in document["release"]]
     return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
 
 
@@ -67,11 +67,13 @@ def file_to_json(file: PlanFile) -> str:
     return json.dumps({"schema": SCHEMA, **file.to_dict()}, allow_nan=False, indent=2) + "\n"
 
 
-def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+def table_lines(table: dict[str, Any]) -> list[str]:
+    """Return a table as lines of TOML, a key a line."""
+    return [f"{table_key(key)} = {_value(value)}" for key, value in table.items()]
 
 
-def _key(key: str) -> str:
+def table_key(key: str) -> str:
+    """Return a key as TOML writes it, in quotes where it needs them."""
     return key if key.isascii() and key.replace("_", "a").isalnum() else _value(key)
 
 
@@ -82,7 +84,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        inside = ", ".join(_lines(value))
+        inside = ", ".join(table_lines(value))
         return f"{{ {inside} }}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"

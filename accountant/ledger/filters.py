@@ -63,7 +63,7 @@ class Filter(Ledger):
 
     Parameters
     ----------
-    data : array or tuple of arrays
+    data : array, tuple of arrays or data frame
         One row a user.
     budget : Budget
         What may be spent in all.

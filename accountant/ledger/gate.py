@@ -15,6 +15,8 @@ from typing import Any, final
 import numpy as np
 
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
+from accountant.ledger.block_answers import Answer, Reduction
+from accountant.ledger.frame_rows import FrameFacts, FrameRows
 from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import (
     PrivacyMeter,
@@ -44,8 +46,8 @@ class Gate(ABC):
 
     Parameters
     ----------
-    data : array or tuple of arrays
-        One row a user.
+    data : array, tuple of arrays or data frame
+        One row a user; of a frame of pandas, polars or Arrow each query gets its own object.
     plan : Plan or None
         What may be released; None where a meter alone decides.
     public : Any
@@ -79,6 +81,7 @@ class Gate(ABC):
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._answering, self._executor = False, ""
+        self._reduce: Reduction | None = None
         self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
         self.coin_words = tuple(coin_words)
@@ -90,6 +93,11 @@ class Gate(ABC):
         shape: tuple[int, ...]
         shape = first_array(self._data if self.public is None else self.public).shape
         return shape
+
+    @property
+    def frame_facts(self) -> FrameFacts | None:
+        """Return the library and the columns of a data frame, which are public; None of arrays."""
+        return self._data.facts if isinstance(self._data, FrameRows) else None
 
     @property
     def next(self) -> Plan | None:
@@ -165,6 +173,7 @@ class Gate(ABC):
         query: Query,
         blocks: Iterable[Any],
         executor: Executor | None = None,
+        reduce: Reduction | None = None,
     ) -> Iterator[Any]:
         """Yield what `release_each` gives for every block of users, one block after another.
 
@@ -183,11 +192,15 @@ class Gate(ABC):
             Works on some blocks at a time; threads by default.  Processes get pickled rows and
             query.  It sees rows and makes the answers, so it is trusted: they are checked to be
             what the mechanism can release, and the transcript names the executor.
+        reduce : callable, optional
+            A function of the outputs of a block, such as their sum, which is given instead of them.
+            Of `WorkerChunks`, with digests in the transcript, it alone comes back from the workers,
+            which then check the outputs.
 
         Yields
         ------
         Any
-            The outputs of one block.
+            The outputs of one block, or what ``reduce`` makes of them.
         """
         copy = self._admitted(mechanism, query)
         self._refuse_secret_sample(copy)
@@ -195,6 +208,7 @@ class Gate(ABC):
             self._refuse_within_a_query(copy)
             self._answering = True
             self._executor = "" if executor is None else class_name(executor)
+            self._reduce = reduce
 
         def charged() -> Iterator[Users]:
             for block in blocks:
@@ -204,9 +218,13 @@ class Gate(ABC):
                 yield who
 
         try:
-            yield from self._answer_blocks(copy, query, charged(), executor)
+            for made in self._answer_blocks(copy, query, charged(), executor):
+                if isinstance(made, Answer):  # reduced by a worker
+                    yield made.reduced
+                else:
+                    yield made if reduce is None else reduce(made)
         finally:
-            self._answering, self._executor = False, ""
+            self._answering, self._executor, self._reduce = False, "", None
 
     @abstractmethod
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:

@@ -51,4 +51,6 @@ def fresh_view(data: Any) -> Any:
         return tuple(map(fresh_view, data))
     if isinstance(data, np.ndarray):
         return data.view()
+    if hasattr(data, "fresh"):  # a frame
+        return data.fresh()
     return copy.copy(data) if hasattr(data, "tocsr") else data

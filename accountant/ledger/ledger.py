@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from accountant.domains import OneOf
-from accountant.errors import IdealisedNoiseWarning, ParameterError, PrivateValueError
+from accountant.errors import IdealisedNoiseWarning, ParameterError
+from accountant.ledger.block_answers import (
+    Answer,
+    HeldBlocks,
+    Noise,
+    UserBlock,
+    answers_of_held_blocks,
+    digest,
+    refuse_impossible_outputs,
+)
 from accountant.ledger.gate import Gate
 from accountant.ledger.immutable_arrays import fresh_view, immutable_output
 from accountant.ledger.interfaces import (
@@ -20,15 +28,15 @@ from accountant.ledger.interfaces import (
     PrivacyMeter,
     Query,
     Releasable,
-    checked_value,
     drawing_mechanism,
 )
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users, count_users, take_rows
+from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, Sampler
-from accountant.randomness import Rng, generator
+from accountant.randomness import Rng, fresh_key, generator
 from accountant.table_display import Table, TableDisplay
 
 TRANSCRIPT = OneOf(("full", "digest"))
@@ -41,7 +49,7 @@ class Ledger(TableDisplay, Gate):
 
     Parameters
     ----------
-    data : array or tuple of arrays
+    data : array, tuple of arrays or data frame
         One row a user.
     plan : Plan or None
         What may be released, in order.
@@ -145,26 +153,58 @@ class Ledger(TableDisplay, Gate):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        waiting: deque[Users] = deque()
         handed = mechanism if executor is None else shown(mechanism)  # workers may change it
+        waiting: deque[Users] = deque()
 
-        def blocks() -> Iterator[UserBlock]:
+        def noted() -> Iterator[Users]:
             for who in charged:
                 waiting.append(who)
-                block = take_rows(self._data, who)
-                yield UserBlock(handed, query, block, count_users(who), self._block_seed())
+                yield who
 
         try:
-            for made in map_in_order(UserBlock.answer, blocks(), executor):
-                who = waiting[0]
+            for answer in self._block_answers(handed, query, noted(), executor):
+                who, output = waiting[0], answer.outputs
+                if answer.digest:
+                    self._append(mechanism, waiting.popleft(), answer.digest)
+                    yield answer
+                    continue
                 if executor is not None:
-                    refuse_impossible_outputs(mechanism, made, count_users(who))
-                output = immutable_output(made)
+                    refuse_impossible_outputs(mechanism, output, count_users(who))
+                output = immutable_output(output)
                 self._record(mechanism, waiting.popleft(), output)
                 yield fresh_view(output)
         finally:
             for who in waiting:  # charged, and not answered
                 self._record(mechanism, who, None)
+
+    def _block_answers(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Answer]:
+        """Yield what workers make of the blocks."""
+        ours = executor is None  # each block is run once
+        if isinstance(self._data, WorkerChunks):
+            reduce = self._reduce if self._digest else None
+            like = HeldBlocks(mechanism, query, self._data.reader, [], reduce)
+            held = ((who, self._block_noise(ours)) for who in charged)
+            return answers_of_held_blocks(self._data, like, held, executor)
+        blocks = (
+            UserBlock(
+                mechanism, query, take_rows(self._data, who), count_users(who),
+                self._block_noise(ours),
+            )
+            for who in charged
+        )  # fmt: skip
+        return map(Answer, map_in_order(UserBlock.answer, blocks, executor))
+
+    def _block_noise(self, ours: bool) -> Noise:
+        """Return what the noise of one block is drawn from."""
+        if self._seeded:
+            return Noise(self._block_seed(), None)
+        return Noise(None, None if ours else fresh_key())
 
     def _block_seed(self) -> list[int] | None:
         """Return seed words for the noise of one block; None for operating-system noise."""
@@ -172,6 +212,9 @@ class Ledger(TableDisplay, Gate):
 
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
         kept = digest(output) if self._digest and output is not None else output
+        self._append(mechanism, who, kept)
+
+    def _append(self, mechanism: Releasable, who: Users | None, kept: Any) -> None:
         undeclared = self._copies.undeclared_class(mechanism)
         self._entries.append(Entry(mechanism, who, kept, self._seeded, undeclared, self._executor))
 
@@ -180,22 +223,6 @@ class Ledger(TableDisplay, Gate):
 
     def _sample(self, sampler: Sampler) -> Users:
         return sampler.select(self._users, self._noise)
-
-
-class UserBlock(NamedTuple):
-    """The data that a worker needs to let the users of one block randomise their values."""
-
-    mechanism: Releasable
-    query: Query
-    rows: Any
-    users: int
-    seed: list[int] | None
-
-    def answer(self) -> Any:
-        """Return one output for each user."""
-        value = checked_value(self.mechanism, self.query(self.rows), self.users)
-        noise = None if self.seed is None else np.random.default_rng(self.seed)
-        return self.mechanism.release(value, generator(noise))
 
 
 def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
@@ -213,22 +240,3 @@ def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
 
 def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
     return [int(word) for word in seeds.generate_state(4)]
-
-
-def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
-    """Refuse what the workers of an executor cannot have drawn from the mechanism."""
-    fault = f"an array with an output for each of {users} users"
-    if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
-        # what is not declared may not say what it can release: its author is trusted
-        check = getattr(mechanism, "outputs_fault", None)
-        fault = "" if check is None else check(outputs, users)
-    if fault:
-        raise PrivateValueError("the executor's result", f"a release of {mechanism!r}: {fault}")
-
-
-def digest(output: Any) -> str:
-    """Return the SHA-256 of an answer's type, shape and bytes."""
-    array = np.ascontiguousarray(output)
-    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
-    found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
-    return found.hexdigest()

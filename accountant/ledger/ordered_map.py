@@ -35,11 +35,18 @@ def map_in_order(
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             yield from map_in_order(function, chain(few, left), pool)
         return
+    yield from results_in_order(executor.submit(function, piece) for piece in arguments)
+
+
+def results_in_order(
+    submitted: Iterable[Future[Result]], most: int = MAX_PENDING
+) -> Iterator[Result]:
+    """Yield the results of work that is submitted some pieces ahead, in order."""
     waiting: deque[Future[Result]] = deque()
     try:
-        for piece in arguments:
-            waiting.append(executor.submit(function, piece))
-            if len(waiting) == MAX_PENDING:
+        for one in submitted:
+            waiting.append(one)
+            if len(waiting) == most:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

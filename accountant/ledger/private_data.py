@@ -1,4 +1,4 @@
-"""Data and users as the gates accept them: arrays with one row for each user, checked once."""
+"""Data and users as the gates accept them: arrays or frames, a row a user, checked once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from accountant.ledger.frame_rows import FrameRows, is_frame
 from accountant.ledger.immutable_arrays import immutable
 
 Users = NDArray[np.intp] | slice
@@ -25,8 +26,10 @@ def checked_data(argument: str, data: Any) -> Any:
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
         return parts
-    if type(data) in CHUNK_READERS:
+    if type(data) in CHUNK_READERS or type(data) is FrameRows:
         return data
+    if is_frame(data):  # entries may be missing: what asks a frame says what they count as
+        return FrameRows(argument, data)
     if hasattr(data, "tocsr"):
         return _checked_sparse(argument, data)
     if is_masked(data):

@@ -129,6 +129,42 @@ def calibrate(
     return search(lambda x: as_plan(plan_of(x)), domain=POSITIVE)
 
 
+def calibrate_near(
+    plan_of: Callable[[float], Plan], start: float, epsilon: float, delta: float
+) -> float:
+    """Return what `calibrate` returns, in few steps where ``start`` is near the answer.
+
+    The cost must fall in the parameter, about as its inverse.
+    """
+    cost, here = PlanCost(plan_of, delta, Tight()), start
+    known: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
+    for _ in range(6):
+        found = cost(here)
+        if (1 - TOLERANCE) * epsilon <= found <= epsilon:
+            return here
+        if not 0 < found < math.inf:
+            break
+        # aim at the middle of the tolerance
+        known.append((math.log(found / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
+        there = _interpolated_at_zero(known[-3:])
+        if there is None or not 0.2 < math.exp(there) / here < 5:
+            break
+        here = math.exp(there)
+    return calibrate(plan_of, epsilon=epsilon, delta=delta)
+
+
+def _interpolated_at_zero(points: list[tuple[float, float]]) -> float | None:
+    """Return the polynomial through a few points at 0; through one of them, of slope -1."""
+    if len(points) == 1:
+        return sum(points[0])
+    places = [x for x, _ in points]
+    if len(set(places)) < len(places):
+        return None
+    return sum(
+        y * math.prod(-other / (x - other) for other in places if other != x) for x, y in points
+    )
+
+
 def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:
     if not hasattr(leaf, "with_noise_factor"):
         raise ParameterError("plan_of", leaf, "made of mechanisms, each with a noise scale")

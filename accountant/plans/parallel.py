@@ -56,10 +56,13 @@ class Parallel(Item):
         object.__setattr__(self, "parts", checked_parts(parts))
         object.__setattr__(self, "by", GROUPING.check("by", by))
         object.__setattr__(self, "moves", checked_parts(moves))
-        stated = common_relation(self.parts)
+        stated = common_relation(distinct_objects(self.parts))
         if self.moves:
             wrong = self.by != "value" or len(self.moves) != len(self.parts)
-            if wrong or common_relation(self.moves) not in (None, Adjacency.ADD_REMOVE):
+            if wrong or common_relation(distinct_objects(self.moves)) not in (
+                None,
+                Adjacency.ADD_REMOVE,
+            ):
                 allowed = "one plan stated for add-remove neighbours for each part, by value"
                 raise ParameterError("moves", moves, allowed)
         elif self.by == "value" and stated not in (None, Adjacency.ADD_REMOVE):
@@ -79,7 +82,9 @@ class Parallel(Item):
     @property
     def relation(self) -> Adjacency | None:
         """The relation of its parts; with ``moves``, replace-one."""
-        return Adjacency.REPLACE_ONE if self.moves else common_relation(self.parts)
+        return (
+            Adjacency.REPLACE_ONE if self.moves else common_relation(distinct_objects(self.parts))
+        )
 
     @property
     def distinct(self) -> tuple[Plan, ...]:

@@ -5,15 +5,11 @@ References: Rogers, Roth, Ullman & Vadhan (2016), for fits that follow from earl
 
 from __future__ import annotations
 
-import math
 import os
-import sys
 import threading
 import uuid
 import weakref
-from collections.abc import Iterator
-from types import FrameType
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -27,16 +23,8 @@ from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
+from algorithms.base.repeated_fits import repeated_fits
 
-# scikit-learn's rooms whose routines fit clones of one model several times on one data set
-REPEATING = (
-    "sklearn.model_selection.",
-    "sklearn.feature_selection.",
-    "sklearn.ensemble.",
-    "sklearn.multiclass",
-    "sklearn.multioutput",
-    "sklearn.calibration",
-)
 PAID: Final = object()  # in place of a ledger: the fit was paid for as a part of something larger
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
@@ -171,13 +159,6 @@ def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
     return book, book.names[0]
 
 
-class RepeatedFits(NamedTuple):
-    """A routine that fits clones of a model, and how often; None where it does not say."""
-
-    routine: str
-    fits: int | None
-
-
 def refuse_repeats(estimator: Any, plan: Plan) -> None:
     """Refuse a fit by a routine that fits clones again and again: each would spend anew.
 
@@ -208,33 +189,3 @@ def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
         return Tight().epsilon(Repeat(plan, fits), delta)
     except UnsupportedPlan:
         return fits * Tight().epsilon(plan, delta / fits)
-
-
-def repeated_fits() -> RepeatedFits | None:
-    """Return the routine of scikit-learn that is fitting clones now, by the stack of calls."""
-    routine, fits, refits = "", None, 0
-    for frame in _frames(sys._getframe(1)):  # noqa: SLF001  # no public name
-        if not frame.f_globals.get("__name__", "").startswith(REPEATING):
-            continue
-        holder = frame.f_locals.get("self")
-        routine = frame.f_code.co_name if holder is None else type(holder).__name__
-        fits = fits or _number_of_fits(frame.f_locals)
-        refits = max(refits, bool(getattr(holder, "refit", False)))
-    return RepeatedFits(routine, fits + refits if fits else None) if routine else None
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _number_of_fits(here: dict[str, Any]) -> int | None:
-    """Return how many fits a routine of `sklearn.model_selection` makes, where its names say so."""
-    splits, candidates = here.get("split_progress"), here.get("candidate_progress")
-    if splits and candidates:
-        return int(math.prod((splits[1], candidates[1])))
-    folds: Any = here.get("cv")
-    if hasattr(folds, "get_n_splits") and here.get("X") is not None:
-        return int(folds.get_n_splits(here["X"], here.get("y"), here.get("groups")))
-    return None

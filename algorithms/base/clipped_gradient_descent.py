@@ -148,6 +148,7 @@ class BlockClippedGradient:
     A block is (rows, targets) or (rows, targets, weights); a weight counts as its share of
     ``weight_bound``, clipped to ``[0, 1]``.
     ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
+    A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive.
     """
 
     residuals: Residuals
@@ -155,9 +156,10 @@ class BlockClippedGradient:
     features: FeatureMap
     weight_bound: float
     theta: Array
+    kept_weight: float = 0.0
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return an array of the shape of ``theta``."""
+        """Return an array of the shape of ``theta``, or its rows in turn and the count."""
         return self.with_lengths((block, None))
 
     def with_lengths(self, given: tuple[tuple[Any, ...], Array | None]) -> Array:
@@ -169,17 +171,20 @@ class BlockClippedGradient:
         found = self.residuals(scores, targets)
         lengths = self.features.lengths(rows) if lengths is None else lengths
         lengths = lengths * np.sqrt(np.square(found).sum(axis=1))
+        kept = self.kept_weight * np.count_nonzero(lengths <= self.clip)
         factors = WITHIN / np.maximum(lengths, self.clip)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
-        return self.features.gradient(rows, found * factors[:, None])
+        total = self.features.gradient(rows, found * factors[:, None])
+        return np.append(total, kept) if self.kept_weight else total
 
 
 class MeanOfClippedGradients:
     """The query of every round: the mean of clipped gradients over the clipping norm.
 
     ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
-    and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn.
+    and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn,
+    then the share of records that are not clipped, times ``kept_weight``, if that is positive.
     """
 
     def __init__(
@@ -190,8 +195,10 @@ class MeanOfClippedGradients:
         features: FeatureMap,
         executor: Executor | None = None,
         weight_bound: float = 1.0,
+        kept_weight: float = 0.0,
     ) -> None:
-        self._work = partial(BlockClippedGradient, residuals, clip, features, weight_bound)
+        self._residuals, self._weight_bound, self._kept = residuals, weight_bound, kept_weight
+        self.clip = clip
         self._features, self._records, self._executor = features, records, executor
         self._known_lengths: tuple[Any, list[Array]] | None = None
         self.theta: Array = np.empty((0, 1))
@@ -200,7 +207,7 @@ class MeanOfClippedGradients:
         """Return one vector; lengths are computed once for all rounds on the same arrays."""
         given = first_array(data)
         if not given.shape[0]:  # an empty sample
-            return np.zeros(self.theta.size)
+            return np.zeros(self.theta.size + (self._kept > 0))
         blocks = row_blocks(data)
         lengths: Iterable[Array | None] = [None] * len(blocks)
         if not isinstance(given, Chunks):  # chunks may hold other rows next time
@@ -210,7 +217,10 @@ class MeanOfClippedGradients:
                 self._known_lengths = given, list(map_in_order(work, rows, self._executor))
             lengths = self._known_lengths[1]
         pieces = ((take_rows(data, who), known) for who, known in zip(blocks, lengths, strict=True))
-        summed = self._work(self.theta).with_lengths
+        block = BlockClippedGradient(
+            self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept
+        )
+        summed = block.with_lengths
         return ordered_sum(summed, pieces, self._executor).ravel() / self._records
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.accountants.tight import Tight
-from accountant.domains import IntegerRange
-from accountant.errors import ParameterError
-from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
-from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan
-from accountant.randomness import Rng, generator
 from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 
@@ -208,10 +202,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
 
     def __sklearn_clone__(self) -> Any:
         """Return a copy that shares generators and executors: copies would repeat the noise."""
-        given = self.get_params(deep=False).items()
-        shared = (np.random.Generator, Executor)
-        copy = type(self)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
-                             for k, v in given})  # fmt: skip
+        copy = cloned(self)
         copy.spends_with(self)
         return copy
 
@@ -279,101 +270,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
         return tags
 
 
-def validated_fit_data(
-    estimator: Any, X: Any, y: Any, single_pass: bool = False
-) -> tuple[Any, Any]:
-    """Return checked features and targets of a fit; `Chunks` of both are given as X alone.
-
-    Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough.
-    """
-    if isinstance(X, Chunks):
-        if y is not None:
-            raise ParameterError("y", type(y), "None: the chunks are pairs of features and targets")
-        if len(X.shape) != 2:
-            raise ParameterError("X", X, "chunks of shape (users, features)")
-        if not (single_pass or X.restarts):
-            allowed = "chunks of a function that starts anew: these data are read more than once"
-            raise ParameterError("X", X, allowed)
-        estimator.n_features_in_ = X.shape[1]
-        return X.mapped(_pair_of_floats, X.shape), None
-    if hasattr(y, "tocsr"):
-        raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
-    X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
-    return X, y
-
-
-def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
-    """Return a chunk of users in the types that scikit-learn's check returns."""
-    allowed = "a pair of numbers: features, one row a user, and a target for each row"
-    if not isinstance(piece, tuple) or len(piece) != 2:
-        raise ParameterError("piece", type(piece), allowed)
-    x, y = piece
-    x, y = x if hasattr(x, "tocsr") else np.asarray(x), np.asarray(y)
-    if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
-        got = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
-        raise ParameterError("piece", got, allowed)
-    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-
-
-def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
-    """Return features as chunks, and all targets in memory."""
-    return pairs.mapped(_features_of_pair, pairs.shape), pairs.mapped(
-        _targets_of_pair, pairs.shape[:1]
-    )[:]
-
-
-def _features_of_pair(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
-
-
-def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
-    """Return data after scikit-learn's check; its errors become one line without any data."""
-    if any(isinstance(one, Chunks) for one in data):
-        raise ParameterError(
-            "X", data[0], "an array in memory, not chunks: all data are read at once"
-        )
-    try:
-        found = validate_data(estimator, *data, **rules)
-        if isinstance(found, tuple):
-            return found[0], np.asarray(found[1], dtype=np.float64)
-    except ValueError as error:
-        raise ParameterError(
-            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
-        ) from None
-    return found
-
-
-def _without_data(words: str) -> str:
-    """Return scikit-learn's error message without the numbers and strings it quotes."""
-    said = re.sub(r"array=.*?(?=Reshape|$)", "", words, flags=re.DOTALL)
-    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
-                  flags=re.DOTALL)  # fmt: skip
-    return " ".join(said.split())
-
-
-def generator_of(random_state: Any) -> Rng:
-    """Return scikit-learn's ``random_state`` as an ``rng``; a legacy RandomState gives a seed.
-
-    A pickled Generator draws the same noise in every process.
-    """
-    if random_state is None:
-        return None
-    if isinstance(random_state, np.random.RandomState):
-        words = random_state.randint(2**32, size=8, dtype=np.uint64)
-        random_state = np.random.default_rng(words.tolist())
-    try:
-        return generator(random_state)
-    except ParameterError as error:
-        raise ParameterError("random_state", random_state, error.allowed) from None
-
-
-def checked_shape(shape: Any) -> tuple[int, int]:
-    """Return (records, features), or raise `ParameterError`."""
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        raise ParameterError("shape", shape, "(records, features)")
-    records, features = (IntegerRange(1).check("shape", n) for n in shape)
-    return records, features
+def cloned(estimator: Any) -> Any:
+    """Return a clone that shares generators and executors with its original."""
+    given, shared = estimator.get_params(deep=False).items(), (np.random.Generator, Executor)
+    return type(estimator)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
+                              for k, v in given})  # fmt: skip

@@ -9,7 +9,7 @@ import math
 from functools import lru_cache
 
 from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.planning.calibration import calibrate
+from accountant.planning.calibration import calibrate, calibrate_near
 from accountant.plans.plan import Plan, Repeat
 from mechanisms.gaussian import Gaussian
 
@@ -55,4 +55,19 @@ def calibrated_gaussian(
         each = noise(scale)
         return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
 
-    return noise(calibrate(plan_of, epsilon=epsilon, delta=delta))
+    mu = mu_of_budget(epsilon, delta)
+    start = 1 / round_mu(mu, rounds, rate)
+    return noise(calibrate_near(plan_of, start, epsilon, delta))
+
+
+def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool = False) -> float:
+    """Return about the mu of one of ``rounds`` releases that have ``mu`` together.
+
+    Where they are many, sampled ones have ``rate sqrt(rounds (e^{m^2} - 1))`` of their own m
+    together; if a record is replaced, ``rate sqrt(4 rounds sinh(m^2))``.
+    """
+    each = mu * mu / rounds
+    if rate is None:
+        return math.sqrt(each)
+    each /= rate**2
+    return math.sqrt(math.asinh(each / 4) if replaced else math.log1p(each))

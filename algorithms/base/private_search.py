@@ -29,12 +29,8 @@ from accountant.plans.plan import Plan
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
 from algorithms.base.budgets import PAID, charge, refuse_repeats
-from algorithms.base.estimators import (
-    PrivateEstimator,
-    checked_shape,
-    generator_of,
-    validated_data,
-)
+from algorithms.base.estimators import PrivateEstimator, cloned
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 
@@ -369,6 +365,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         whole = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta)
         whole.spends_with(self.estimator)
         return whole
+
+    def __sklearn_clone__(self) -> Any:
+        """Return a copy that shares generators: copies would repeat the noise."""
+        return cloned(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of the estimator that is tuned."""

@@ -68,6 +68,12 @@ def ordered_sum(
     return total
 
 
+def sum_of_rows(reports: Array) -> Array:
+    """Return the sum of the reports of a block of users."""
+    total: Array = reports.sum(axis=0)
+    return total
+
+
 def row_products(data: Any, vector: Array) -> Array:
     """Return ``<row, vector>`` of every row, dense or sparse."""
     # not BLAS, whose last bits depend on its number of threads, and not on the order in memory

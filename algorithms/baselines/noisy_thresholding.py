@@ -19,11 +19,13 @@ from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.planning.calibration import calibrate
+from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
-from algorithms.base.estimators import PrivateEstimator, generator_of
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import generator_of
+from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 
@@ -48,7 +50,11 @@ def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> 
     def plan_of(scale: float) -> Plan:
         return Repeat(noisy_thresholding_plan(scale, 1.0, select), rounds)
 
-    return float(calibrate(plan_of, epsilon=epsilon, delta=delta))
+    # a selection has shift 2 / scale and a value 1 / scale: pure sums, or nearly one Gaussian
+    start = 3 * select * rounds / epsilon
+    if delta > 0:
+        start = min(start, math.sqrt(5 * select * rounds) / mu_of_budget(epsilon, delta))
+    return calibrate_near(plan_of, start, epsilon, delta)
 
 
 def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array:

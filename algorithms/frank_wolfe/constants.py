@@ -13,7 +13,8 @@ from typing import Any, final
 
 from accountant.accountants.zcdp import ZCDP
 from accountant.domains import DELTA, POSITIVE, OneOf
-from accountant.planning.calibration import calibrate
+from accountant.losses.gaussian import GaussianLoss
+from accountant.planning.calibration import calibrate, calibrate_near
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
@@ -21,6 +22,7 @@ from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
 
 GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
+NEAR_GAUSSIAN = 1.0022  # by what the grid of the accountant is too large; a place to start
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 
 
@@ -149,4 +151,9 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     def plan_of(scale: float) -> Repeat:
         return Repeat(selection_mechanism(scale, 0.5, selection), rounds)
 
-    return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)
+    if selection != GUMBEL or delta == 0:
+        return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)
+    # many selections of range e0 are nearly one Gaussian of mu = sqrt(rounds) e0 / 2
+    deviation = calibrate(lambda scale: GaussianLoss(1 / scale), epsilon=epsilon, delta=delta)
+    start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
+    return 1 / calibrate_near(plan_of, start, epsilon, delta)

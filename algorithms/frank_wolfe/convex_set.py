@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.erm_losses import clipped_row_products, norm_clip_factors
-from algorithms.base.estimators import checked_shape
+from algorithms.base.fit_data import checked_shape
 from algorithms.base.glm_losses import LinearLoss, glm_loss_of
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy

@@ -13,7 +13,7 @@ from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat
-from algorithms.base.estimators import checked_shape
+from algorithms.base.fit_data import checked_shape
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, glm_loss_of
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS
 from algorithms.base.non_private import NoPrivacy

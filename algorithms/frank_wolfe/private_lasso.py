@@ -18,8 +18,8 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
 from algorithms.base.adaptive_descent import descent_plan, signal_length
-from algorithms.base.estimators import (
-    PrivateRegressor,
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
     split_pairs,

@@ -15,7 +15,7 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.estimators import split_pairs, validated_fit_data
+from algorithms.base.fit_data import split_pairs, validated_fit_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
 

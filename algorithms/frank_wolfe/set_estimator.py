@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from algorithms.base.estimators import PrivateEstimator, generator_of, validated_data
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import generator_of, validated_data
 from algorithms.frank_wolfe.constants import utility_bound
 
 

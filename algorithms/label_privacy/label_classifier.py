@@ -20,7 +20,8 @@ from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.numerics import Array
 from accountant.plans.parallel import Parallel
-from algorithms.base.estimators import PrivateEstimator, checked_shape, validated_data
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.label_likelihood import LabelLikelihood
 from algorithms.label_privacy.label_losses import (

@@ -16,7 +16,8 @@ from accountant.domains import NON_NEGATIVE
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from algorithms.label_privacy.gradient_span import GradientSpan

@@ -20,13 +20,8 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
-from algorithms.base.estimators import (
-    PrivateEstimator,
-    checked_shape,
-    generator_of,
-    split_pairs,
-    validated_fit_data,
-)
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, split_pairs, validated_fit_data
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_blocks
 from algorithms.label_privacy.gradient_span import GradientSpan

@@ -140,30 +140,33 @@ def mapped_features(
     moments: Moments,
     products: Array | None,
     noise: float,
-    curvature: float,
     x_bound: float,
     intercept: bool,
+    curvature: float,
+    damping: float = 1.0,
+    penalty: float = 0.0,
 ) -> MappedFeatures:
     """Return the map for a loss whose second derivative is at most ``curvature``.
 
     ``products`` are the released ones in units of the squared length at which rows were shortened,
-    with noise of deviation ``noise``; without them no direction is rescaled.
+    with noise of deviation ``noise``, of whose norm ``damping`` is a multiple; without them no
+    direction is rescaled.  ``penalty`` is the ridge of the loss, a part of its curvature.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
         constant = math.sqrt(square) if intercept else 0.0
         features = FeatureMap(x_bound, constant, moments.centre)
         return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
-                              1 / (curvature * square))  # fmt: skip
+                              1 / (curvature * square + penalty))  # fmt: skip
     unit = SHORTENED**2 * square
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
     values, vectors = np.linalg.eigh(matrix + np.triu(matrix, 1).T)
     # a symmetric matrix with noise of s on its diagonal and s / sqrt 2 beside it has norm s sqrt 2p
-    ridge = unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
+    ridge = damping * unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
     values = np.maximum(values, 0.0)
-    scaled = curvature * (values + ridge)
+    scaled = curvature * (values + ridge) + penalty
     root = (vectors / np.sqrt(scaled)) @ vectors.T
     # the positive part of noise adds to the trace, which is known from the first release
     share = min(1.0, square / max(float(values.sum()), 1e-300))

@@ -21,21 +21,25 @@ from accountant.domains import (
 )
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.adjacency import REPLACE
-from accountant.plans.plan import Release, Repeat
-from algorithms.base.adaptive_descent import MeanVector, descend_adaptively, descent_plan
+from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
+from accountant.plans.plan import Release, Sequential
 from algorithms.base.clipped_gradient_descent import clipped_rows
-from algorithms.base.estimators import (
-    PrivateRegressor,
-    checked_shape,
-    generator_of,
-    validated_data,
-    validated_fit_data,
-)
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.linear_models.mapped_plan import (
+    Sizes,
+    noise_of,
+    plan_without_noise,
+    private_plan,
+    released_map,
+    signal_of,
+    takes_products,
+)
+from algorithms.linear_models.regression_rounds import DAMPING, SHARES, descend_mapped, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
     MeanStatistics,
@@ -60,10 +64,11 @@ class PrivateLinearRegression(PrivateRegressor):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
     Features and targets are those scaled to the public bounds; data beyond them are clipped.
-    "descent" releases noisy mean gradients, each record's clipped to a norm that follows the
+    "descent" releases the mean of features and their products, which make a map under which few
+    steps are enough, then noisy mean gradients, each record's clipped to a norm that follows the
     residuals; "statistics" releases noisy products of features and targets once.  "auto" takes
-    "statistics" where the plan shows that their noise is small, on many records, and "descent"
-    elsewhere.
+    "statistics" where the plan shows that their noise is small, on many records, or where intervals
+    are asked for, and "descent" elsewhere.
 
     Parameters
     ----------
@@ -84,9 +89,12 @@ class PrivateLinearRegression(PrivateRegressor):
         Largest absolute target; larger ones are clipped.
     row_bound : float or None
         Largest Euclidean norm of a row, with the constant; None takes the longest within
-        ``x_bound``.  "statistics" shortens longer rows and their targets.
+        ``x_bound``.  "statistics" shortens longer rows and their targets; "descent" shortens rows
+        for the moments alone, not below ``x_bound / 10``.
     rounds : int or None
-        Number of gradients; None takes as many as the noise allows, at most 200.
+        Number of gradients; None takes 60 to 200, by shape and epsilon.
+    intervals : bool
+        Whether `interval` is wanted, so that "auto" takes "statistics".
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
@@ -135,6 +143,7 @@ class PrivateLinearRegression(PrivateRegressor):
         y_bound: float = 1.0,
         row_bound: float | None = None,
         rounds: int | None = None,
+        intervals: bool = False,
         relation: str = REPLACE,
         non_private: bool = False,
         random_state: Any = None,
@@ -148,29 +157,39 @@ class PrivateLinearRegression(PrivateRegressor):
         self.y_bound = y_bound
         self.row_bound = row_bound
         self.rounds = rounds
+        self.intervals = intervals
         self.relation = relation
         self.non_private = non_private
         self.random_state = random_state
 
-    def plan(self, shape: tuple[int, ...]) -> Release | Repeat:
+    def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
-        epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
+        budget = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
         rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
+        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         units, method = self._units(features), METHOD.check("method", self.method)
+        sizes, mu = Sizes(records, features, size), self._mu()
+        wanted = BOOLEAN.check("intervals", self.intervals)
+        if wanted and method == DESCENT:
+            raise ParameterError("method", method, '"auto" or "statistics", as intervals=True')
         if method == AUTO:
             # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
-            mu = math.inf if self.non_private else mu_of_budget(epsilon, delta)
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
-            method = STATISTICS if noise <= QUIET * self.x_bound**2 else DESCENT
+            small = noise <= QUIET * self.x_bound**2
+            method = STATISTICS if small or wanted else DESCENT
         if method == DESCENT:
-            return descent_plan((records, size), (epsilon, delta), self.relation, rounds)
+            count = schedule(signal_of(sizes, mu), rounds).rounds
+            products = takes_products(sizes, mu, SHARES)
+            if self.non_private:
+                return plan_without_noise(count, products, relation)
+            return private_plan(budget, sizes, count, SHARES, products, relation)
         if self.non_private:
             return NoPrivacy()
         moved = statistics_sensitivity(records)
-        return calibrated_gaussian(epsilon, delta, 1, moved, vector_size(size))
+        return calibrated_gaussian(*budget, 1, moved, vector_size(size))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""
@@ -182,7 +201,7 @@ class PrivateLinearRegression(PrivateRegressor):
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.method_ = DESCENT if isinstance(self.plan_, Repeat) else STATISTICS
+        self.method_ = DESCENT if isinstance(self.plan_, Sequential) else STATISTICS
         self.records_ = X.shape[0]
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -224,7 +243,10 @@ class PrivateLinearRegression(PrivateRegressor):
         check_is_fitted(self)
         LEVEL.check("level", level)
         if self.statistics_ is None:
-            allowed = '"statistics": gradients do not say how the features are correlated'
+            allowed = (
+                '"statistics", or intervals=True, before the fit: the bias of clipped gradients '
+                "is not known"
+            )
             raise ParameterError("method", self.method_, allowed)
         self._warn_if_not_private("intervals are")
         centre, covariance = coefficient_covariance(self.statistics_, self.records_)
@@ -233,26 +255,33 @@ class PrivateLinearRegression(PrivateRegressor):
     def _result(self, ledger: Any, executor: Executor | None) -> tuple[Array, Statistics | None]:
         """Return coefficients with the intercept, and the statistics if they were released."""
         records, features = ledger.shape
-        size, row = features + self.fit_intercept, self._row_bound(features)
+        size = features + self.fit_intercept
+        if isinstance(ledger.plan, Sequential):
+            return self._descent(ledger, executor), None
+        units, row = self._units(features), self._row_bound(features)
         penalty = np.full(size, float(self.ridge))
         if self.fit_intercept:
             penalty[-1] = 0.0
-        bounds: dict[str, Any] = {
-            "x_bound": self.x_bound,
-            "y_bound": self.y_bound,
-            "intercept": self.fit_intercept,
-        }
-        plan = ledger.plan
-        if not isinstance(plan, Repeat):
-            units = self._units(features)
-            work = BlockStatistics(row_bound=row, units=units, **bounds)
-            released = ledger.release(plan, MeanStatistics(work, records, executor))
-            found = unpacked(released, size, units, getattr(plan, "scale", 0.0))
-            return solved(found, penalty), found
-        query = MeanVector(records, executor, row_square=row**2, **bounds)
-        # a target at its bound beside features of a typical size
-        norms = row * self.y_bound / math.sqrt(size), row * (self.y_bound + row)
-        return descend_adaptively(ledger, query, size, row**2, norms, penalty), None
+        work = BlockStatistics(self.x_bound, self.y_bound, self.fit_intercept, row, units)
+        released = ledger.release(ledger.plan, MeanStatistics(work, records, executor))
+        found = unpacked(released, size, units, noise_of(ledger.plan))
+        return solved(found, penalty), found
+
+    def _descent(self, ledger: Any, executor: Executor | None) -> Array:
+        """Return coefficients with the intercept, from moments and gradients."""
+        (records, features), ridge = ledger.shape, float(self.ridge)
+        # a shorter one would let round-off of long rows count
+        bound = max(self._row_bound(features), self.x_bound / 10)
+        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
+                              curvature=1.0, damping=DAMPING, penalty=ridge)  # fmt: skip
+        sizes = Sizes(records, features, features + self.fit_intercept)
+        signal = signal_of(sizes, self._mu())
+        found = descend_mapped(ledger, mapped, self.y_bound, signal, executor, ridge)
+        return found if self.fit_intercept else found[:-1]
+
+    def _mu(self) -> float:
+        """Return the mu of the whole budget."""
+        return math.inf if self.non_private else mu_of_budget(self.epsilon, self.delta)
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2
@@ -267,11 +296,12 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _noise_summary(self) -> str:
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
-        if isinstance(self.plan_, Repeat):
-            part: Any = self.plan_.part
+        if self.statistics_ is None:
+            last = self.plan_.parts[-1]
             return (
-                f"noise of deviation {part.scale:.4g} clipping norms on every "
-                f"coordinate of {self.plan_.count} gradients; {clipped}"
+                f"noise of deviation {noise_of(last.part):.4g} clipping norms on every coordinate "
+                f"of {last.count} gradients, after {len(self.plan_.parts) - 1} releases of "
+                f"moments; {clipped}"
             )
         found: Any = self.statistics_
         return (

@@ -7,56 +7,39 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.metrics import accuracy_score
-from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import check_is_fitted
 
-from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
-from accountant.errors import ParameterError
-from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
-from accountant.plans.plan import Plan, Repeat, Sequential
-from algorithms.base.binary_labels import checked_classes, encode_classes
+from accountant.plans.plan import Sequential
+from algorithms.base.binary_labels import checked_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
-    clipped_rows,
     descend,
     logistic_residuals,
     multinomial_residuals,
 )
-from algorithms.base.estimators import (
-    PrivateRegressor,
+from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
-    split_pairs,
-    validated_data,
-    validated_fit_data,
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
-from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_products
 from algorithms.linear_models.classification_plan import (
+    SHARES,
     STEP,
-    Sizes,
     default_clip,
     default_rounds,
-    private_plan,
-    takes_products,
 )
-from algorithms.linear_models.feature_moments import (
-    SHORTENED,
-    BlockMoments,
-    BlockProducts,
-    MeanOfBlocks,
-    Moments,
-    mapped_features,
+from algorithms.linear_models.linear_classifier import LinearClassifier
+from algorithms.linear_models.mapped_plan import (
+    Sizes,
+    plan_without_noise,
+    private_plan,
+    released_map,
+    takes_products,
 )
 from mechanisms.families.selection import BOOLEAN
 
@@ -64,7 +47,7 @@ BOUND = Interval(1e-50, 1e50)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
 
 
-class PrivateLogisticRegression(PrivateRegressor):
+class PrivateLogisticRegression(LinearClassifier):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -85,7 +68,7 @@ class PrivateLogisticRegression(PrivateRegressor):
         Norm to which a record's gradient is clipped, over the typical length of a mapped row; None
         takes .4 to .8, more for more records and a larger epsilon.
     rounds : int or None
-        Number of gradients; None takes 5 to 100, by shape and epsilon.
+        Number of gradients; None takes 5 to 200, by shape and epsilon.
     step : float
         Step size over half the longest that is stable.
     x_bound : float
@@ -135,8 +118,6 @@ class PrivateLogisticRegression(PrivateRegressor):
     ['yes', 'no']
     """
 
-    classes_: Any
-
     def __init__(
         self,
         *,
@@ -185,29 +166,19 @@ class PrivateLogisticRegression(PrivateRegressor):
         sizes, mu = self._sizes_and_mu(shape)
         rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
         IntegerRange(1).check("rounds", rounds)
-        products = takes_products(sizes, mu)
-        if not self.non_private:
-            return private_plan(epsilon, delta, sizes, rounds, products, relation, rate)
-        each: Plan = NoPrivacy() if rate is None else PoissonSampled(NoPrivacy(), rate, relation)
-        return Sequential([NoPrivacy()] * (1 + products) + [Repeat(each, rounds)])
+        products = takes_products(sizes, mu, SHARES)
+        if self.non_private:
+            return plan_without_noise(rounds, products, relation, rate)
+        return private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
         records, features = ledger.shape
-        *before, last = ledger.plan.parts
-        bound, two = self._row_bound(features), self._outputs() == 1
-        query = MeanOfBlocks(BlockMoments(self.x_bound, bound), records, executor)
-        released = ledger.release(before[0], query)
-        moments = Moments.of(released, noise_of(before[0]), bound, self.fit_intercept)
-        products = None
-        if len(before) == 2:
-            unit = SHORTENED * math.sqrt(moments.square)
-            work = BlockProducts(self.x_bound, moments.centre, unit)
-            products = ledger.release(before[1], MeanOfBlocks(work, records, executor))
+        last, two = ledger.plan.parts[-1], self._outputs() == 1
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
         # (Boehning & Lindsay)
-        mapped = mapped_features(moments, products, noise_of(before[-1]), 0.25 if two else 0.5,
-                                 self.x_bound, self.fit_intercept)  # fmt: skip
+        mapped = released_map(ledger, self.x_bound, self._row_bound(features), self.fit_intercept,
+                              executor, curvature=0.25 if two else 0.5)  # fmt: skip
         share = default_clip(*self._sizes_and_mu(ledger.shape)) if self.clip is None else self.clip
         clip = share * mapped.length
         gradient = MeanOfClippedGradients(
@@ -230,117 +201,20 @@ class PrivateLogisticRegression(PrivateRegressor):
         *,
         weights: Any = None,
     ) -> Self:
-        """Fit on features and labels; nothing is released if the input is bad.
+        """Fit on features and labels; see `PrivateRegressor.fit`.
 
-        Parameters
-        ----------
-        X : array_like, sparse array or Chunks
-            Features of shape (records, features); may be a memory map.  With y None, `Chunks`
-            that read pairs (X, y) anew every round: a block of them is in memory at a time.
-        y : array_like of shape (records,) or None
-            Labels; None if X gives the pairs.
-        executor : concurrent.futures.Executor or None
-            Where blocks of records are processed; None takes threads.  It changes no bit of
-            the result.
-        ledger : Budget, Filter, Book, tuple or None
-            What the fit draws on, see `PrivateEstimator`; None charges nothing.
-        weights : array_like of shape (records,) or None
-            Weights, clipped to [0, weight_bound]; None weighs every record alike.  A weight of 2
-            is no second record: it has no noise of its own, and costs the same privacy.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-
-        Raises
-        ------
-        ParameterError
-            If data or parameters are out of range; the message shows no data.
-        BudgetExceeded
-            If the budget does not suffice; nothing is spent, read or drawn.
+        ``weights`` of records are clipped to [0, weight_bound]; None weighs every record alike.  A
+        weight of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
-        if isinstance(X, Chunks):
-            X, y = validated_fit_data(self, X, y)
-            if weights is not None:
-                raise ParameterError("weights", type(weights), "None where data are chunks")
-            self._set_classes(encode_classes(split_pairs(X)[1], self.classes)[0])
-            X = X.mapped(partial(_with_codes, self.classes_), X.shape)
-        else:
-            if y is not None:
-                classes, y = encode_classes(y, self.classes)
-                self._set_classes(classes)
-            X, y = validated_fit_data(self, X, y)
-        data = (X,) if y is None else (X, y)
-        if weights is not None:
-            data = (*data, checked_weights(weights, X.shape[0]))
+        X, data = self._checked_fit_data(X, y, weights)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = self.plan_.parts[-1].count
-        rows = data[0] if len(data) == 1 else data
-        self.ledger_ = self.open_ledger(rows, self.plan_, rng=rng, ledger=ledger)
+        self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         found = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = found[:-1].T.copy(), found[-1].copy()
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of every row, clipped as in the fit.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records,) or (records, classes)
-            Of two classes, positive for the second; else a score for each.
-        """
-        check_is_fitted(self)
-        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._warn_if_not_private("predictions are")
-        rows = clipped_rows(X, self.x_bound)
-        scores = np.stack([row_products(rows, one) for one in self.coef_], axis=1)
-        scores = scores + self.intercept_
-        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
-        return found
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of every class, for every row.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features, clipped as in the fit.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records, classes)
-            Rows add up to 1.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.stack([expit(-scores), expit(scores)], axis=1)
-        found: Array = softmax(scores, axis=1)
-        return found
-
-    def predict(self, X: Any) -> Any:
-        """Return the class of every row of X (records, features)."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy."""
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags of a classifier of two or more classes."""
-        tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.regressor_tags = "classifier", None
-        tags.classifier_tags = ClassifierTags(poor_score=True)
-        return tags
 
     def _noise_summary(self) -> str:
         part = self.plan_.parts[-1].part
@@ -350,12 +224,6 @@ class PrivateLogisticRegression(PrivateRegressor):
             f"gradients, after {len(self.plan_.parts) - 1} releases of moments; features beyond "
             f"{self.x_bound:g} are clipped"
         )
-
-    def _set_classes(self, classes: Any) -> None:
-        if classes.size < 2:
-            allowed = "labels of two classes or more. Classifier can't train on one class"
-            raise ParameterError("y", f"{classes.size} class", allowed)
-        self.classes_ = classes
 
     def _sizes_and_mu(self, shape: tuple[int, ...]) -> tuple[Sizes, float]:
         """Return the public sizes, and the mu of the whole budget."""
@@ -377,24 +245,3 @@ class PrivateLogisticRegression(PrivateRegressor):
             # a shorter one would let round-off of long rows count
             return Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound)
         return x_bound * max(1.0, math.sqrt(features) / 3)
-
-
-def noise_of(mechanism: Any) -> float:
-    """Return the deviation of a release's noise; 0 of none."""
-    return float(getattr(mechanism, "scale", 0.0))
-
-
-def checked_weights(weights: Any, records: int) -> Array:
-    """Return weights as numbers; the message shows none of them."""
-    try:
-        found = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("weights", type(weights), "an array of numbers") from None
-    if found.shape != (records,) or not np.isfinite(found).all():
-        raise ParameterError("weights", found.shape, "finite numbers, one for each record")
-    return found
-
-
-def _with_codes(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
-    """Return a chunk with 0, 1, ... as labels."""
-    return pair[0], encode_classes(pair[1], classes)[1]

@@ -109,16 +109,30 @@ class LedgerUsers:
 
     def _means(self, stage: int, query: Any, many: int) -> tuple[Array, Array]:
         total, counts = np.zeros(many), np.zeros(many)
-        for reports in self._reports(stage, query):
-            at = places(len(reports), many)
-            total += np.bincount(at, reports, many)
-            counts += np.bincount(at, minlength=many)
+        for part, block in zip(self._sums(stage, query, many), self.stages[stage], strict=True):
+            total += part
+            counts += np.bincount(places(block.stop - block.start, many), minlength=many)
         return total / np.maximum(counts, 1), counts
 
-    def _reports(self, stage: int, query: Any) -> Iterator[Array]:
+    def _sums(self, stage: int, query: Any, many: int) -> Iterator[Array]:
+        """Yield the sums of a block's reports on each of the numbers asked."""
         if blocks := self.stages[stage]:  # with few users a stage may have none
-            mechanism = self.ledger.plan.parts[0]
-            yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor)
+            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(many)
+            yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SumsByPlace:
+    """The sums of a block's reports on each of ``many`` numbers."""
+
+    many: int
+
+    def __call__(self, reports: Array) -> Array:
+        """Return a sum for each number."""
+        return np.asarray(
+            np.bincount(places(len(reports), self.many), reports, self.many), dtype=np.float64
+        )
 
 
 def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> list[list[slice]]:

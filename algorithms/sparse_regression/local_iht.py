@@ -16,17 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
+from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
-from algorithms.base.estimators import (
-    PrivateRegressor,
-    checked_shape,
-    generator_of,
-    validated_data,
-    validated_fit_data,
-)
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.hard_thresholding import (
     checked_step,
     default_rounds,
@@ -36,7 +32,13 @@ from algorithms.base.hard_thresholding import (
 )
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import least_noise, noise_variance
-from algorithms.base.row_blocks import equal_slices, row_blocks, row_products, rows_per_block
+from algorithms.base.row_blocks import (
+    equal_slices,
+    row_blocks,
+    row_products,
+    rows_per_block,
+    sum_of_rows,
+)
 from algorithms.sparse_regression.coordinate_reports import (
     MAX_RESIDUAL,
     LedgerUsers,
@@ -194,8 +196,8 @@ class LocalIHT(PrivateRegressor):
         step = default_step(link.low, link.high) if self.step is None else self.step
         for group in self._round_blocks(users, features):
             gradient, total = UserGradients(link, self.residual_clip, theta), np.zeros(features)
-            for reports in ledger.release_blocks(mechanism, gradient, group, executor):
-                total += reports.sum(axis=0)
+            for part in ledger.release_blocks(mechanism, gradient, group, executor, sum_of_rows):
+                total += part
             mean = total / (group[-1].stop - group[0].start)
             theta = iht_step(theta, mean, step, self.sparsity)
         return theta
@@ -231,13 +233,19 @@ class LocalIHT(PrivateRegressor):
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
-        """Fit on users' features and targets; see `PrivateRegressor.fit`."""
-        X, y = validated_fit_data(self, X, y, single_pass=True)
+        """Fit on users' features and targets; see `PrivateRegressor.fit`.
+
+        X may be `WorkerChunks` of pairs (X, y), with y None: workers keep rows and reports, and the
+        transcript has digests of the reports.
+        """
+        X, y = validated_fit_data(self, X, y, single_pass=True, on_workers=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
-        # reports of gradients together are as large as X: beyond a size only digests are kept
+        # reports of gradients together are as large as X: beyond a size only digests are kept;
+        # where workers hold the users, their reports stay there
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
-        kept = "full" if numbers <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        here = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
+        kept = "full" if here else "digest"
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=kept, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)

@@ -20,8 +20,8 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
-from algorithms.base.estimators import (
-    PrivateRegressor,
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
     split_pairs,

@@ -29,8 +29,8 @@ from algorithms.base.erm_losses import (
     clipped_row_products,
     norm_clip_factors,
 )
-from algorithms.base.estimators import (
-    PrivateRegressor,
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
     split_pairs,

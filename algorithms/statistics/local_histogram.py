@@ -18,7 +18,8 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
-from algorithms.base.estimators import PrivateEstimator, generator_of
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.base.blocks import CACHE_BYTES

@@ -20,7 +20,8 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.erm_losses import norm_clip_factors
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy

@@ -16,7 +16,8 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Release, Sequential
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.intervals import laplace_interval, normal_interval
 from algorithms.base.non_private import NoPrivacy

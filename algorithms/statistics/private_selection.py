@@ -13,7 +13,8 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Release
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.non_private import NoPrivacy
 from mechanisms.permute_and_flip import PermuteAndFlip
 

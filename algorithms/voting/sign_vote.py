@@ -18,7 +18,8 @@ from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, In
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
-from algorithms.base.estimators import PrivateEstimator, generator_of
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import generator_of
 from algorithms.voting.machine_votes import SIGN_ESTIMATORS, MachineVote
 from algorithms.voting.peeling import calibrated_plan, peeled_signs, published_plan
 from algorithms.voting.vote_collection import collect_votes

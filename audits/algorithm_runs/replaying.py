@@ -27,6 +27,7 @@ from accountant.plans.plan import Plan, directions
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.differences import difference
 from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, ReplayGate
+from audits.values.tracebacks import without_values
 
 CHANCE = 1e-9  # of calling an honest run's loss too large
 ROUND_OFF = 1e-6  # relative, of a sampled loss
@@ -111,6 +112,7 @@ class Replayed:
         return self.data_independent and self.within_claim
 
 
+@without_values
 def replay(
     algorithm: Algorithm,
     data: Any,
@@ -212,6 +214,7 @@ def _unchecked_parts(loss: float, largest: float, trusted: list[str]) -> tuple[s
     return ("the privacy loss: the plan allows any",) if largest == math.inf else ()
 
 
+@without_values
 def privacy_losses(
     algorithm: Algorithm,
     data: Any,

@@ -15,11 +15,13 @@ from audits.claims.arguments import claimed_delta
 from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim
 from audits.claims.findings import Finding, Outcome
 from audits.runs.release_calls import release_name
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
 
 
+@without_values
 def assert_private(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,

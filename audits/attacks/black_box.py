@@ -11,7 +11,13 @@ import numpy as np
 
 from audits.attacks.evaluation import RuleResult
 from audits.attacks.tested_blocks import guess_in_blocks
-from audits.attacks.wide_outputs import audit_wide, few_outputs, kept_runs, output_width
+from audits.attacks.wide_outputs import (
+    audit_wide,
+    few_outputs,
+    first_output,
+    kept_runs,
+    output_width,
+)
 from audits.classifiers.objective import Objective
 from audits.classifiers.output_features import RAW_COLUMNS, ReadDraw
 from audits.classifiers.scored_outputs import ScoredDraw
@@ -35,8 +41,11 @@ def audit_black_box(
     second is learned.
     """
     is_scored = isinstance(draw, ScoredDraw)
-    draw = draw if is_scored else ReadDraw(draw)
-    width = 1 if is_scored else output_width(draw, pair[0])
+    width = 1
+    if not is_scored:
+        reader = ReadDraw(draw)
+        output = first_output(reader, pair[0])
+        draw, width = reader.bounded(output, objective.runs), output_width(output)
     if width > RAW_COLUMNS:
         known = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
         if not few_outputs(known):

@@ -23,6 +23,7 @@ from audits.claims.arguments import checked_pair, claimed_delta
 from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding
 from audits.runs.release_functions import Draw, vectorised
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
@@ -75,6 +76,7 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
     return found
 
 
+@without_values
 def audit_bits(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,

@@ -15,9 +15,11 @@ from audits.claims.claims import ClaimLike, Sensitivity
 from audits.claims.findings import Finding
 from audits.classifiers.scored_outputs import Score, scored_draw
 from audits.runs.release_functions import vectorised
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 
+@without_values
 def audit(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,

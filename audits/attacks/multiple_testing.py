@@ -26,6 +26,7 @@ from audits.claims.claims import ClaimLike, checked_claims
 from audits.claims.findings import Finding, Outcome
 from audits.runs.release_functions import vectorised
 from audits.values.descriptions import describe_pair
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 MIN_MEMBER_RUNS = 100  # least runs of a member
@@ -107,6 +108,7 @@ class Family:
         return f"{shown.name}: {shown.finding.witness}"
 
 
+@without_values
 def audit_family(
     release: Mechanism | Callable[..., Any],
     pairs: Sequence[tuple[Any, Any]],

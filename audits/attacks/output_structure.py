@@ -23,6 +23,7 @@ from audits.claims.findings import Finding, outcome_at
 from audits.classifiers.output_features import MAX_UNSEEN, output_features
 from audits.runs.release_calls import awaiting, call_form
 from audits.values.copies import copies
+from audits.values.tracebacks import without_values
 
 CODE_NAMES = (
     "the type of the output",
@@ -35,6 +36,7 @@ CODE_NAMES = (
 )
 
 
+@without_values
 def audit_atoms(
     release: Callable[..., Any],
     pair: tuple[Any, Any],

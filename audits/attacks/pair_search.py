@@ -29,6 +29,7 @@ from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding
 from audits.neighbours.patterns import NeighbourPair, candidate_pairs, distinct_pairs
 from audits.neighbours.value_spaces import Box, Relation, checked_relation, random_neighbour
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
@@ -55,6 +56,7 @@ class Search:
     search_runs: int
 
 
+@without_values
 def search_pairs(
     release: Mechanism | Callable[..., Any],
     space: Box | Values,

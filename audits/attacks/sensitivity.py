@@ -28,6 +28,7 @@ from audits.neighbours.adjacent_chains import Step, adjacent_chains, bounding_bo
 from audits.neighbours.patterns import candidate_pairs
 from audits.neighbours.value_spaces import Box, checked_relation
 from audits.values.copies import own_copy
+from audits.values.tracebacks import without_values
 from mechanisms.base.values import Values
 
 TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
@@ -70,6 +71,7 @@ class Probe:
         )
 
 
+@without_values
 def probe_sensitivity(
     query: Callable[[Any], Any],
     space: Box | Values | Any,

@@ -22,6 +22,7 @@ from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import SCORE_DESCRIPTION
 from audits.attacks.evaluation import RuleResult, guess_counts
+from audits.attacks.wide_outputs import first_output
 from audits.claims.arguments import (
     CONFIDENCE,
     RUNS,
@@ -51,6 +52,7 @@ from audits.statistics.betting import (
     log_mean_wealth,
 )
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 FIRST_RUNS, LEARNING_GROWTH = (
@@ -92,6 +94,7 @@ class _BettingState:
         return float(log_mean_wealth(runs * growth)[0]) >= self.log_threshold
 
 
+@without_values
 def watch(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,
@@ -175,6 +178,8 @@ def watch(
     else:
         pair, exact = checked_pair(pair), None
         draw = release if isinstance(release, ScoredDraw) else ReadDraw(vectorised(release))
+        if isinstance(draw, ReadDraw):
+            draw = draw.bounded(first_output(draw, pair[0]), runs)
     proof = -math.log(BETTING_ERROR_SHARE * error)
     table = _BettingState(epsilon, at, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES)))
     rule, guesses, unseen = _bet_until_stopped(

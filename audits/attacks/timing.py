@@ -30,6 +30,7 @@ from audits.claims.findings import Outcome
 from audits.runs.release_calls import release_name
 from audits.runs.release_functions import Vectorised, vectorised
 from audits.values.copies import remaker
+from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 PAIRS = IntegerRange(8, 100_000)
@@ -61,6 +62,7 @@ class Timing:
     seed: int | None
 
 
+@without_values
 def audit_timing(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any],

@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audits.attacks.evaluation import RuleResult
 from audits.attacks.tested_blocks import guess_in_blocks
@@ -33,19 +34,24 @@ from audits.runs.release_functions import Draw, concatenate_outputs
 
 KEPT_NUMBERS = 1 << 22  # numbers of the first runs, which are kept for the covariances
 MIN_KEPT_RUNS = 16
+FEW_LOOKED = 1 << 10  # runs of each value whose outputs are compared as a whole
 MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 # runs that all candidates learn from: their summaries cost most
-MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 22
+MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 
-def output_width(draw: Draw, value: Any) -> int:
-    """The numbers of an output, from one run beside the others; 1 unless it is an array."""
+def first_output(draw: Draw, value: Any) -> NDArray[Any]:
+    """The output of one run beside the others; none if it raises."""
     try:
-        output = draw(value, np.random.default_rng(0), 1)
+        return draw(value, np.random.default_rng(0), 1)
     except Exception:  # the audit itself meets and reports it
-        return 1
+        return np.empty(0)
+
+
+def output_width(output: NDArray[Any]) -> int:
+    """The numbers of an output; 1 unless it is an array."""
     return output.size if output.dtype.kind in "biuf" and len(output) == 1 else 1
 
 
@@ -80,12 +86,19 @@ def kept_runs(runs: int, width: int) -> int:
 
 def few_outputs(known: OutputPair) -> bool:
     """Whether whole outputs repeat so much, or differ so in kind, that a table or a walk is due."""
-    both = concatenate_outputs([side[: 1 << 10] for side in known])
-    if both.dtype.kind not in "biuf":
+    sides = [side[:FEW_LOOKED] for side in known if len(side)]
+    if len({side.dtype.kind for side in sides}) > 1 or sides[0].dtype.kind not in "biuf":
         return True
-    if both[:1].size > MAX_TABLE_WIDTH:
+    if sides[0][:1].size > MAX_TABLE_WIDTH:
         return False
-    return np.unique(extract_features(both).category).size <= MAX_DISTINCT_SHARE * len(both)
+    few = MAX_DISTINCT_SHARE * sum(map(len, sides))
+    with np.errstate(invalid="ignore", over="ignore"):
+        # outputs of different sums differ, and sums cost less
+        sums = np.concatenate([side.reshape(len(side), -1).sum(axis=1) for side in sides])
+    if np.unique(sums).size > few:
+        return False
+    both = concatenate_outputs(sides)
+    return np.unique(extract_features(both).category).size <= few
 
 
 def audit_wide(

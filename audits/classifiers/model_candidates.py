@@ -36,6 +36,7 @@ FOLDS = 3
 PENALTIES = (20.0, 500.0)
 REDUCED_PENALTIES = (100.0,)  # of the columns of a reduction
 NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves
+SAME_CORRELATION = 1 - 1e-9  # of columns that say the same
 MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
 
@@ -99,9 +100,8 @@ def reduced_candidates(
     """
     sums = len(reduction.sums)
     alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
-    for column in (*alone, *range(sums)):
-        if known is not None and column not in known:
-            continue
+    columns = [one for one in (*alone, *range(sums)) if known is None or one in known]
+    for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
         found = _number_candidates(
             reduction.describe(column), take(first), take(second),
@@ -117,6 +117,19 @@ def reduced_candidates(
         "additive log-odds of features", REDUCED_PENALTIES,
         _split_folds(basis(first), basis(second)), Pipeline((read(used), basis)), used,
     )  # fmt: skip
+
+
+def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
+    """The columns of rows that no earlier one equals but for its scale: it would be no better."""
+    x = rows[:, columns]
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        x = (x - x.mean(axis=0)) / x.std(axis=0)
+    kept: list[int] = []
+    for place in range(len(columns)):
+        products = np.abs(np.einsum("ij,i->j", x[:, kept], x[:, place])) / len(x)
+        if not (products > SAME_CORRELATION).any():  # false of what is not a number
+            kept.append(place)
+    return [columns[place] for place in kept]
 
 
 @final

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.classifiers.output_walk import MAX_WORDS, OutputWalk, as_float, type_name
+from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_WORDS, OutputWalk, as_float, type_name
 
 
 @functools.singledispatch
@@ -44,11 +44,14 @@ def read_enum(output: enum.Enum, walk: OutputWalk) -> None:
 
 def read_items(output: Any, walk: OutputWalk) -> None:
     """Items of anything that iterates, consumed once and never more than are used."""
-    some = list(itertools.islice(iter(output), MAX_WORDS))
+    endless = not hasattr(type(output), "__len__")
+    most = walk.items_left if endless else MAX_WORDS
+    some = list(itertools.islice(iter(output), most))
+    walk.items_left -= len(some) if endless else 0
     walk.word(f"length {len(some)}")
     walk.items(some)
-    if len(some) == MAX_WORDS:
-        walk.blind(f"items beyond the first {MAX_WORDS:,}")
+    if len(some) == most:
+        walk.blind(f"{ITEMS_BEYOND} {most:,}")
 
 
 def read_own_fields(output: Any, walk: OutputWalk) -> None:

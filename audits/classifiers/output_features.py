@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -24,12 +24,13 @@ from audits.classifiers.feature_codes import (
     structure_code,
 )
 from audits.classifiers.output_readers import reader_of
-from audits.classifiers.output_walk import MAX_NUMBERS, OutputWalk
+from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS, OutputWalk
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
 RAW_COLUMNS = 64  # numbers with a column of their own
 MIN_GROUP = 4  # outputs of one kind that are read together
+ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64  # of iterators without an end, in all runs and in each
 MAX_UNSEEN = 16  # parts that a finding names
 Codes = feature_codes.Codes
 # outputs that stay as they are: rules of single numbers look at them
@@ -65,6 +66,7 @@ class ReadDraw:
     """Draws of a release whose outputs are read at once: a generator can be read only once."""
 
     draw: Draw
+    items: int = MAX_WORDS  # of iterators without a length that are read of each output
 
     @property
     def release(self) -> Any:
@@ -73,10 +75,16 @@ class ReadDraw:
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs: numbers as they are, and what is read of others."""
-        return read_outputs(self.draw(value, rng, size))
+        return read_outputs(self.draw(value, rng, size), self.items)
+
+    def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
+        """The same, with fewer items of each output if the one that was read has no end."""
+        endless = any(ITEMS_BEYOND in words for words in unseen_parts(output))
+        items = min(max(ENDLESS_ITEMS // runs, MIN_ITEMS), MAX_WORDS)
+        return replace(self, items=items) if endless else self
 
 
-def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
+def read_outputs(outputs: NDArray[Any], items: int = MAX_WORDS) -> NDArray[Any]:
     """Outputs with each object replaced by what is read of it; numbers and errors stay."""
     if outputs.dtype.kind in "biufcmM":
         return outputs
@@ -89,7 +97,7 @@ def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
         stays = issubclass(kind, (*AS_THEY_ARE, OutputFeatures)) and kind is not np.timedelta64
         if kind not in PLAIN and not stays:
             left.append(place)
-    found = _features_of_each([listed[place] for place in left])
+    found = _features_of_each([listed[place] for place in left], items)
     for place, one in zip(left, found, strict=True):
         array[place] = one
     return array
@@ -141,27 +149,31 @@ def summary_columns(numbers: Array) -> Array:
     if width < 2:
         return np.empty((count, 0))
     known = np.isfinite(numbers)
-    x = np.where(known, numbers, 0.0)
-    lowest, highest = (np.where(known, numbers, end) for end in (np.inf, -np.inf))
+    x = lowest = highest = numbers
+    if not known.all():
+        x, lowest, highest = (np.where(known, numbers, end) for end in (0.0, np.inf, -np.inf))
     top, least = highest.argmax(axis=1), lowest.argmin(axis=1)
     rows = np.arange(count)
     changed = numbers != numbers[:, :1]
-    first = np.where(changed.any(axis=1), changed.argmax(axis=1), width)
+    moves = np.count_nonzero(changed, axis=1)
+    first = np.where(moves > 0, changed.argmax(axis=1), width)
     there = numbers[rows, np.minimum(first, width - 1)]
     middle = np.arange(width) - (width - 1) / 2
-    two = np.partition(highest, width - 2, axis=1)[:, -2:]
+    greatest, others = highest[rows, top], highest.copy()
+    others[rows, top] = -np.inf
+    positive, negative = (np.count_nonzero(side, axis=1) for side in (x > 0, x < 0))
     with np.errstate(invalid="ignore", over="ignore"):  # outputs may be as large as they like
         columns = [
-            x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
-            np.count_nonzero(~changed, axis=1), x @ middle, two[:, 1] - two[:, 0],
-            np.abs(x).sum(axis=1), np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1),
-            known.sum(axis=1),
+            x.sum(axis=1), greatest, lowest[rows, least], top, least, first, there,
+            width - moves, x @ middle, greatest - others.max(axis=1),
+            np.abs(x).sum(axis=1), positive - negative, np.clip(x, -1, 1).sum(axis=1),
+            np.count_nonzero(known, axis=1),
         ]  # fmt: skip
     result: Array = np.column_stack(columns).astype(float)
     return result
 
 
-def _features_of_each(outputs: Sequence[Any]) -> list[OutputFeatures]:
+def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:
     """Features of outputs: those of one kind together where they can be, else one by one."""
     groups: dict[Any, list[int]] = {}
     for place, one in enumerate(outputs):
@@ -170,7 +182,7 @@ def _features_of_each(outputs: Sequence[Any]) -> list[OutputFeatures]:
     for places in groups.values():
         some = [outputs[place] for place in places]
         read = _read_together(some) if len(some) >= MIN_GROUP else None
-        for place, one in zip(places, _walked(some) if read is None else read, strict=True):
+        for place, one in zip(places, _walked(some, items) if read is None else read, strict=True):
             found[place] = one
     return found
 
@@ -197,11 +209,11 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
     return [OutputFeatures(structure, code, row) for code, row in zip(codes, table, strict=True)]
 
 
-def _walked(outputs: Iterable[Any]) -> list[OutputFeatures]:
+def _walked(outputs: Iterable[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:
     """Features of outputs, each walked by itself."""
     found = []
     for output in outputs:
-        walk = OutputWalk(reader_of)
+        walk = OutputWalk(reader_of, items)
         walk.read(output)
         row, structure = walk.row(), structure_code(walk.words)
         code = combined_codes(structure, exact_code(walk.exact), row_codes(row[None, :]))

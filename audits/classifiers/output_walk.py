@@ -18,6 +18,7 @@ MAX_NUMBERS = 1 << 20  # numbers of one output that are used
 MAX_WORDS = 8192  # words of the structure of one output, and items that an iterator is asked for
 MAX_DEPTH = 16  # nested containers; deeper ones are cut off
 MAX_UNSEEN = 8  # parts of one output that are named
+ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
 EXACT = 1 << 53  # whole numbers up to here are exact as floats
 # elements of arrays and Python's own count as one type: chunks may come as either
 TYPE_NAMES = {
@@ -37,10 +38,13 @@ Reader = Callable[[Any, "OutputWalk"], None]
 class OutputWalk:
     """What was read of one output, and where the walk is."""
 
-    __slots__ = ("_left", "exact", "numbers", "path", "reader_of", "unseen", "within", "words")
+    __slots__ = (
+        "_left", "exact", "items_left", "numbers", "path", "reader_of", "unseen", "within", "words"
+    )  # fmt: skip
 
-    def __init__(self, reader_of: Callable[[type], Reader]) -> None:
+    def __init__(self, reader_of: Callable[[type], Reader], items: int = MAX_WORDS) -> None:
         self.reader_of = reader_of
+        self.items_left = items  # of iterators that do not say how long they are, in all
         self.words: list[str] = []  # the structure
         self.numbers: list[Any] = []  # floats, and arrays of them
         self.exact: list[bytes] = []  # values that their floats do not determine
@@ -55,6 +59,8 @@ class OutputWalk:
             self.part("output", output)
         except EnoughRead:
             self.blind(f"more than the first {MAX_NUMBERS:,} numbers and {MAX_WORDS:,} words", 1)
+            if self.items_left == 0:
+                self.blind(f"{ITEMS_BEYOND} {MAX_WORDS:,}", 1)
 
     def part(self, name: str, value: Any) -> None:
         """Read a part by the reader of its type; ``name`` is what the path calls it."""

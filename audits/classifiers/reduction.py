@@ -7,6 +7,7 @@ others.  Any function of an output costs no more privacy than the output.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -30,6 +31,8 @@ CLEAR_CORRELATION = 6.0  # standard errors
 MAX_NOISE_SHARE = 0.8  # of squared correlations, above which they count as noise
 MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
 SUMMARIES = 14
+LOOKED_RUNS = 100  # runs of each value, beyond the width, in which correlations are looked for
+FEW_OF = 4  # a sum of less than this part of the numbers reads only those
 
 
 @final
@@ -41,22 +44,43 @@ class WeightedSum:
     weights: Array
     description: str
 
-    def __call__(self, rows: NDArray[Any], reference: Reference) -> Array:
-        """The sums of rows."""
-        x, middle, spread = rows, reference.middle, reference.spread
-        weights = self.weights / spread
+    def __call__(
+        self, rows: NDArray[Any], reference: Reference, read: dict[str, NDArray[Any]]
+    ) -> Array:
+        """The sums of rows; ``read`` keeps the values of all numbers for other sums."""
+        weights, some = self.weights / reference.spread, np.flatnonzero(self.weights)
+        if some.size * FEW_OF <= weights.size:
+            rows, weights, reference = rows[:, some], weights[some], reference.of(some)
+            values = feature_values(self.feature, rows, reference)
+        else:
+            if self.feature not in read:
+                read[self.feature] = feature_values(self.feature, rows, reference)
+            values = read[self.feature]
         with np.errstate(invalid="ignore", over="ignore"):
-            if self.feature in ("mean", "step"):
-                reach = (CLIP if self.feature == "mean" else STEP) * spread
-                x = np.clip(x, middle - reach, middle + reach)
-            elif self.feature == "size":
-                x = np.abs(x - middle)
-                np.minimum(x, CLIP * spread, out=x)
             # not BLAS: its bits may depend on its threads
-            sums: Array = np.einsum("ij,j->i", x, weights)
+            sums: Array = np.einsum("ij,j->i", values, weights)
             if self.feature != "number" and np.isnan(sums).any():
-                sums = np.einsum("ij,j->i", np.where(np.isnan(x), middle, x), weights)
+                missing = reference.middle if self.feature != "size" else 0.0
+                known = np.where(np.isnan(values), missing, values)
+                sums = np.einsum("ij,j->i", known, weights)
         return sums
+
+
+def feature_values(feature: str, rows: NDArray[Any], reference: Reference) -> NDArray[Any]:
+    """What the sums of a feature add, for each number of rows."""
+    if feature == "number":
+        return rows
+    middle, spread = reference.middle, reference.spread
+    with np.errstate(invalid="ignore", over="ignore"):
+        if feature == "size":
+            x: NDArray[Any] = np.subtract(rows, middle)
+            np.abs(x, out=x)
+            np.minimum(x, CLIP * spread, out=x)
+        else:
+            reach = (CLIP if feature == "mean" else STEP) * spread
+            x = np.maximum(rows, middle - reach)
+            np.minimum(x, middle + reach, out=x)
+    return x
 
 
 @final
@@ -94,11 +118,14 @@ class Reduction:
 
     def _fill(self, table: Array, rows: NDArray[Any]) -> None:
         first, last = len(self.sums), len(self.sums) + self.chosen.size
+        needed = range(self.width) if self.needed is None else self.needed
+        read: dict[str, NDArray[Any]] = {}
         for column, one in enumerate(self.sums):
-            if self.needed is None or column in self.needed:
-                table[:, column] = one(rows, self.reference)
-        table[:, first:last] = rows[:, self.chosen]
-        if self.needed is None or any(column >= last for column in self.needed):
+            if column in needed:
+                table[:, column] = one(rows, self.reference, read)
+        if any(first <= column < last for column in needed):
+            table[:, first:last] = rows[:, self.chosen]
+        if any(column >= last for column in needed):
             table[:, last:] = summary_columns(rows)
 
 
@@ -157,10 +184,10 @@ def _whitened_weights(
     runs, width = len(first) + len(second), reference.width
     if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
         return None
-    if not all(np.isfinite(x).all() and np.abs(x).max() < 1e100 for x in (first, second)):
+    if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # false of NaN too
         return None
     # enough to see whether numbers are correlated at all, in half the digits
-    few = 2 * width + 200
+    few = width + LOOKED_RUNS
     if _shrunk_correlation(_standardised(first[:few], second[:few], np.float32)) is None:
         return None
     correlation = _shrunk_correlation(_standardised(first, second))
@@ -177,8 +204,10 @@ def _whitened_weights(
 
 def _deviation(first: NDArray[Any], second: NDArray[Any]) -> Array:
     """The standard deviation of each number about the mean of its side; 1 where it is 0."""
-    runs = len(first) + len(second)
-    square = (first.var(axis=0) * len(first) + second.var(axis=0) * len(second)) / runs
+    square, runs = np.zeros(first.shape[1]), len(first) + len(second)
+    for x in (first, second):
+        for away in _centred_blocks(x):
+            square += np.einsum("ij,ij->j", away, away) / runs
     return np.where(square > 0, np.sqrt(square), 1.0)
 
 
@@ -187,10 +216,19 @@ def _standardised(
 ) -> NDArray[Any]:
     """Rows of both sides about their means, over their deviations."""
     rows = np.empty((len(first) + len(second), first.shape[1]), dtype)
-    deviation = _deviation(first, second)
-    for part, x in ((rows[: len(first)], first), (rows[len(first) :], second)):
-        part[:] = (x - x.mean(axis=0)) / deviation
+    deviation, done = _deviation(first, second), 0
+    for x in (first, second):
+        for away in _centred_blocks(x):
+            np.divide(away, deviation, out=rows[done : done + len(away)], casting="same_kind")
+            done += len(away)
     return rows
+
+
+def _centred_blocks(x: NDArray[Any]) -> Iterator[Array]:
+    """Rows about their mean, in blocks that stay in the processor's cache."""
+    middle, block = x.mean(axis=0), block_rows(x.shape[1])
+    for done in range(0, len(x), block):
+        yield x[done : done + block] - middle
 
 
 def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.classifiers.output_features import extract_features
 
-BLOCK_NUMBERS = 1 << 17  # numbers at a time: they stay in the processor's cache
+BLOCK_NUMBERS = 1 << 16  # numbers at a time: they stay in the processor's cache
 CLIP, STEP = 6.0, 0.4  # quartile ranges from the middle: beyond it all is one; ends of the step
 MAX_REFERENCE_ROWS = 256
 CLEAREST = 16  # numbers that need no sum
@@ -51,6 +51,10 @@ class Reference:
     def width(self) -> int:
         """The number of coordinates."""
         return self.middle.size
+
+    def of(self, places: NDArray[np.intp]) -> Reference:
+        """The reference of some of the numbers."""
+        return Reference(self.middle[places], self.spread[places])
 
 
 def reference_of(rows: NDArray[Any]) -> Reference:
@@ -88,10 +92,14 @@ def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
     """Sums over rows of z, |z|, z^2, the step of z, its square, missing numbers, and runs."""
     sums, block = np.zeros((7, reference.width)), block_rows(reference.width)
     sums[6] = len(rows)
+    exactly = np.empty((min(block, len(rows)), reference.width))
+    z, step = (np.empty(exactly.shape, np.float32) for _ in range(2))
     for done in range(0, len(rows), block):
         part = rows[done : done + block]
+        exactly, z, step = exactly[: len(part)], z[: len(part)], step[: len(part)]
         with np.errstate(invalid="ignore", over="ignore"):
-            z = ((part - reference.middle) / reference.spread).astype(np.float32)
+            np.subtract(part, reference.middle, out=exactly)
+            np.divide(exactly, reference.spread, out=z, casting="same_kind")
         np.clip(z, -CLIP, CLIP, out=z)
         total = z.sum(axis=0)
         if np.isnan(total).any():
@@ -100,7 +108,7 @@ def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
             z[gone] = 0.0
             total = z.sum(axis=0)
         sums[0] += total
-        step = np.clip(z, -STEP, STEP)
+        np.clip(z, -STEP, STEP, out=step)
         sums[3] += step.sum(axis=0)
         np.multiply(step, step, out=step)
         sums[4] += step.sum(axis=0)

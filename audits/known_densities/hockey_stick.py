@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.quadrature import gauss_legendre_panels
-from accountant.numerics.search import furthest_that, greatest_float_that, grow_until
+from accountant.numerics.search import greatest_float_that, grow_until
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import RealLine
 
@@ -59,17 +61,23 @@ def exact(mechanism: Mechanism, epsilon: float) -> float:
 
 def hockey_stick(mechanism: Mechanism, pair: tuple[Any, Any], epsilon: float) -> float:
     """``sup_S P(S) - e^epsilon Q(S)`` between the releases of two values (numbers or scores)."""
+    return hockey_sticks(mechanism, pair, [epsilon])[0]
+
+
+def hockey_sticks(
+    mechanism: Mechanism, pair: tuple[Any, Any], epsilons: Sequence[float]
+) -> list[float]:
+    """`hockey_stick` of one pair at each epsilon; the densities of cells are computed once."""
     first, second = pair
     cells = mechanism.support.cells(first, second)
     if cells is not None:
         p, q = (mechanism.log_density(cells.outputs, value) for value in pair)
-        return float(np.sum(cells.measure * _hockey_stick_terms(p, q, epsilon)))
+        return [float(np.sum(cells.measure * _hockey_stick_terms(p, q, e))) for e in epsilons]
     line = mechanism.support
     if np.size(first) != 1 or not isinstance(line, RealLine):
         raise ParameterError("pair", f"shape {np.shape(first)}", "two single numbers")
-    return _integrate_on_line(
-        mechanism, line, (float(np.sum(first)), float(np.sum(second))), epsilon
-    )
+    values = float(np.sum(first)), float(np.sum(second))
+    return [_integrate_on_line(mechanism, line, values, e) for e in epsilons]
 
 
 def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
@@ -115,13 +123,32 @@ def _integrate_on_line(
 
     # a sign change inside a cell is a kink: find it, so that every cell is smooth
     sign = excess(points) > 0
-    low, high = points[:-1][sign[:-1] != sign[1:]], points[1:][sign[:-1] != sign[1:]]
-    rising = excess(high) > 0
-    kinks = furthest_that(lambda x: (excess(x) > 0) != rising, low, high, steps=80)
+    changes = np.flatnonzero(sign[:-1] != sign[1:])
+    kinks = _sign_changes(excess, points[changes], points[changes + 1], sign[changes + 1])
     nodes, weights, _ = gauss_legendre_panels(np.unique(np.concatenate([points, kinks])))
     return at_ends + float(
         np.sum(weights * _hockey_stick_terms(log_p(nodes), log_q(nodes), epsilon))
     )
+
+
+def _sign_changes(
+    excess: Callable[[Array], Array], low: Array, high: Array, rising: NDArray[np.bool_]
+) -> Array:
+    """The last float of every cell before its sign changes, by many points of each at a time."""
+    parts = max(2, min(64, 2048 // max(1, low.size)))
+    shares = np.arange(1, parts)[:, None] / parts
+    column = np.arange(low.size)
+    for _ in range(math.ceil(80 / math.log2(parts))):
+        middle = (low + high) / 2
+        if ((middle == low) | (middle == high)).all():
+            break  # neighbouring floats, or nothing to look for
+        inner = np.minimum(low + shares * (high - low), high)
+        before = (excess(inner.ravel()) > 0).reshape(inner.shape) != rising
+        # the first point behind the change, or the end of the cell
+        first = np.where(before.all(axis=0), parts - 1, before.argmin(axis=0))
+        edges = np.concatenate([low[None], inner, high[None]])
+        low, high = edges[first, column], edges[first + 1, column]
+    return low
 
 
 def _density(mechanism: Mechanism, value: float, x: Array) -> Array:

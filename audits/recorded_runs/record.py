@@ -14,13 +14,16 @@ from audits.recorded_runs.findings import RecordedFinding
 from audits.recorded_runs.other_data import other_data
 from audits.recorded_runs.patches import patched
 from audits.recorded_runs.records import larger_first
+from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
+from audits.values.tracebacks import without_values
 
 MOST_TRIES = 10  # of what may be no noise
 
 
+@without_values
 def record(
     function: Callable[..., Any],
     data: Any,
@@ -105,7 +108,12 @@ def record(
             if not found.suspects:
                 break
             public |= found.suspects
-    return best(tried)
+        verdict = best(tried)
+        if verdict.sound and verdict is not tried[-1].verdict:
+            return verdict
+        go_back()
+        known = runs.public if verdict.sound else frozenset()
+        return answered_by_coins(verdict, runs._replace(public=known))
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:

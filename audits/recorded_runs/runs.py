@@ -13,7 +13,7 @@ from audits.recorded_runs.comparisons import plain_result
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.events import DrawSite
 from audits.recorded_runs.records import missing_record, number_of_records
-from audits.recorded_runs.tape import Parted, Tape, running
+from audits.recorded_runs.tape import Parted, Redrawn, Tape, running
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
@@ -28,13 +28,18 @@ class Runs(NamedTuple):
     seed: int
     public: frozenset[DrawSite]
 
-    def run(self, recorded: Tape | None = None, of_neighbour: bool = False) -> tuple[Tape, Any]:
+    def run(
+        self,
+        recorded: Tape | None = None,
+        of_neighbour: bool = False,
+        redrawn: Redrawn | None = None,
+    ) -> tuple[Tape, Any]:
         """One run on a copy of the data; the result is plain, an exception is one too."""
         data = self.neighbour if of_neighbour else self.data
         sizes = number_of_records(self.data), number_of_records(self.neighbour)
         lacks = of_neighbour and sizes[0] != sizes[1]
         missing = missing_record(self.data, self.neighbour)
-        tape = Tape(self.seed, sizes[of_neighbour], missing, recorded, lacks, self.public)
+        tape = Tape(self.seed, sizes[of_neighbour], missing, recorded, lacks, self.public, redrawn)
         arguments = copy.deepcopy(data)
         options = _generator_for(self.function, self.seed)
         result: Any = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,14 @@ class Parted(BaseException):
         super().__init__(words)
 
 
+class Redrawn(ABC):
+    """What stands in for the outputs of draws in a run of its own."""
+
+    @abstractmethod
+    def output(self, site: str, name: str, fresh: Any) -> Any:
+        """The output of a draw; None if the run cannot go on."""
+
+
 class Tape:
     """The events of one run; with ``recorded`` they must follow that tape and get its outputs."""
 
@@ -32,6 +41,7 @@ class Tape:
         recorded: Tape | None = None,
         lacks: bool = False,
         public: frozenset[DrawSite] = frozenset(),
+        redrawn: Redrawn | None = None,
     ) -> None:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
@@ -41,6 +51,7 @@ class Tape:
         self.changed = changed  # which record one of the two data sets lacks
         self.lacks = lacks  # this run's data lack it
         self.public = public  # places whose draws are no noise: known to all, equal in both runs
+        self.redrawn = redrawn
         self.asked: dict[str, Any] = {}  # what is known of the last event that was asked for
         self.bounds: dict[str, list[Any]] = {}  # of clipping, by place
         self.entropy = np.random.SeedSequence(seed)
@@ -61,6 +72,10 @@ class Tape:
         recorded = self.recorded
         if recorded is None:
             output = make()
+            if self.redrawn is not None and kind is EventKind.DRAW:
+                output = self.redrawn.output(site, name, output)
+                if output is None:
+                    self.leave(site, f"{name} is not drawn as in the first run")
             found = Event(kind, name, site, np.shape(output) if shape is None else shape, output)
         else:
             found = self._replayed(recorded, kind, name, site, shape)

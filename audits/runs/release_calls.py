@@ -1,13 +1,15 @@
 """How a release is called: which arguments it takes, and how the calls of one chunk are made.
 
 A release takes its value first.  A generator may follow as the second argument or as one of the
-name ``rng``, a number of runs as ``size`` or as a third argument without a default.
+name ``rng``, a number of runs as ``size`` or as a third argument without a default.  A function of
+``**options`` is tried with ``rng``, and called without it if that raises a `TypeError`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -26,6 +28,7 @@ FORMS = (
 )
 GENERATOR_NAMES = {"rng", "generator", "random_state"}  # of a second argument with any default
 BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
+BY_NAME_ON_TRIAL = "by name on trial"  # of a function that takes any named arguments
 
 
 class IsolatedRelease(ABC):
@@ -61,12 +64,17 @@ class CallForm:
             return lambda value, rng: release(value, rng=rng)
         if self.generator == BY_TRIAL:
             return lambda value, rng: _call_by_trial(release, value, rng)
+        if self.generator == BY_NAME_ON_TRIAL:
+            return lambda value, rng: _call_by_trial(release, value, rng, by_name=True)
         return lambda value, rng: release(value)
 
     def many_runs(
         self, release: Callable[..., Any], value: Any, rng: np.random.Generator, size: int
     ) -> Any:
         """What the release returns for ``size`` runs."""
+        if self.generator == BY_NAME_ON_TRIAL:
+            many = functools.partial(release, size=size)
+            return _call_by_trial(many, value, rng, by_name=True)
         first = (value, rng) if self.generator == BY_PLACE else (value,)
         named = {"rng": rng} if self.generator == BY_NAME else {}
         if self.size == BY_NAME:
@@ -94,6 +102,8 @@ def call_form(release: Callable[..., Any]) -> CallForm:
             generator = BY_PLACE
     elif not generator and any(p.kind is p.VAR_POSITIONAL for p in parameters):
         generator = BY_PLACE
+    if not generator and any(p.kind is p.VAR_KEYWORD for p in parameters):
+        generator = BY_NAME_ON_TRIAL
     third = plain[2] if len(plain) > 2 and generator == BY_PLACE else None
     by_place = third is not None and third.default is third.empty
     form = CallForm(generator, BY_NAME if "size" in names else BY_PLACE * by_place, awaited)
@@ -147,8 +157,10 @@ def _is_generator(parameter: inspect.Parameter) -> bool:
     return parameter.name != "size" and (some or isinstance(default, np.random.Generator))
 
 
-def _call_by_trial(release: Callable[..., Any], value: Any, rng: np.random.Generator) -> Any:
+def _call_by_trial(
+    release: Callable[..., Any], value: Any, rng: np.random.Generator, *, by_name: bool = False
+) -> Any:
     try:
-        return release(value, rng)
+        return release(value, rng=rng) if by_name else release(value, rng)
     except TypeError:
         return release(value)

@@ -14,7 +14,8 @@ from functools import cache
 import pytest
 from numpydoc.validate import validate
 
-PACKAGES = ("accountant", "mechanisms", "algorithms", "audits", "audits.minimax")
+PACKAGES = ("accountant", "mechanisms", "algorithms", "algorithms.frames", "audits",
+            "audits.minimax")  # fmt: skip
 ROOTS = ("accountant", "mechanisms", "algorithms", "audits")
 # no docstring; no capital or full stop; parameters missing, unknown, out of order or without a
 # description; no Returns section, or one without a description; no Yields section

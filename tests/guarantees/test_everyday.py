@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from algorithms import LocalHistogram, LocalMean, PrivateMean, PrivateSelection
+from algorithms import (
+    LocalHistogram,
+    LocalMean,
+    PrivateMean,
+    PrivateQuantiles,
+    PrivateSelection,
+    PrivateTopK,
+)
 
 FEW = 50_000  # fifty sampled losses: the file is to take seconds
 X = np.random.default_rng(7).uniform(-0.4, 0.4, (40, 3))
@@ -38,6 +45,19 @@ def test_local_histogram(oracle):
 @pytest.mark.dp(epsilon=1, runs=FEW)
 def test_private_selection():
     return PrivateSelection(epsilon=1.0), UP, DOWN
+
+
+@pytest.mark.parametrize("quantiles", [0.9, [0.2, 0.5]])
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_private_quantiles(quantiles):
+    made = PrivateQuantiles(quantiles=quantiles, lower=-1.0, upper=1.0, epsilon=1.0)
+    return made, UP[:, :1], DOWN[:, :1]
+
+
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_private_top_k():
+    other = np.where(FIRST, 3, LABELS[:, None])
+    return PrivateTopK(k=2, categories=range(4), epsilon=1.0), LABELS[:, None], other
 
 
 @pytest.mark.xfail(raises=AssertionError, strict=True, reason="noise for a greater epsilon")

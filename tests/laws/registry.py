@@ -34,6 +34,7 @@ from tests.laws import (
     test_early_stops,
     test_exact,
     test_exact_selection,
+    test_frames,
     test_gate,
     test_hockey_stick,
     test_lattices,
@@ -60,6 +61,7 @@ from tests.mutants import (
     directions,
     early_stops,
     exact_selection,
+    frames,
     frank_wolfe,
     gates,
     label_sgd,
@@ -71,6 +73,7 @@ from tests.mutants import (
     lower_bounds,
     mixtures,
     notions,
+    private_searches,
     regressions,
     repeated,
     replays,
@@ -625,6 +628,7 @@ register(
 )  # fmt: skip
 register("audited", algorithms.audit_violation, regressions.REFUTED | logistic_regression.REFUTED)
 register("declared sensitivities", algorithms.sensitivity_violation, regressions.SENSITIVITIES)
+register("searches replay", algorithms.search_violation, private_searches.SEARCHES)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(
     "noise of blocks", algorithms.blocks_violation,
@@ -666,4 +670,9 @@ register(
         label_sgd.lost_second_moment,
         lambda: SupportSetDecoder(label_sgd.UNARY).second_moment,
         "", 1.0)},  # less than half of the exact one
+)  # fmt: skip
+register(
+    "moves of frames", test_frames.violation,
+    {wrong.__name__: (test_frames.Asking(**{name: wrong}), test_frames.Asking())
+     for name, wrong in frames.WRONG},
 )  # fmt: skip

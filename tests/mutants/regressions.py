@@ -8,9 +8,8 @@ from accountant import ApproxLoss, PoissonSampled, PureLoss
 from accountant.ledger.ledger import Ledger
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
-from accountant.plans.plan import Repeat
+from accountant.plans.plan import Repeat, Sequential
 from algorithms import LabelIHT, LocalIHT, PrivateLinearRegression, SparseERM
-from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
 from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.number_noise import least_noise
@@ -150,6 +149,8 @@ class TwiceTheSensitivity(SparseERM):
 
 def eighth(plan):
     """A plan of Gaussians whose noise and sensitivity are an eighth."""
+    if isinstance(plan, Sequential):
+        return Sequential([eighth(part) for part in plan.parts])
     one = plan.part if isinstance(plan, Repeat) else plan
     smaller = Gaussian(one.scale / 8, one.sensitivity / 8, one.arithmetic, one.dimension)
     return Repeat(smaller, plan.count) if isinstance(plan, Repeat) else smaller
@@ -170,10 +171,11 @@ class NormOfTheData(PrivateLinearRegression):
     """Takes the clipping norm from residuals past the gate."""
 
     def run(self, ledger, executor=None):
-        largest = float(np.abs(ledger._data[1]).mean())
-        query = MeanVector(60, executor, x_bound=1.0, y_bound=1.0, intercept=True,
-                           row_square=5.0)  # fmt: skip
-        return descend_adaptively(ledger, query, 5, 5.0, (largest, 9.0), np.zeros(5))
+        honest, largest = self.y_bound, float(np.abs(ledger._data[1]).mean())
+        self.y_bound = largest
+        found = super().run(ledger, executor)
+        self.y_bound = honest
+        return found
 
 
 def labels(last):

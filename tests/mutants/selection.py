@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from accountant import BoundedRangeLoss, PureLoss
+from accountant import ApproxLoss, BoundedRangeLoss, PureLoss
 from mechanisms.above_threshold import AboveThreshold
 from mechanisms.exponential import Exponential
+from mechanisms.families.key_counts import KeyCounts
 from mechanisms.families.selection import log_probability_of_output
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
+from mechanisms.partition_selection import PartitionSelection
 from mechanisms.permute_and_flip import PermuteAndFlip
+from mechanisms.run_length_exponential import RunLengthExponential, RunValues
 from mechanisms.sparse_vector import SparseVector
 from tests.mutants.specimens import Mutant
 
@@ -205,3 +208,94 @@ class StepForgotten(Mutant):
     honest = Exponential(2.0, 2.0**-40)
     charged_sensitivity = 2.0**-40
     caught_by = "grid"
+
+
+class LengthsForgotten(Mutant):
+    """Draws a run by its score alone."""
+
+    honest = RunLengthExponential(2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        value = np.array(value, dtype=float)
+        value[:, 1] = np.where(value[:, 1] > 0, 1.0, 0.0)
+        return self.honest.release(value, rng, size)
+
+
+class FirstOfTheRun(Mutant):
+    """Takes the first candidate of a run."""
+
+    honest = RunLengthExponential(2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        drawn = self.honest.release(value, rng, size)
+        starts = np.cumsum(value[:, 1], axis=-1) - value[:, 1]
+        for i, row in enumerate(starts):
+            drawn[..., i] = row[np.searchsorted(row, drawn[..., i], side="right") - 1]
+        return drawn
+
+
+class OneDrawForAllLists(Mutant):
+    """Draws lists of one kind together."""
+
+    honest = RunLengthExponential(2.0)
+    caught_by = "batch"
+
+    def release(self, value, rng=None, size=None):
+        value = np.asarray(value, dtype=float)
+        return np.broadcast_to(self.honest.release(value[0], rng), value.shape[:2])
+
+
+class ListsPayAlone(Mutant):
+    """Takes the move of every list for the sensitivity, where all move together."""
+
+    honest = RunLengthExponential(2.0)
+    caught_by = "neighbours"
+
+    @property
+    def values(self):
+        return AllListsMove(self.honest.sensitivity)
+
+
+class AllListsMove(RunValues):
+    """Neighbours whose lists all move by the sensitivity."""
+
+    def example(self, rng):
+        return np.array([[[0.0, -1.0], [1.0, 1.0]]] * 2) * rng.choice([1.0, 1.0])
+
+    def neighbour(self, value, rng):
+        moved = np.array(value)
+        moved[:, 0] += self.sensitivity * np.array([1.0, -1.0]) * rng.choice([-1.0, 1.0])
+        return moved
+
+
+class OnePersonMore(Mutant):
+    """Counts a person more for every key."""
+
+    honest = PartitionSelection(0.8, 0.01)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        one = np.asarray(value).item()
+        return self.honest.release(KeyCounts(one.keys, one.counts + 1), rng, size)
+
+
+class KeysPaidOnce(Mutant):
+    """Lets a person hold two keys for the price of one."""
+
+    honest = PartitionSelection(0.8, 0.01, 2)
+    loss = ApproxLoss(0.8, 0.01)
+    caught_by = "hockey_stick"
+
+
+class OneCoinForAllKeys(Mutant):
+    """Keeps keys of one count all or none."""
+
+    honest = PartitionSelection(0.8, 0.01)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        one = np.asarray(value).item()
+        kept = rng.random((size, 1)) < self.honest.keep_probability(one.counts)
+        return np.where(kept, one.keys, -1)

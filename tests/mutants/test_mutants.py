@@ -8,6 +8,7 @@ import pytest
 from accountant import Ledger
 from accountant.accountants.base import Accountant
 from tests.laws import registry
+from tests.laws.common import INSTANCES
 from tests.laws.registry import LAWS
 from tests.mutants import (
     accountants,
@@ -25,6 +26,8 @@ from tests.mutants import (
     specimens,
 )
 
+# their own tests hold them against every instance, by the same values and more
+ON_EVERY_INSTANCE = {"hockey_stick", "neighbours"}
 CASES = [(law, name) for law, found in LAWS.items() for name in found.mutants]
 
 
@@ -41,7 +44,8 @@ def test_the_law_catches_the_mutant(law, name):
     found = LAWS[law].violation(mutant.wrong, *by)
     assert found != ""
     assert found.startswith(mutant.words)
-    assert verdict_on_right(law, mutant.right) == ""
+    if not (law in ON_EVERY_INSTANCE and mutant.right in INSTANCES):
+        assert verdict_on_right(law, mutant.right) == ""
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -14,18 +14,23 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from accountant.amplification.sampled_gaussian.curve_to_cut import CurveToCut
 from accountant.amplification.sampled_gaussian.decay_below_cut import log_transforms_below_cut
+from accountant.amplification.sampled_gaussian.density_rows import (
+    BLOCK_SIZE,
+    DensityRows,
+    FewRows,
+    real_by_complex,
+)
 from accountant.amplification.sampled_gaussian.merged_members import (
     MergedMembers,
     cells_of_similar,
 )
-from accountant.amplification.sampled_gaussian.sampled_schedule import product_of_powers, products
+from accountant.amplification.sampled_gaussian.sampled_schedule import product_of_powers
 from accountant.amplification.sampled_gaussian.schedule_grid import right_end
 from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot
@@ -33,9 +38,6 @@ from accountant.numerics.rounding import ULP
 
 HIGHEST_CURVE = 1.25  # in deviations
 DEVIATIONS = 9.8
-SAMPLE_ROWS = 300  # from which the space is found
-MAX_RANK = 64
-BLOCK_SIZE = 2**17
 CELLS_PER_OCTAVE = 16  # of mu and of m / mu, in a bound on the density of all
 MAX_SHARE = 0.5  # of 1, that errors of first order may be
 MIN_MERGED = 600  # members that are summed by cells
@@ -43,18 +45,6 @@ CELLS_PER_ROOT = 4.0  # cells to a root of the number of members, at first
 MEMBERS_PER_CELL = 2.5  # so few are not worth it
 MERGED_ERROR = 3e-9  # of the logarithm
 MERGED_POINTS, POINTS_EACH = 8, 4  # of a cell, and of a member, in exponentials
-
-
-class Factored(NamedTuple):
-    """Rows ``w_i = coordinates_i basis + rest_i`` of one group for one real part."""
-
-    coordinates: Array
-    basis: Array
-    column_rest: Array  # sum of counts times rest: of first order it is known
-    rest: float  # sum of counts times |rest|, at the real order
-    ulps: float  # bound on the round-off at the real order
-    sizes: Array  # sum of counts times |coordinates|, and that times |basis|, on the nodes
-    spread: Array
 
 
 class SimilarBelowCut:
@@ -86,7 +76,7 @@ class SimilarBelowCut:
         # E[e^Y; Y <= c] and P(Y > c)
         self._kept_odds = np.exp(log_odds) * (1 - moved)
         self._lost = lost
-        self._factored: dict[float, Factored] = {}
+        self._factored: dict[float, tuple[FewRows, float]] = {}
         self._merged: dict[float, MergedMembers | None] = {}
         self._sums: tuple[Complex, Array] | None = None
 
@@ -145,27 +135,13 @@ class SimilarBelowCut:
     def _column_sums(self) -> tuple[Complex, Array]:
         """Return the sums of counts times masses on the nodes, and of their absolute values."""
         if self._sums is None:
-            weight = np.zeros(self.y.size, dtype=complex)
-            absolute = np.zeros(self.y.size)
-            for part, real, imag, size in self._rows():
-                weight += np.einsum("i,ik->k", self.counts[part], real)
-                weight += 1j * np.einsum("i,ik->k", self.counts[part], imag)
-                absolute += np.einsum("i,ik->k", self.counts[part], size)
+            weight, absolute = self._densities.column_sums()
             self._sums = weight * self._speed, absolute * np.abs(self._speed)
         return self._sums
 
-    def _rows(self, some: Array | None = None) -> Iterator[tuple[slice, Array, Array, Array]]:
-        """Yield densities on the curve: their real and imaginary parts and absolute values."""
-        mu, mean = (self.mu, self.mean) if some is None else (self.mu[some], self.mean[some])
-        rows = max(1, BLOCK_SIZE // self.y.size)
-        for first in range(0, mu.size, rows):
-            part = slice(first, first + rows)
-            square = mu[part, None] ** 2
-            away = self.y.real - mean[part, None]
-            size = np.exp((self.y.imag**2 - away * away) / (2 * square))
-            size /= mu[part, None] * math.sqrt(2 * math.pi)
-            angle = away * self.y.imag / square
-            yield part, size * np.cos(angle), size * -np.sin(angle), size
+    @property
+    def _densities(self) -> DensityRows:
+        return DensityRows(self.mu, self.mean, self.counts, self.y)
 
     def _kernel(self, power: Complex, turns: Complex | None = None) -> Complex:
         """Return ``e^{p l} - 1 - p e^y`` at powers, or at sums of powers and turns."""
@@ -227,97 +203,60 @@ class SimilarBelowCut:
 
     def _round_off(self, p: float, absolute: Array) -> float:
         """Return the round-off of the sums for all members, over ``|p'| / p``."""
-        low, high = float(np.min(self.mean)), float(np.max(self.mean))
-        least = float(np.min(self.mu))
-        far = np.maximum(np.abs(self.y - low), np.abs(self.y - high)) / least
-        place = np.abs(self.y) + max(abs(low), abs(high))
-        ulps = 80 + self.y.size / 8 + 4 * far**2 + 8 * far * place / least + 16 * np.abs(self.y)
         size = p * (np.abs(self.loss) * np.exp(np.maximum(p * self.loss.real, 0.0)))
         size += p * np.abs(np.exp(self.y))
-        rows = BLOCK_SIZE // self.y.size
-        sums = rows / 16 + self.mu.size / max(rows, 1)
-        total = float(ordered_dot((ulps + sums) * absolute, size))
+        total = float(ordered_dot(self._densities.ulps * absolute, size))
         tail = (self.cut - self.mean) / self.mu
         own = self._lost + p * self._kept_odds
         ulps = 32 + 4 * tail**2 + 4 * np.abs(self.log_odds)
         total += float(ordered_dot(ulps * self.counts, own))
         return ULP * total
 
-    def factored(self, p: float) -> Factored:
-        """Return the rows by a basis that is made for the real power."""
+    def factored(self, p: float) -> tuple[FewRows, float]:
+        """Return the rows by a basis that is made for the real power, and round-off there."""
         if p not in self._factored:
             self._factored = {p: self._factor(p)}
         return self._factored[p]
 
-    def _factor(self, p: float) -> Factored:
-        size = self.scale(p) * np.abs(self._speed)
-        scale = np.concatenate([size, size])
-        some = np.unique(np.linspace(0, self.mu.size - 1, SAMPLE_ROWS).astype(int))
-        order = np.lexsort([self.mean, self.mu])[some]
-        sample = np.concatenate(
-            [np.concatenate([real, imag], axis=1) for _, real, imag, _ in self._rows(order)]
-        )
-        basis = _basis(sample * scale, self._tolerance)
-        coordinates = np.empty((self.mu.size, basis.shape[0]))
-        weight, absolute = np.zeros(self.y.size, dtype=complex), np.zeros(self.y.size)
-        column_rest = np.zeros(scale.size)
-        rest = 0.0
-        for part, real, imag, one in self._rows():
-            count = self.counts[part]
-            rows = np.concatenate([real, imag], axis=1)
-            weight += np.einsum("i,ik->k", count, real) + 1j * np.einsum("i,ik->k", count, imag)
-            absolute += np.einsum("i,ik->k", count, one)
-            rows *= scale
-            coordinates[part] = products(rows, basis)
-            left = rows - products(coordinates[part], np.ascontiguousarray(basis.T))
-            column_rest += np.einsum("i,ik->k", count, left)
-            rest += float(ordered_dot(np.sum(np.abs(left), axis=1), count))
-        self._sums = weight * self._speed, absolute * np.abs(self._speed)
-        ulps = self._round_off(p, self._sums[1])
-        sizes = np.einsum("i,ir->r", self.counts, np.abs(coordinates))
-        spread = np.einsum("r,rk->k", sizes, np.abs(basis)).reshape(2, -1).sum(axis=0)
-        return Factored(coordinates, basis, column_rest, rest, ulps, sizes, spread)
+    def _factor(self, p: float) -> tuple[FewRows, float]:
+        found, sums = self._densities.factored(self.scale(p) * np.abs(self._speed), self._tolerance)
+        self._sums = sums[0] * self._speed, sums[1] * np.abs(self._speed)
+        return found, self._round_off(p, self._sums[1])
 
     def log_mass(self, p: float) -> Array:
         """Return ``ln E[(1 + e^Y)^p; Y <= cut]`` of each member, rounded up."""
-        rows = self.factored(p)
+        rows, ulps = self.factored(p)
         moment, _, spread = self._at_real(p)
         # errors of one member are at most those of all
-        return np.log(moment + rows.ulps + rows.rest + self._rule_error(p) + spread + 1e-12)
+        return np.log(moment + ulps + rows.rest + self._rule_error(p) + spread + 1e-12)
 
     def _at_real(self, p: float) -> tuple[Array, float, float]:
         """Return ``E[(1 + e^Y)^p; Y <= cut]`` of each member, what rows leave, and round-off."""
         power = np.array([p + 0j])
         inner, left, spread = self._inner(p, self._kernel(power), power)
-        moment = 1 + _real_by_complex(self._columns(p), inner)[:, 0].real
+        moment = 1 + real_by_complex(self._columns(p), inner)[:, 0].real
         return moment, float(left[0].real), float(spread[0])
 
     def _columns(self, p: float) -> Array:
-        rows = self.factored(p).coordinates
+        rows = self.factored(p)[0].coordinates
         return np.concatenate([rows, self._kept_odds[:, None], -self._lost[:, None]], axis=1)
 
     def _inner(self, p: float, kernel: Complex, power: Complex) -> tuple[Complex, Complex, Array]:
         """Return what columns are multiplied by, what rows leave of first order, and round-off."""
-        rows = self.factored(p)
         kernel = kernel * (self._speed / (self.scale(p) * np.abs(self._speed)))[:, None]
-        both = np.concatenate([kernel, 1j * kernel])
-        inner = _real_by_complex(rows.basis, both)
-        rank, terms = rows.basis.shape
-        # of the products by the basis, of the coordinates, and of 1 + x and what follows
-        spread = (2 * rank + terms / 16 + 64) * np.einsum("k,kj->j", rows.spread, np.abs(kernel))
-        spread += (rank + 16) * np.einsum("r,rj->j", rows.sizes, np.abs(inner))
-        spread += 8 * float(np.sum(self.counts))
+        inner, left, spread = self.factored(p)[0].inner(kernel)
+        spread += 8 * ULP * float(np.sum(self.counts))  # of 1 + x and what follows
         inner = np.concatenate([inner, power[None, :], np.ones((1, power.size))])
-        return inner, np.einsum("k,kj->j", rows.column_rest, both), ULP * spread
+        return inner, left, spread
 
     def log_decay(self, p: float, u: Array) -> Array:
         """Return a bound on the sum of counts times the logarithms of ratios, for every v >= u.
 
         Of ``|E[(1+e^Y)^{p+iv}; Y <= cut]| / E[(1+e^Y)^p; Y <= cut]``.
         """
-        rows = self.factored(p)
+        rows, ulps = self.factored(p)
         moment, _, spread = self._at_real(p)
-        away = rows.ulps + rows.rest + self._rule_error(p) + spread + 1e-12
+        away = ulps + rows.rest + self._rule_error(p) + spread + 1e-12
         least: Array = np.log(np.maximum(moment - away, 1e-300))[:, None]
         left = p * float(np.logaddexp(0.0, self.y[0].real))
         left = float(np.sum(self.counts)) * 1e-21 * math.exp(min(left, 700.0))
@@ -370,7 +309,7 @@ class SimilarBelowCut:
         block = max(1, BLOCK_SIZE // inner.shape[1])
         for first in range(0, self.mu.size, block):
             part = slice(first, first + block)
-            ratio = _real_by_complex(columns[part], inner)
+            ratio = real_by_complex(columns[part], inner)
             most = np.maximum(most, _greatest(ratio.real) + _greatest(ratio.imag))
             ratio += 1
             ratio /= moment[part, None]
@@ -379,8 +318,8 @@ class SimilarBelowCut:
 
     def _error(self, p: float, growth: Array, most: Array) -> Array:
         """Return the error of the sum of logarithms; ``most``: the greatest ``|x|`` of the rows."""
-        rows = self.factored(p)
-        first_order = rows.ulps * growth + self._rule_error(p) * growth**2
+        rows, ulps = self.factored(p)
+        first_order = ulps * growth + self._rule_error(p) * growth**2
         rest = rows.rest * (1 + 1e-6) * growth**2
         # first order is corrected: of the rest, ln(1 + x) has |x| / (1 - |x|)
         share = most + rest
@@ -406,36 +345,7 @@ def _extremes(place: Any, value: Array) -> tuple[Array, Array]:
     return np.minimum.reduceat(value[order], starts), np.maximum.reduceat(value[order], starts)
 
 
-def _basis(rows: Array, tolerance: float) -> Array:
-    """Return orthonormal rows that nearly span the given ones: the longest that is left, first."""
-    rows = rows.copy()
-    kept: list[Array] = []
-    first = 0.0
-    for _ in range(MAX_RANK):
-        square = np.einsum("ik,ik->i", rows, rows)
-        at = int(np.argmax(square))
-        first = first or float(square[at])
-        if not square[at] > tolerance**2 * first:
-            break
-        one = rows[at] / math.sqrt(square[at])
-        for other in kept:  # again, for round-off
-            one = one - float(ordered_dot(other, one)) * other
-        one /= math.sqrt(float(ordered_dot(one, one)))
-        kept.append(one)
-        rows -= np.outer(ordered_dot(rows, one), one)
-    return np.array(kept)
-
-
 def _greatest(rows: Array) -> Array:
     """Return the greatest absolute value of each column."""
     found: Array = np.maximum(np.max(rows, axis=0), -np.min(rows, axis=0))
     return found
-
-
-def _real_by_complex(left: Array, right: Complex) -> Complex:
-    """Return ``sum_r left[i, r] right[r, j]``."""
-    result = np.empty((left.shape[0], right.shape[1]), dtype=complex)
-    left = np.ascontiguousarray(left)
-    result.real = products(left, np.ascontiguousarray(right.real.T))
-    result.imag = products(left, np.ascontiguousarray(right.imag.T))
-    return result

@@ -1,6 +1,5 @@
 """Rows 13, 14, 20, 21: many threads and processes on one book neither lose nor overspend."""
 
-import multiprocessing
 import sys
 import threading
 import time
@@ -10,10 +9,10 @@ import pytest
 
 from accountant import Book, Budget, BudgetExceeded, Repeat
 from mechanisms import Gaussian, Laplace
+from tests.child_processes import FRESH
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def spends(ledger, times, made):
@@ -60,8 +59,8 @@ def process(url, times, sent):
 def in_processes(place, processes, times):
     ends = []
     for _ in range(processes):
-        here, there = SPAWN.Pipe(duplex=False)
-        one = SPAWN.Process(target=process, args=(place.url, times, there))
+        here, there = FRESH.Pipe(duplex=False)
+        one = FRESH.Process(target=process, args=(place.url, times, there))
         one.start()
         there.close()
         ends.append((one, here))
@@ -108,8 +107,8 @@ def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(stored_bo
             book.dataset(name, Budget(1e6, 1e-6))
     ends = []
     for names in ("ab", "ba"):
-        here, there = SPAWN.Pipe(duplex=False)
-        one = SPAWN.Process(target=plans, args=(stored_book.url, names, seconds, there))
+        here, there = FRESH.Pipe(duplex=False)
+        one = FRESH.Process(target=plans, args=(stored_book.url, names, seconds, there))
         one.start()
         there.close()
         ends.append((one, here))

@@ -1,6 +1,5 @@
 """Processes that ask for one label, or start one named run, at the same moment."""
 
-import multiprocessing
 import os
 import time
 
@@ -10,10 +9,10 @@ import pytest
 from accountant import Book, Budget, OffPlan, ParameterError, Repeat
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
+from tests.child_processes import FRESH
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-SPAWN = multiprocessing.get_context("spawn")
 TRIALS = [4, pytest.param(100, marks=pytest.mark.slow)]
 
 
@@ -45,8 +44,8 @@ def start_runs(url, trials, gate, sent):
 
 def at_once(work, url, processes, trials):
     """What each process was given in each trial."""
-    gate, sent = SPAWN.Barrier(processes, timeout=120), SPAWN.Queue()
-    ones = [SPAWN.Process(target=work, args=(url, trials, gate, sent)) for _ in range(processes)]
+    gate, sent = FRESH.Barrier(processes, timeout=120), FRESH.Queue()
+    ones = [FRESH.Process(target=work, args=(url, trials, gate, sent)) for _ in range(processes)]
     for one in ones:
         one.start()
     try:

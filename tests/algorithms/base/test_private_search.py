@@ -1,10 +1,12 @@
 """Private tuning: within its budget, of random length, and nothing shown but the best fit."""
 
 import collections
+import pickle
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -133,6 +135,29 @@ def test_a_fit_off_its_plan_is_refused():
     search = PrivateSearchCV(OtherPlan(1.0, 1e-6, rounds=2), RADII, epsilon=3.0, delta=1e-6)
     with pytest.raises(OffPlan, match="a fit released something else"):
         search.fit(X, Y)
+
+
+def shown(search):
+    return search.best_params_, search.best_score_, search.best_estimator_.coef_.tobytes()
+
+
+def test_a_search_repeats_from_its_seed_and_is_kept():
+    tries = GeometricTries(0.2)
+    first = made(tries=tries).fit(X, Y)
+    assert shown(made(tries=tries).fit(X, Y)) == shown(first)
+    assert shown(made(tries=tries, random_state=1).fit(X, Y)) != shown(first)
+    kept = pickle.loads(pickle.dumps(first))
+    assert shown(kept) == shown(first)
+    assert kept.plan_ == first.plan_
+    assert len(kept.best_estimator_.transcript_) == len(first.best_estimator_.transcript_)
+    assert not hasattr(kept.best_estimator_, "ledger_")
+
+
+def test_clones_share_a_generator_so_that_no_noise_is_drawn_twice():
+    source = np.random.default_rng(0)
+    search = made(random_state=source)
+    assert clone(search).random_state is source
+    assert shown(clone(search).fit(X, Y)) != shown(clone(search).fit(X, Y))
 
 
 def test_a_search_draws_on_a_budget():

@@ -1,6 +1,9 @@
 """Same seed, same bits: however the data come, whatever works on them."""
 
+import contextlib
 import math
+import os
+import signal
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from accountant import OffPlan, ParameterError
+from accountant import OffPlan, ParameterError, WorkerChunks
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
 from accountant.plans.parallel import Parallel
@@ -104,11 +107,10 @@ def test_other_processes_change_no_bit(data):
     assert found == expected
 
 
-def test_a_cluster_changes_no_bit(data):
+@contextlib.contextmanager
+def cluster_of_two():
     from distributed import Client, LocalCluster
 
-    x, y = data[0][:300], data[1][:300]
-    expected = [one.fit(x, y).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -116,8 +118,42 @@ def test_a_cluster_changes_no_bit(data):
         Client(cluster) as client,
         client.get_executor() as pool,
     ):
-        found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+        yield client, pool
+
+
+def held(client, x, y, scattered=False):
+    """Pieces that workers make, or that were sent to them."""
+    pieces = cut(x, y, [130, 170])
+    lengths = [len(piece[1]) for piece in pieces]
+    there = client.scatter(pieces) if scattered else client.map(tuple, pieces)
+    return WorkerChunks(there, lengths, x.shape)
+
+
+def test_a_cluster_changes_no_bit(data):
+    x, y = data[0][:300], data[1][:300]
+    coordinates = LocalIHT(epsilon=8.0, sparsity=2, noise_bound=0.1, random_state=0)
+    every = (LOCAL, LABEL, CENTRAL)
+    expected = [one.fit(x, y).coef_.tobytes() for one in (*every, LOCAL, coordinates)]
+    with cluster_of_two() as (client, pool):
+        found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in every]
+        there = held(client, x, y)
+        found += [one.fit(there, executor=pool).coef_.tobytes() for one in (LOCAL, coordinates)]
     assert found == expected
+
+
+@pytest.mark.slow
+def test_pieces_of_a_dead_worker_are_made_again_or_missed(data):
+    x, y = data[0][:300], data[1][:300]
+    expected = LOCAL.fit(x, y).coef_.tobytes()
+    with cluster_of_two() as (client, pool):
+        made, sent = held(client, x, y), held(client, x, y, scattered=True)
+        for there in (made, sent):
+            assert LOCAL.fit(there, executor=pool).coef_.tobytes() == expected
+        for pid in client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)
+        assert LOCAL.fit(made, executor=pool).coef_.tobytes() == expected
+        with pytest.raises(RuntimeError, match="lost with their workers"):
+            LOCAL.fit(sent, executor=pool)
 
 
 def test_a_transcript_and_a_replay_know_the_blocks(data):

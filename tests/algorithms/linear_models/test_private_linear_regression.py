@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,11 +10,17 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from accountant import Budget, Chunks, ParameterError, Repeat
+from accountant import Budget, Chunks, ParameterError, Sequential
 from algorithms import PrivateLasso, PrivateLinearRegression
-from algorithms.base.adaptive_descent import BlockVector, schedule, vector_sensitivity
+from algorithms.base.adaptive_descent import BlockVector, vector_sensitivity
+from algorithms.base.clipped_gradient_descent import (
+    BlockClippedGradient,
+    FeatureMap,
+    squared_residuals,
+)
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.frank_wolfe.projected_descent import project_to_l1_ball
+from algorithms.linear_models.regression_rounds import SHARES, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
     StatisticUnits,
@@ -43,23 +50,32 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, method, relatio
     made = PrivateLinearRegression(epsilon=epsilon, delta=delta, method=method, relation=relation)
     plan = made.plan((10_000, 6))
     assert 0.999 * epsilon <= Budget(epsilon, delta).check(plan) <= epsilon
-    assert isinstance(plan, Repeat if method == "descent" else Gaussian)
+    assert isinstance(plan, Sequential if method == "descent" else Gaussian)
 
 
 def test_the_plan_takes_statistics_where_their_noise_is_small():
     def kind(records, epsilon):
         return type(PrivateLinearRegression(epsilon=epsilon, delta=1e-6).plan((records, 5)))
 
-    assert kind(2_000, 1.0) is kind(20_000, 0.1) is Repeat
+    assert kind(2_000, 1.0) is kind(20_000, 0.1) is Sequential
     assert kind(200_000, 4.0) is kind(10**7, 0.1) is Gaussian
 
 
 def test_rounds_and_travel_follow_the_signal():
-    found = [schedule(signal) for signal in (0.1, 10.0, 50.0, 1e4, math.inf)]
-    assert [one.rounds for one in found] == [5, 25, 200, 200, 200]
-    travels = [one.rounds / (1 - one.momentum) for one in found]
-    assert travels == pytest.approx([5, 120, 600, 200 / 0.03, 200 / 0.03])
+    found = [schedule(signal) for signal in (0.1, 20.0, 100.0, 1e4, math.inf)]
+    assert [one.rounds for one in found] == [60, 60, 60, 105, 200]
+    travels = [one.rounds * one.step for one in found]
+    assert travels == pytest.approx([0.04, 8, 24, 99.75, 190])
+    assert [round(one.kept, 2) for one in found] == [0.6, 0.6, 0.7, 0.99, 1.0]
     assert schedule(50.0, 17).rounds == 17
+
+
+def test_intervals_asked_for_take_a_method_that_has_them():
+    made = PrivateLinearRegression(epsilon=4.0, delta=1e-6, random_state=0)
+    assert made.fit(X, Y).method_ == "descent"
+    made = made.set_params(intervals=True).fit(X, Y)
+    assert made.method_ == "statistics"
+    assert made.interval(0.95).shape == (5, 2)
 
 
 def extreme_records(count):
@@ -88,6 +104,23 @@ def test_no_record_moves_a_round_by_more_than_declared(kind, intercept):
     replaced, added = (vector_sensitivity(1, one) for one in ("replace", "add-remove"))
     assert 0.9 * replaced < greatest[0] <= replaced * (1 + 1e-12)
     assert 0.9 * added < greatest[1] <= added * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_no_record_moves_a_mapped_round_by_more_than_declared(kind, relation):
+    theta = np.array([[2.0], [-1.0], [0.5], [0.3]])
+    root = np.array([[3.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 30.0]])
+    features = FeatureMap(1.0, 1.0, np.array([0.4, -0.9, 0.1]), root)
+    greatest = 0.0
+    for norm in (1e-3, 0.3, 5.0):
+        work = BlockClippedGradient(
+            partial(squared_residuals, y_bound=1.0), norm, features, 1.0, theta, SHARES.kept
+        )
+        greatest = max(greatest, moved_by(work, kind)[relation == "add-remove"])
+    made = PrivateLinearRegression(epsilon=1.0, delta=1e-6, relation=relation)
+    declared = 4000 * made.plan((4000, 3)).parts[-1].part.sensitivity
+    assert 0.9 * declared < greatest <= declared
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -170,12 +203,12 @@ def housing():
 def test_housing_is_predicted_nearly_as_without_privacy():
     data = housing()
     made = PrivateLinearRegression(epsilon=0.1, delta=1e-6, random_state=0).fit(*data.train)
-    assert made.score(*data.test) > 0.62
+    assert made.score(*data.test) > 0.635
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "goal", "lasso"), [(0.1, 0.62, 0.5), (1, 0.65, 0.63),
-                                                        (4, 0.66, 0.65)])  # fmt: skip
+@pytest.mark.parametrize(("epsilon", "goal", "lasso"), [(0.1, 0.64, 0.5), (1, 0.66, 0.63),
+                                                        (4, 0.667, 0.65)])  # fmt: skip
 def test_accuracy_on_housing(epsilon, goal, lasso):
     data = housing()
 
@@ -186,6 +219,12 @@ def test_accuracy_on_housing(epsilon, goal, lasso):
 
     assert mean(PrivateLinearRegression) >= goal
     assert mean(PrivateLasso) >= lasso
+
+
+def test_rows_far_from_zero_are_learned_too():
+    far = 0.02 * X - 0.9
+    made = PrivateLinearRegression(epsilon=4.0, delta=1e-6, random_state=0).fit(far, Y)
+    assert made.score(far, Y) > 0.85
 
 
 def hits(x, y, truth, epsilon, seed):
@@ -245,7 +284,7 @@ def test_coverage_on_simulated_data(records, features, epsilon):
 
 def test_intervals_that_are_not_known_are_refused_with_the_remedy():
     made = PrivateLinearRegression(method="descent", **SETTINGS).fit(X, Y)
-    with pytest.raises(ParameterError, match='method must be "statistics"'):
+    with pytest.raises(ParameterError, match='must be "statistics", or intervals=True'):
         made.interval()
     made = PrivateLinearRegression(method="statistics", **SETTINGS)
     with pytest.raises(ParameterError, match="more records, a larger epsilon"):
@@ -279,6 +318,8 @@ BAD = [
     ({"x_bound": 0.0}, "x_bound must be"),
     ({"y_bound": True}, "y_bound must be"),
     ({"row_bound": math.nan}, "row_bound must be"),
+    ({"intervals": 1}, "intervals must be"),
+    ({"intervals": True, "method": "descent"}, "method must be"),
     ({"rounds": 0}, "rounds must be"),
     ({"relation": "label-replace"}, "relation must be"),
     ({"random_state": -1}, "random_state must be"),

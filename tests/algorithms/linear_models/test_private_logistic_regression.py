@@ -12,10 +12,9 @@ from accountant import Budget, Chunks, ParameterError, PoissonSampled
 from algorithms import PrivateLogisticRegression
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.linear_models.classification_plan import (
-    Sizes,
+    SHARES,
     default_clip,
     default_rounds,
-    takes_products,
 )
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
@@ -24,6 +23,7 @@ from algorithms.linear_models.feature_moments import (
     Moves,
     mapped_features,
 )
+from algorithms.linear_models.mapped_plan import Sizes, takes_products
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 
@@ -69,11 +69,11 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, rate, relation):
 
 def test_rounds_and_products_follow_shapes_and_epsilon():
     rounds = [default_rounds(Sizes(n, 20, 21), 0.2) for n in (10, 3000, 10**7)]
-    assert rounds[0] == 5 < rounds[1] < rounds[2] == 100
+    assert rounds[0] == 5 < rounds[1] < rounds[2] == 200
     clips = [default_clip(Sizes(n, 20, 21), 0.2) for n in (10, 10_000, 10**7)]
     assert clips[0] == 0.4 < clips[1] < clips[2] == 0.8
-    assert [takes_products(Sizes(n, 20, 21), 0.2) for n in (100, 10_000)] == [False, True]
-    assert not takes_products(Sizes(10**9, 2000, 2001), 0.2)
+    assert [takes_products(Sizes(n, 20, 21), 0.2, SHARES) for n in (100, 10_000)] == [False, True]
+    assert not takes_products(Sizes(10**9, 2000, 2001), 0.2, SHARES)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -102,7 +102,7 @@ def test_the_map_makes_one_curvature_of_correlated_features():
     assert moments.square == pytest.approx(np.var(rows, axis=0).sum(), rel=1e-6)
     unit = 1.2 * math.sqrt(moments.square)
     products = BlockProducts(9.0, moments.centre, unit)((rows,)) / 4000
-    mapped = mapped_features(moments, products, 0.0, 0.25, 9.0, intercept=True)
+    mapped = mapped_features(moments, products, 0.0, 9.0, intercept=True, curvature=0.25)
     made = (rows - moments.centre) @ mapped.features.root
     curvatures = 0.25 * np.linalg.eigvalsh(made.T @ made / 4000)
     assert 0.3 < curvatures[0] < curvatures[-1] < 2.0

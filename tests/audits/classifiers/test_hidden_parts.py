@@ -1,5 +1,6 @@
 """Outputs that hide the value: fields of numbers, containers that lie, causes, states in C."""
 
+import itertools
 import random
 import types
 from collections import defaultdict
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 from audits import Outcome, audit
+from audits.classifiers.output_features import ReadDraw
+from audits.runs.release_functions import vectorised
 
 
 class HiddenFloat(float):
@@ -121,3 +124,27 @@ def test_an_exit_and_what_caused_an_error_are_outcomes():
     for release in (returns_or_exits, fails):
         found = audit(release, (0, 1), 0.5, runs=2000, rng=1)
         assert found.outcome is Outcome.FALSIFIED
+
+
+def without_end(value, rng):
+    def numbers():
+        yield value + rng.laplace(scale=0.5)
+        yield from itertools.repeat(0.0)
+
+    return numbers()
+
+
+def of_six_hundred(value, rng):
+    return (value + rng.laplace() for _ in range(600))
+
+
+def test_outputs_without_an_end_are_read_in_bounds():
+    rng = np.random.default_rng(1)
+    endless, finite = (ReadDraw(vectorised(one)) for one in (without_end, of_six_hundred))
+    output = endless(0.0, rng, 1)
+    assert endless.bounded(output, 5000).items == 209
+    assert endless.bounded(output, 10**6).items == 64
+    assert endless.bounded(output, 5000)(0.0, rng, 1)[0].unseen == (
+        "output: items beyond the first 209",
+    )
+    assert finite.bounded(finite(0.0, rng, 1), 10**6) == finite

@@ -257,5 +257,6 @@ def test_false_alarms_of_honest_outputs_are_at_most_nominal():
             released(OUTPUTS[name], 1.0), (0.0, 1.0), ONE, 400, 0.9, rng=seed
         ).outcome is Outcome.FALSIFIED
     ]  # fmt: skip
+    print(f"outputs of {len(OUTPUTS)} kinds: {len(alarms)} of {len(names)} fell")
     assert len(names) >= 2000
     assert 0 < len(alarms) <= binom.ppf(1 - 1e-6, len(names), 0.1), alarms

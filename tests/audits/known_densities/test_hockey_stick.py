@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
+from accountant.numerics.search import furthest_that
 from audits import exact
-from audits.known_densities.hockey_stick import exact_epsilon
+from audits.known_densities.hockey_stick import _sign_changes, exact_epsilon, hockey_sticks
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 from mechanisms.noisy_max import laplace_difference_cdf, laplace_log_win_probabilities
 
@@ -62,3 +63,27 @@ def test_nonsense_is_refused(bad):
         exact(Laplace(1.0), bad)
     with pytest.raises(ParameterError, match="mechanism must be"):
         exact(bad, 1.0)
+
+
+@pytest.mark.parametrize("cells", [1, 40, 3000])
+def test_sign_changes_are_those_of_bisection_to_the_last_bit(cells):
+    # floor(x) jumps once in each cell, somewhere; every second cell falls
+    low = np.arange(cells) + np.linspace(0.001, 0.999, cells)
+    rising = np.arange(cells) % 2 == 0
+
+    def excess(x):
+        return np.where(np.floor(x) % 2 == 1, 1.0, -1.0)
+
+    found = _sign_changes(excess, low, low + 1.0, rising)
+    assert found.tolist() == np.nextafter(np.arange(1.0, cells + 1), 0).tolist()
+    bisected = furthest_that(lambda x: (excess(x) > 0) != rising, low, low + 1.0, steps=80)
+    assert found.tolist() == bisected.tolist()
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(2.0), RandomizedResponse(3, 0.5)], ids=repr)
+def test_one_pair_at_many_epsilons_is_one_at_a_time(mechanism):
+    asked = [-1.0, 0.0, 0.4, 2.0]
+    pair = mechanism.worst_pair(0.0)
+    found = hockey_sticks(mechanism, pair, asked)
+    assert found == [hockey_sticks(mechanism, pair, [one])[0] for one in asked]
+    assert found == sorted(found, reverse=True)

@@ -112,6 +112,29 @@ def test_a_function_of_c_without_a_signature_is_tried_both_ways():
     assert vectorised(max)([1, 3], np.random.default_rng(1), 2).tolist() == [3, 3]
 
 
+def of_any_options(value, **options):
+    return value + options["rng"].random()
+
+
+def of_size_and_any_options(value, size, **options):
+    return np.full(size, value + options["rng"].random())
+
+
+def passes_options_on(value, **options):
+    return _without_rng(value, **options)
+
+
+def _without_rng(value, scale=1.0):
+    return value * scale
+
+
+@pytest.mark.parametrize("release", [of_any_options, of_size_and_any_options, passes_options_on])
+def test_a_release_of_any_options_gets_rng_if_it_takes_it(release):
+    draw = vectorised(release)
+    first, again = (draw(2.0, np.random.default_rng(1), 3) for _ in range(2))
+    assert first.tolist() == again.tolist()
+
+
 @pytest.mark.parametrize("release", [3, lambda: 0, with_scale, lambda value, scale, *, rng, more: 0,
                                      lambda *, value: 0])  # fmt: skip
 def test_a_call_that_cannot_be_made_is_refused_with_the_remedy(release):
@@ -222,6 +245,7 @@ def test_false_alarms_of_code_that_works_in_place_keep_their_rate():
         for release, pair in in_place_pairs()
         for seed in range(300)
     )
+    print(f"in place: {alarms} of {300 * len(in_place_pairs())} fell")
     assert alarms <= binom.isf(1e-6, 300 * len(in_place_pairs()), 0.1)
 
 

@@ -1,0 +1,165 @@
+"""Answers for blocks of users, made by the workers of an executor."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accountant.errors import ParameterError, PrivateValueError
+from accountant.ledger.interfaces import Query, Releasable, checked_value
+from accountant.ledger.ordered_map import results_in_order
+from accountant.ledger.private_data import Users
+from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
+from accountant.randomness import generator, keyed_generator
+
+Reduction = Callable[[Any], Any]
+BLOCKS_PER_TASK = 64  # most of those that begin in one piece
+TASKS_AHEAD = 256  # neighbouring pieces may lie on one worker: the others must not wait for it
+LOST = (
+    "pieces of the data are lost with their workers, after their users were charged; make pieces "
+    "from a source, as client.map(load, files) does: then they are made again"
+)
+
+
+class Noise(NamedTuple):
+    """What the noise of one block is drawn from: seed words, or a cipher's key, or fresh entropy.
+
+    With neither, a second run draws other noise.  An executor may run a block again when a worker
+    died, or may take two equal blocks for one: it gets blocks with a seed or a key alone.
+    """
+
+    seed: list[int] | None
+    key: int | None
+
+    def generator(self) -> np.random.Generator:
+        """Return the generator."""
+        if self.seed is not None:
+            return np.random.default_rng(self.seed)
+        return generator(None) if self.key is None else keyed_generator(self.key)
+
+
+class UserBlock(NamedTuple):
+    """The data that a worker needs to let the users of one block randomise their values."""
+
+    mechanism: Releasable
+    query: Query
+    rows: Any
+    users: int
+    noise: Noise
+
+    def answer(self) -> Any:
+        """Return one output for each user."""
+        value = checked_value(self.mechanism, self.query(self.rows), self.users)
+        return self.mechanism.release(value, self.noise.generator())
+
+
+class Answer(NamedTuple):
+    """What comes back for a block: its outputs, or their digest and a reduction of them."""
+
+    outputs: Any
+    digest: str = ""
+    reduced: Any = None
+
+
+class HeldBlock(NamedTuple):
+    """The rows of a block, in the first pieces of a task, and its noise."""
+
+    cuts: list[Cut]
+    noise: Noise
+
+
+class HeldBlocks(NamedTuple):
+    """Blocks of users whose rows a worker holds; ``reduce`` says what alone comes back."""
+
+    mechanism: Releasable
+    query: Query
+    reader: RowReader
+    blocks: list[HeldBlock]
+    reduce: Reduction | None
+
+    def answers(self, *pieces: Any) -> list[Answer]:
+        """Return the answers of the blocks, whose rows lie in these pieces."""
+        here = [loaded(piece) for piece in pieces]
+        return [self._answer(here, block) for block in self.blocks]
+
+    def _answer(self, pieces: list[Any], block: HeldBlock) -> Answer:
+        rows = self.reader.rows(pieces, block.cuts)
+        users = sum(cut.stop - cut.start for cut in block.cuts)
+        outputs = UserBlock(self.mechanism, self.query, rows, users, block.noise).answer()
+        if self.reduce is None:
+            return Answer(outputs)
+        return Answer(None, digest(outputs), self.reduce(outputs))
+
+
+def answers_of_held_blocks(
+    data: WorkerChunks,
+    like: HeldBlocks,
+    blocks: Iterable[tuple[Users, Noise]],
+    executor: Executor | None,
+) -> Iterator[Answer]:
+    """Yield the answers of blocks of users in order; ``like`` says what they are asked."""
+    if executor is None:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            yield from answers_of_held_blocks(data, like, blocks, threads)
+        return
+    sent = (
+        executor.submit(like._replace(blocks=asked).answers, *pieces)
+        for pieces, asked in _tasks(data, blocks)
+    )
+    try:
+        for answers in results_in_order(sent, TASKS_AHEAD):
+            yield from answers
+    except CancelledError:
+        raise RuntimeError(LOST) from None
+
+
+def _tasks(
+    data: WorkerChunks, blocks: Iterable[tuple[Users, Noise]]
+) -> Iterator[tuple[list[Any], list[HeldBlock]]]:
+    """Yield pieces and the blocks that begin in the first of them, which are sent together.
+
+    The last block may end in other pieces, from which its rows alone are sent.
+    """
+    together: list[HeldBlock] = []
+    first = -1
+    for who, noise in blocks:
+        if not isinstance(who, slice) or who.step != 1:
+            allowed = "a slice of neighbouring users: the data lie on workers, in order"
+            raise ParameterError("blocks", type(who), allowed)
+        located = data.located(who.start, who.stop)
+        (at, own), others = located[0], located[1:]
+        if together and (at != first or len(together) == BLOCKS_PER_TASK):
+            yield [data.pieces[first]], together
+            together = []
+        first = at
+        pieces, cuts = data.cut_out(others)
+        together.append(HeldBlock([own, *cuts], noise))
+        if others:
+            yield [data.pieces[first], *pieces], together
+            together = []
+    if together:
+        yield [data.pieces[first]], together
+
+
+def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
+    """Refuse what the workers of an executor cannot have drawn from the mechanism."""
+    fault = f"an array with an output for each of {users} users"
+    if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
+        # what is not declared may not say what it can release: its author is trusted
+        check = getattr(mechanism, "outputs_fault", None)
+        fault = "" if check is None else check(outputs, users)
+    if fault:
+        raise PrivateValueError("the executor's result", f"a release of {mechanism!r}: {fault}")
+
+
+def digest(output: Any) -> str:
+    """Return the SHA-256 of an answer's type, shape and bytes."""
+    array = np.ascontiguousarray(output)
+    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
+    return found.hexdigest()

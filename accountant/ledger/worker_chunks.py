@@ -1,0 +1,195 @@
+"""Users' data in pieces that lie on the workers of an executor, and stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from accountant.domains import IntegerRange
+from accountant.errors import ParameterError
+from accountant.ledger.chunks import concatenate_rows
+from accountant.ledger.private_data import (
+    CHUNK_READERS,
+    Users,
+    checked_data,
+    first_array,
+    take_rows,
+)
+
+
+class Cut(NamedTuple):
+    """Rows of a piece: those from ``start`` to ``stop`` of its ``length``."""
+
+    start: int
+    stop: int
+    length: int
+
+    def taken(self, piece: Any) -> Any:
+        """Return these rows of the piece."""
+        found = first_array(piece).shape[0]
+        if found != self.length:
+            raise ParameterError("piece", f"{found} users", f"the {self.length} of its length")
+        return take_rows(piece, slice(self.start, self.stop))
+
+    @property
+    def whole(self) -> Cut:
+        """Return all rows of what `taken` returns."""
+        many = self.stop - self.start
+        return Cut(0, many, many)
+
+
+@final
+class WorkerChunks:
+    """Users in pieces that workers hold: rows do not come here, nor go from worker to worker.
+
+    A worker checks the rows of a block when it reads them, after its users were charged.  The rows
+    of a block that lies in two pieces go to one of their workers.
+
+    Parameters
+    ----------
+    pieces : sequence
+        Futures of a Dask client, such as those of ``client.map(load, files)``: a piece whose worker
+        dies is made again.  With other executors, functions without arguments that give a piece,
+        called whenever it is read.  A piece is an array, or a tuple of arrays, with one row a user.
+    lengths : sequence of int
+        Number of users in each piece.
+    shape : tuple of int
+        Shape of all users' first array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import WorkerChunks
+    >>> pieces = [lambda: np.zeros((3, 2)), lambda: np.ones((2, 2))]
+    >>> data = WorkerChunks(pieces, lengths=[3, 2], shape=(5, 2))
+    >>> data[2:4].tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+
+    def __init__(
+        self, pieces: Sequence[Any], lengths: Sequence[int], shape: tuple[int, ...]
+    ) -> None:
+        if not isinstance(shape, tuple) or not shape:
+            raise ParameterError("shape", shape, "(users, features)")
+        self.shape = tuple(IntegerRange(1).check("shape", size) for size in shape)
+        self.pieces = list(pieces)
+        self._lengths = [IntegerRange(1).check("lengths", length) for length in lengths]
+        if len(self.pieces) != len(self._lengths):
+            allowed = f"one for each of the {len(self.pieces)} pieces"
+            raise ParameterError("lengths", f"{len(self._lengths)} numbers", allowed)
+        self._ends = np.cumsum(self._lengths)
+        if sum(self._lengths) != self.shape[0]:
+            allowed = f"numbers whose sum is the {self.shape[0]} users of the shape"
+            raise ParameterError("lengths", f"{sum(self._lengths)} users", allowed)
+        self._functions: tuple[Callable[[Any], Any], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"WorkerChunks(shape={self.shape})"
+
+    def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> WorkerChunks:
+        """Return the users with a function of the rows in place of the rows.
+
+        Parameters
+        ----------
+        function : callable
+            Keeps one row a user; workers call it.
+        shape : tuple of int
+            Shape of all users' first array afterwards.
+
+        Returns
+        -------
+        WorkerChunks
+            Over the same pieces.
+        """
+        found = WorkerChunks(self.pieces, self._lengths, shape)
+        found._functions = (*self._functions, function)
+        return found
+
+    def __getitem__(self, who: Users) -> Any:
+        """Return the rows of a slice of users; they are brought here."""
+        if not isinstance(who, slice):
+            raise ParameterError("who", type(who), "a slice: the data lie on workers, in order")
+        start, stop, step = who.indices(self.shape[0])
+        pieces, cuts = self.cut_out(self.located(start, stop))
+        here = [piece.result() if is_future(piece) else loaded(piece) for piece in pieces]
+        return take_rows(self.reader.rows(here, cuts), slice(None, None, step))
+
+    @property
+    def reader(self) -> RowReader:
+        """Return what a worker needs to read rows."""
+        return RowReader(self.shape[1:], self._functions)
+
+    def located(self, start: int, stop: int) -> list[tuple[int, Cut]]:
+        """Return the pieces that hold some users, and where their rows are.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first of the users, and the one after the last.
+
+        Returns
+        -------
+        list of tuple
+            The number of a piece, and the rows of these users in it.
+        """
+        first = int(np.searchsorted(self._ends, start, side="right"))
+        last = max(first, int(np.searchsorted(self._ends, stop, side="left")))
+        found = []
+        for at in range(first, last + 1):
+            length, begin = self._lengths[at], int(self._ends[at]) - self._lengths[at]
+            found.append((at, Cut(max(start - begin, 0), min(stop - begin, length), length)))
+        return found
+
+    def cut_out(self, located: list[tuple[int, Cut]]) -> tuple[list[Any], list[Cut]]:
+        """Return pieces with some rows; workers cut what they hold.
+
+        Parameters
+        ----------
+        located : list of tuple
+            What `located` returned.
+
+        Returns
+        -------
+        tuple of list
+            The pieces, and the rows that are meant in each.
+        """
+        pieces, cuts = [], []
+        for at, cut in located:
+            piece = self.pieces[at]
+            apart = is_future(piece)
+            pieces.append(piece.client.submit(cut.taken, piece) if apart else piece)
+            cuts.append(cut.whole if apart else cut)
+        return pieces, cuts
+
+
+CHUNK_READERS.add(WorkerChunks)
+
+
+class RowReader(NamedTuple):
+    """The checks that workers make of the rows they read, and the functions of the rows."""
+
+    width: tuple[int, ...]
+    functions: tuple[Callable[[Any], Any], ...]
+
+    def rows(self, pieces: Sequence[Any], cuts: Sequence[Cut]) -> Any:
+        """Return the checked rows of a block, immutable."""
+        # of several blocks in one task only the last has rows in all pieces
+        rows = concatenate_rows([cut.taken(one) for one, cut in zip(pieces, cuts, strict=False)])
+        for function in self.functions:
+            rows = function(rows)
+        first = first_array(rows)
+        if first.shape[1:] != self.width:
+            raise ParameterError("piece", f"of shape {first.shape}", f"rows as in {self.width}")
+        return checked_data("piece", rows)
+
+
+def is_future(piece: Any) -> bool:
+    """Return whether a piece is the future of a client, which an executor turns into data."""
+    return hasattr(piece, "client")
+
+
+def loaded(piece: Any) -> Any:
+    """Return the data of a piece, or of a function that gives them."""
+    return piece() if callable(piece) else piece

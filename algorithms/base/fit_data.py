@@ -1,0 +1,120 @@
+"""What a fit is given: checked features and targets, shapes, and sources of noise."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from accountant.domains import IntegerRange
+from accountant.errors import ParameterError
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.worker_chunks import WorkerChunks
+from accountant.numerics import Array
+from accountant.randomness import Rng, generator
+
+
+def validated_fit_data(
+    estimator: Any, X: Any, y: Any, single_pass: bool = False, on_workers: bool = False
+) -> tuple[Any, Any]:
+    """Return checked features and targets of a fit; `Chunks` of both are given as X alone.
+
+    Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough, and
+    ``on_workers`` whether workers may hold them: all is asked in blocks of users.
+    """
+    if isinstance(X, WorkerChunks) and not on_workers:
+        allowed = "an array or Chunks: this fit reads rows here, not where workers hold them"
+        raise ParameterError("X", X, allowed)
+    if isinstance(X, Chunks | WorkerChunks):
+        if y is not None:
+            raise ParameterError("y", type(y), "None: the chunks are pairs of features and targets")
+        if len(X.shape) != 2:
+            raise ParameterError("X", X, "chunks of shape (users, features)")
+        if isinstance(X, Chunks) and not (single_pass or X.restarts):
+            allowed = "chunks of a function that starts anew: these data are read more than once"
+            raise ParameterError("X", X, allowed)
+        estimator.n_features_in_ = X.shape[1]
+        return X.mapped(_pair_of_floats, X.shape), None
+    if hasattr(y, "tocsr"):
+        raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
+    X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    return X, y
+
+
+def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
+    """Return a chunk of users in the types that scikit-learn's check returns."""
+    allowed = "a pair of numbers: features, one row a user, and a target for each row"
+    if not isinstance(piece, tuple) or len(piece) != 2:
+        raise ParameterError("piece", type(piece), allowed)
+    x, y = piece
+    x, y = x if hasattr(x, "tocsr") else np.asarray(x), np.asarray(y)
+    if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
+        got = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
+        raise ParameterError("piece", got, allowed)
+    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+
+
+def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
+    """Return features as chunks, and all targets in memory."""
+    return pairs.mapped(_features_of_pair, pairs.shape), pairs.mapped(
+        _targets_of_pair, pairs.shape[:1]
+    )[:]
+
+
+def _features_of_pair(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
+    """Return data after scikit-learn's check; its errors become one line without any data."""
+    if any(isinstance(one, Chunks) for one in data):
+        raise ParameterError(
+            "X", data[0], "an array in memory, not chunks: all data are read at once"
+        )
+    try:
+        found = validate_data(estimator, *data, **rules)
+        if isinstance(found, tuple):
+            return found[0], np.asarray(found[1], dtype=np.float64)
+    except ValueError as error:
+        raise ParameterError(
+            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
+        ) from None
+    return found
+
+
+def _without_data(words: str) -> str:
+    """Return scikit-learn's error message without the numbers and strings it quotes."""
+    said = re.sub(r"array=.*?(?=Reshape|$)", "", words, flags=re.DOTALL)
+    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
+                  flags=re.DOTALL)  # fmt: skip
+    return " ".join(said.split())
+
+
+def generator_of(random_state: Any) -> Rng:
+    """Return scikit-learn's ``random_state`` as an ``rng``; a legacy RandomState gives a seed.
+
+    A pickled Generator draws the same noise in every process.
+    """
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(2**32, size=8, dtype=np.uint64)
+        random_state = np.random.default_rng(words.tolist())
+    try:
+        return generator(random_state)
+    except ParameterError as error:
+        raise ParameterError("random_state", random_state, error.allowed) from None
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """Return (records, features), or raise `ParameterError`."""
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ParameterError("shape", shape, "(records, features)")
+    records, features = (IntegerRange(1).check("shape", n) for n in shape)
+    return records, features

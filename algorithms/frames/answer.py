@@ -1,0 +1,155 @@
+"""The answer to a question: the value with noise, its error, and a frame of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.numerics import Array
+from accountant.table_display import Table, TableDisplay
+from algorithms.base.intervals import LEVEL
+from algorithms.frames.bases import Basis, Statistic
+from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.estimates import Estimate, estimate, interval
+from algorithms.frames.noise_tails import NAMES, Noise
+from algorithms.frames.schema import Schema
+
+FRAME_LEVEL = 0.95
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer(TableDisplay):
+    """A released statistic.
+
+    Parameters
+    ----------
+    asked : str
+        What was asked, in words.
+    statistic : Statistic
+        What was asked of each cell.
+    keys : tuple of Key
+        What rows were sorted by into cells.
+    schema : Schema
+        What is public of the frame.
+    mechanism : DiscreteLaplace or DiscreteGaussian
+        What was released with which noise.
+    released : numpy.ndarray of int
+        The noisy sums as the mechanism gave them.
+    backend : str
+        The library of the frame.
+    rows : int
+        The number of rows where it is public and counted as such, else 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from accountant import Budget, Filter
+    >>> from algorithms.frames import Integer, Schema, mean
+    >>> schema = Schema({"age": Integer(0, 100)})
+    >>> ledger = Filter(pd.DataFrame({"age": [30, 50] * 5000}), Budget(1.0), rng=0)
+    >>> answer = mean("age", epsilon=1.0).release(ledger, schema)
+    >>> round(answer.value, 2), [round(end, 2) for end in answer.interval(0.95).tolist()]
+    (39.99, [39.97, 40.01])
+    """
+
+    asked: str
+    statistic: Statistic
+    keys: tuple[Key, ...]
+    schema: Schema
+    mechanism: Noise
+    released: Array
+    backend: str
+    rows: int = 0
+
+    @property
+    def _basis(self) -> Basis:
+        return self.statistic.basis(self.schema, NAMES[type(self.mechanism)])
+
+    @property
+    def _sums(self) -> Array:
+        return self.released.reshape(-1, self._basis.size)
+
+    @property
+    def _estimate(self) -> Estimate:
+        given = self.statistic, self._sums, self.schema, self.mechanism
+        return estimate(*given, self.rows)
+
+    def _shaped(self, cells: Array) -> Any:
+        """Return what belongs to cells in the shape of the table; of one cell what it has."""
+        shape = table_shape(self.keys, self.schema)
+        if shape:
+            return cells.reshape(*shape, *cells.shape[1:])
+        return cells[0] if cells.ndim > 1 else cells[0].item()
+
+    @property
+    def value(self) -> Any:
+        """The statistic: a number, or an array with an axis for each key."""
+        found = self._estimate.value
+        whole = self._basis.unit == 1
+        return self._shaped(np.rint(found).astype(np.int64) if whole else found)
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the noise: in rows, or of a sum in the units of its column."""
+        return float(self.mechanism.scale * self._basis.unit)
+
+    @property
+    def deviation(self) -> Any:
+        """About the standard deviation of the value, by noise alone, in its own units."""
+        return self._shaped(self._estimate.deviation)
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Return an interval for the statistic of the frame itself, clipped and cut as declared.
+
+        Noise is all that it counts: it says nothing of a population that the rows were drawn from.
+
+        Parameters
+        ----------
+        level : float
+            Chance that it covers, in (0, 1).  Of counts and whole sums at least that.
+
+        Returns
+        -------
+        numpy.ndarray
+            Lower and upper end, along the last axis; to nearest.
+        """
+        level = LEVEL.check("level", level)
+        given = self.statistic, self._sums, self.schema, self.mechanism
+        found = interval(*given, level, self.rows)
+        shaped: Array = self._shaped(found)
+        return shaped
+
+    @property
+    def frame(self) -> Any:
+        """The value with an interval of 95 %, a row a cell, as a frame of the library asked."""
+        import narwhals as nw
+
+        backend: Any = self.backend  # of the three that a gate holds
+        return nw.from_dict(self._columns(), backend=backend).to_native()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        shape = table_shape(self.keys, self.schema)
+        index = np.indices(shape).reshape(len(self.keys), math.prod(shape))
+        columns: dict[str, list[Any]] = {}
+        for key, places in zip(self.keys, index, strict=True):
+            columns.update(key.shown(places, self.schema))
+        ends = self.interval(FRAME_LEVEL).reshape(-1, 2)
+        values = np.ravel(self.value), ends[:, 0], ends[:, 1]
+        for name, column in zip((self.statistic.name, "lower", "upper"), values, strict=True):
+            # a key may have the name
+            columns[name + "_" * (name in columns)] = column.tolist()
+        return columns
+
+    def _table(self) -> Table:
+        columns = self._columns()
+        return Table(list(columns), list(zip(*columns.values(), strict=True)), self.asked)
+
+    def __repr__(self) -> str:
+        if np.ndim(self.value):
+            return f"Answer({self.asked}: {math.prod(np.shape(self.value))} cells)"
+        low, high = self.interval(FRAME_LEVEL)
+        return f"Answer({self.asked}: {self.value:.6g}, 95 % within {low:.6g} .. {high:.6g})"

@@ -1,0 +1,127 @@
+"""What a row adds to a statistic: a few whole numbers, so that sums are exact in any order.
+
+A number x is counted in steps of 2^-30 of its range.  Sums of whole numbers have no round-off, so
+the sensitivity of what is released is that of the proof (docs/proofs/frames.md), and frames that
+are stored otherwise, or in another order, give the same bits.
+
+References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity of floating sums.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from algorithms.frames.column_kinds import Integer
+from algorithms.frames.schema import Schema
+
+STEPS = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What is summed in every cell, with the largest that a row can add.
+
+    Parameters
+    ----------
+    vertices : sequence of tuple of int
+        The contribution of any row lies in the convex hull of these and of zero.
+    unit : float
+        What one step is worth in the units of the answer.
+    """
+
+    vertices: Sequence[tuple[int, ...]]
+    unit: float
+
+    @property
+    def size(self) -> int:
+        """How many numbers a cell has."""
+        return len(self.vertices[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic of the rows of a cell."""
+
+    name: ClassVar[str]
+
+    column: str | None
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a column that the statistic does not exist for."""
+        if self.column is not None and schema.kind(self.column).bounds is None:
+            allowed = "a Number or an Integer, which have public bounds"
+            raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
+
+    @abstractmethod
+    def basis(self, schema: Schema, noise: str) -> Basis:
+        """Return what is summed if the noise is "laplace" or "gaussian"."""
+
+    @abstractmethod
+    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+        """Return what each row adds to each number of its cell: whole numbers, or one for all."""
+
+    def usual_error(self, noise: str) -> float:
+        """Return the deviation of the answer for noise of deviation 1, on middling data."""
+        del noise
+        return 1.0
+
+    def _bounds(self, schema: Schema) -> tuple[float, float]:
+        bounds = schema.kind(self.column).bounds
+        assert bounds is not None  # `check` was called
+        return bounds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Count(Statistic):
+    """How many rows there are."""
+
+    name: ClassVar[str] = "count"
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a column that is not declared."""
+        if self.column is not None:
+            schema.kind(self.column)
+
+    def basis(self, schema: Schema, noise: str) -> Basis:
+        """Return the unit."""
+        return Basis([(1,)], 1.0)
+
+    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+        """Return 1."""
+        return [1]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sum(Statistic):
+    """The sum of a column."""
+
+    name: ClassVar[str] = "sum"
+
+    def basis(self, schema: Schema, noise: str) -> Basis:
+        """Return the bounds in steps; the steps of whole numbers are 1."""
+        low, high = self._bounds(schema)
+        unit = self._unit(schema)
+        ends = [(round(low / unit),), (round(high / unit),)]
+        return Basis([end for end in ends if end[0]], unit)
+
+    def _unit(self, schema: Schema) -> float:
+        if isinstance(schema.kind(self.column), Integer):
+            return 1.0
+        return max(map(abs, self._bounds(schema))) / STEPS
+
+    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+        """Return the numbers in steps."""
+        assert values is not None  # it has a column
+        unit = self._unit(schema)
+        low, high = (round(end / unit) for end in self._bounds(schema))
+        steps = values / unit if unit != 1 else values
+        return [np.clip(np.rint(steps), low, high)]

@@ -1,0 +1,61 @@
+"""Exact sums of what rows add, in the cells of a table.
+
+References: Casacuberta, Shoemate, Vadhan & Wagaman (2022); docs/proofs/frames.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.frames.bases import Statistic
+from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.rows import BLOCK, DeclaredRows, Values
+from algorithms.frames.schema import Schema
+
+EXACT_FLOATS = 2**52  # whole numbers up to here add up exactly as floats
+
+
+def cell_sums(
+    rows: DeclaredRows, statistic: Statistic, keys: tuple[Key, ...], schema: Schema, kind: str
+) -> Any:
+    """Return the sums of each cell after those of the cell before; an int where there is one."""
+    shape, basis = table_shape(keys, schema), statistic.basis(schema, kind)
+    cells = math.prod(shape)
+    largest = max(abs(x) for vertex in basis.vertices for x in vertex)
+    # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
+    size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
+    sums = np.zeros((basis.size, cells), dtype=np.int64)
+    for values, number in rows.blocks(size):
+        given = None if statistic.column is None else values[statistic.column]
+        added = statistic.contributions(given, schema, kind)
+        index = _cells(values, keys, shape, schema) if shape else None
+        for i, one in enumerate(added):
+            sums[i] += _summed(one, number, index, cells)
+    flat = sums.T.ravel()
+    return flat if flat.size > 1 else int(flat[0])
+
+
+def _cells(
+    values: Values, keys: tuple[Key, ...], shape: tuple[int, ...], schema: Schema
+) -> NDArray[Any]:
+    """Return the number of the cell of every row; the number of cells where it is in none."""
+    cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)
+    for key, size in zip(keys, shape, strict=True):
+        index = key.index(values[key.column], schema)
+        cells = cells * size + index
+        if index.min(initial=0) < 0:
+            outside = outside | (index < 0)
+    return np.where(outside, math.prod(shape), cells) if outside.ndim else cells
+
+
+def _summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
+    """Return the sums in every cell of whole numbers, one for each row or one for all."""
+    if index is None:
+        return added * rows if isinstance(added, int) else int(added.sum())
+    if isinstance(added, int):
+        return added * np.bincount(index, minlength=cells)[:cells]
+    return np.bincount(index, added, minlength=cells)[:cells].astype(np.int64)

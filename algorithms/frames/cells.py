@@ -1,0 +1,114 @@
+"""Cells of a table: the labels of a category or flag, or bins of numbers; all of them public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import REAL, IntegerRange
+from accountant.errors import ParameterError
+from algorithms.frames.schema import Schema
+
+MOST_CELLS = 2**24
+BINS = IntegerRange(1, MOST_CELLS)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column that rows are sorted by; with bins if it is one of numbers.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    bins : int, tuple of float or None
+        How many bins of one width between the public bounds, or the edges of the bins.
+    """
+
+    column: str
+    bins: int | tuple[float, ...] | None = None
+
+    def edges(self, schema: Schema) -> tuple[float, ...]:
+        """Return the edges of the bins; none for labels."""
+        kind = schema.kind(self.column)
+        if kind.bounds is None:
+            if self.bins is not None:
+                raise ParameterError("bins", self.bins, f"None: {self.column!r} has labels")
+            return ()
+        if self.bins is None:
+            allowed = "a Category or a Flag; of numbers histogram(column, bins=...) counts bins"
+            raise ParameterError(f"column {self.column!r}", kind, allowed)
+        if isinstance(self.bins, int):
+            return tuple(np.linspace(*kind.bounds, self.bins + 1).tolist())
+        return self.bins
+
+    def size(self, schema: Schema) -> int:
+        """Return the number of labels or bins."""
+        edges = self.edges(schema)
+        return len(edges) - 1 if edges else len(schema.kind(self.column).labels)
+
+    def index(self, values: NDArray[Any], schema: Schema) -> NDArray[np.intp]:
+        """Return the label or bin of every row; -1 where a number is in no bin."""
+        edges = self.edges(schema)
+        if not edges:
+            return values
+        ends = np.array(edges)
+        if isinstance(self.bins, int):  # of one width: a guess that is off by one at most
+            low, high = edges[0], edges[-1]
+            found = ((values - low) * (self.bins / (high - low))).astype(np.intp)
+            np.minimum(found, self.bins - 1, out=found)
+            found -= values < ends[found]
+            found += (values >= ends[found + 1]) & (found < self.bins - 1)
+            return found
+        found = np.searchsorted(ends, values, side="right") - 1
+        # the last bin has both its ends
+        found[values == ends[-1]] = len(edges) - 2
+        found[found == len(edges) - 1] = -1
+        return found
+
+    def shown(self, index: NDArray[np.intp], schema: Schema) -> dict[str, list[Any]]:
+        """Return the columns that name cells in a frame of answers."""
+        edges = self.edges(schema)
+        if not edges:
+            labels = schema.kind(self.column).labels
+            return {self.column: [labels[i] for i in index.tolist()]}
+        ends = np.array(edges)
+        low, high = ends[index].tolist(), ends[index + 1].tolist()
+        return {f"{self.column}_from": low, f"{self.column}_to": high}
+
+
+def checked_bins(bins: object) -> int | tuple[float, ...] | None:
+    """Return a number of bins, or their edges; None for labels."""
+    if bins is None:
+        return None
+    if isinstance(bins, Iterable) and not isinstance(bins, str):
+        edges = tuple(REAL.check("bins", edge) for edge in bins)
+        if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
+            raise ParameterError("bins", edges, "rising edges, two at least")
+        return edges
+    return BINS.check("bins", bins)
+
+
+def keys_of(columns: object) -> tuple[Key, ...]:
+    """Return keys without bins, of one name or a list of distinct ones."""
+    names = [columns] if isinstance(columns, str) else columns
+    allowed = "the name of a column, or a list of distinct names"
+    if not isinstance(names, Sequence) or len(set(map(repr, names))) < len(names):
+        raise ParameterError("by", columns, allowed)
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError("by", columns, allowed)
+    return tuple(Key(name) for name in names)
+
+
+def table_shape(keys: Iterable[Key], schema: Schema) -> tuple[int, ...]:
+    """Return the number of labels or bins of every key."""
+    shape = tuple(key.size(schema) for key in keys)
+    if np.prod(shape, dtype=float) > MOST_CELLS:
+        raise ParameterError("by", shape, f"keys of at most {MOST_CELLS:,} cells in all")
+    return shape

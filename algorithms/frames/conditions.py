@@ -1,0 +1,198 @@
+"""Conditions on rows, with public values: ``(col("age") >= 18) & (col("job") == "cook")``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import REAL
+from accountant.errors import ParameterError
+from algorithms.frames.column_kinds import ColumnKind
+from algorithms.frames.schema import Schema
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+    "==": np.equal, "!=": np.not_equal, "in": np.isin,
+}  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on a row, made by comparing `col` with public values.
+
+    Values are compared as the schema declares them: clipped, and with the value that a missing one
+    counts as.  A row without a value of a column in the condition does not count.
+
+    Parameters
+    ----------
+    operation : str
+        A comparison, "and", "or" or "not".
+    parts : tuple
+        A column's name and a value, or conditions.
+
+    Examples
+    --------
+    >>> from algorithms.frames import col
+    >>> (col("age") >= 18) & ~col("job").is_in(["cook"])
+    (age >= 18) and (not (job in ('cook',)))
+    """
+
+    operation: str
+    parts: tuple[Any, ...]
+
+    def __and__(self, other: object) -> Condition:
+        return Condition("and", (self, checked_condition(other)))
+
+    def __or__(self, other: object) -> Condition:
+        return Condition("or", (self, checked_condition(other)))
+
+    def __invert__(self) -> Condition:
+        return Condition("not", (self,))
+
+    def __bool__(self) -> NoReturn:
+        allowed = "joined by &, | and ~, with brackets: (col('a') > 1) & (col('b') < 2)"
+        raise ParameterError("condition", self, allowed)
+
+    def __repr__(self) -> str:
+        shown = [f"({one!r})" if isinstance(one, Condition) else repr(one) for one in self.parts]
+        if self.operation in COMPARE:
+            return f"{self.parts[0]} {self.operation} {shown[1]}"
+        return f" {self.operation} ".join(shown) if len(shown) > 1 else f"not {shown[0]}"
+
+    @property
+    def columns(self) -> Iterator[str]:
+        """The names of its columns."""
+        if self.operation in COMPARE:
+            yield self.parts[0]
+        else:
+            for part in self.parts:
+                yield from part.columns
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that are not declared, and values that they cannot have.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the columns.
+        """
+        if self.operation not in COMPARE:
+            for part in self.parts:
+                part.check(schema)
+            return
+        name, value = self.parts
+        kind = schema.kind(name)
+        for one in value if self.operation == "in" else (value,):
+            if kind.bounds is not None:
+                REAL.check(f"the value for column {name!r}", one)
+            elif self.operation not in {"==", "!=", "in"}:
+                raise ParameterError("where", self, f"==, != or is_in, as {name!r} has no order")
+            else:
+                label_index(name, kind, one)
+
+    def holds(self, values: dict[str, NDArray[Any]], schema: Schema) -> NDArray[np.bool_]:
+        """Return where the condition holds, of columns as the schema declares them.
+
+        Parameters
+        ----------
+        values : dict of arrays
+            Numbers, and the index of the label of categories and flags.
+        schema : Schema
+            What is public of the columns.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            One for each row.
+        """
+        found: NDArray[np.bool_]
+        if self.operation in COMPARE:
+            name, value = self.parts
+            kind, many = schema.kind(name), self.operation == "in"
+            if kind.bounds is None:
+                index = [label_index(name, kind, one) for one in (value if many else (value,))]
+                value = index if many else index[0]
+            found = COMPARE[self.operation](values[name], list(value) if many else value)
+            return found
+        parts = [part.holds(values, schema) for part in self.parts]
+        found = ~parts[0]
+        if self.operation != "not":
+            found = parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
+        return found
+
+
+@final
+class ColumnName:
+    """The name of a column, to be compared with public values; made by `col`."""
+
+    __hash__ = None  # type: ignore[assignment]  # == makes a condition
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __lt__(self, value: object) -> Condition:
+        return Condition("<", (self._name, value))
+
+    def __le__(self, value: object) -> Condition:
+        return Condition("<=", (self._name, value))
+
+    def __gt__(self, value: object) -> Condition:
+        return Condition(">", (self._name, value))
+
+    def __ge__(self, value: object) -> Condition:
+        return Condition(">=", (self._name, value))
+
+    def __eq__(self, value: object) -> Condition:  # type: ignore[override]  # as in a data frame
+        return Condition("==", (self._name, value))
+
+    def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # as in a data frame
+        return Condition("!=", (self._name, value))
+
+    def is_in(self, values: Iterable[object]) -> Condition:
+        """Return the condition that the value is one of those given."""
+        return Condition("in", (self._name, tuple(values)))
+
+
+def col(name: str) -> ColumnName:
+    """Return a column, to be compared with public values.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    Returns
+    -------
+    ColumnName
+        Comparing it makes a `Condition`.
+
+    Examples
+    --------
+    >>> from algorithms.frames import col
+    >>> col("age") >= 18
+    age >= 18
+    """
+    if not isinstance(name, str) or not name:
+        raise ParameterError("name", name, "the name of a column")
+    return ColumnName(name)
+
+
+def checked_condition(where: object) -> Condition:
+    """Return a condition, or raise `ParameterError`."""
+    if not isinstance(where, Condition):
+        allowed = "a comparison of a column, such as col('age') >= 18"
+        raise ParameterError("where", where, allowed)
+    return where
+
+
+def label_index(name: str, kind: ColumnKind, label: object) -> int:
+    """Return the index of a label of a column; True and 1 are not the same label."""
+    for i, one in enumerate(kind.labels):
+        if one == label and type(one) is type(label):
+            return i
+    raise ParameterError(f"the value for column {name!r}", label, f"one of {list(kind.labels)}")

@@ -1,0 +1,94 @@
+"""The guarantee that is asked for, and the noise that gives it with the least error.
+
+References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, final
+
+from accountant.domains import DELTA, POSITIVE, OneOf
+from accountant.errors import ParameterError
+from accountant.planning.calibration import calibrate
+from algorithms.frames.noise_tails import Noise
+from algorithms.frames.sensitivities import Sensitivities
+from mechanisms.discrete_gaussian import DiscreteGaussian
+from mechanisms.discrete_laplace import DiscreteLaplace
+
+NOISE = OneOf(("auto", "laplace", "gaussian"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a statistic may cost: one of epsilon (with delta), rho, or a scale of the noise."""
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    scale: float | None = None
+    noise: str = "auto"
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("epsilon", "rho", "scale") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ParameterError("epsilon, rho, scale", given, "one of them")
+        checked = POSITIVE.check(given[0], getattr(self, given[0]))
+        object.__setattr__(self, given[0], checked)
+        object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
+        NOISE.check("noise", self.noise)
+        if self.delta and self.epsilon is None:
+            raise ParameterError("delta", self.delta, "given with epsilon")
+        if self.noise == "gaussian" and self.epsilon is not None and not self.delta:
+            raise ParameterError("delta", self.delta, "above 0 for Gaussian noise")
+        if self.noise == "laplace" and self.rho is not None:
+            raise ParameterError("noise", self.noise, '"gaussian" or "auto" for a rho')
+        if self.noise == "auto" and self.scale is not None:
+            raise ParameterError(
+                "noise", self.noise, '"laplace" or "gaussian" where a scale is given'
+            )
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of noise that can give the guarantee."""
+        if self.noise != "auto":
+            return (self.noise,)
+        if self.rho is not None:
+            return ("gaussian",)
+        return ("laplace", "gaussian") if self.delta else ("laplace",)
+
+    def mechanism(self, noise: str, moved: Sensitivities, numbers: int, unit: float) -> Noise:
+        """Return the least noise of a kind that meets the guarantee."""
+        kind: type[Any] = DiscreteLaplace if noise == "laplace" else DiscreteGaussian
+        fields: dict[str, Any] = {"sensitivity": moved.l1}
+        if noise == "gaussian":
+            fields = {"sensitivity": moved.l2, "dimension": numbers}
+        if self.scale is not None:
+            made: Noise = kind(self.scale / unit, **fields)
+        elif self.rho is not None:
+            # rho = sensitivity^2 / (2 scale^2), or by its loss that of a scale sqrt(scale^2 - 4)
+            scale = moved.l2 / math.sqrt(2 * self.rho)
+            wider = (one * (1 + 1e-12) for one in (scale, math.sqrt(scale * scale + 4), scale + 2))
+            made = next(
+                one for one in (kind(s, **fields) for s in wider) if one.loss.rho <= self.rho
+            )
+        else:
+            delta = self.delta if noise == "gaussian" else 0.0
+            made = _calibrated(noise, self.epsilon, delta, tuple(fields.items()))
+        return made
+
+    def __str__(self) -> str:
+        if self.scale is not None:
+            return f"{self.noise} noise of scale {self.scale:g}"
+        if self.rho is not None:
+            return f"rho {self.rho:g}"
+        return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+
+
+@lru_cache(maxsize=256)
+def _calibrated(noise: str, epsilon: float, delta: float, fields: tuple[Any, ...]) -> Any:
+    kind: type[Any] = DiscreteLaplace if noise == "laplace" else DiscreteGaussian
+    return calibrate(kind, epsilon=epsilon, delta=delta, **dict(fields))

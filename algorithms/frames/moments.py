@@ -1,0 +1,191 @@
+"""Means and variances of a column: what rows add, so that their number costs nothing more.
+
+References: Farouki (2012), for the basis of Bernstein; docs/proofs/frames.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from algorithms.frames.bases import STEPS, Basis, Statistic
+from algorithms.frames.schema import Schema
+
+# of a Gaussian's budget: the share of the count, of the sum, and of the sum of squares
+MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
+PUBLIC_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
+VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Statistic):
+    """A statistic of moments; ``u`` is a number as its place between the bounds, -1 to 1.
+
+    For Laplace noise a row adds Bernstein polynomials of its place: none is negative and their sum
+    is 1, so they cost what one number costs.  For Gaussian noise it adds 1, u and 2 u^2 - 1 with
+    weights whose squares sum to 1.
+
+    The number of rows is public where rows are exchanged and all of them count: then a row adds u,
+    or u^2 + u/2 and u^2 - u/2 (of which one of two can change by little where the other does by
+    much), or u^2 and u with weights.
+    """
+
+    bernstein: ClassVar[tuple[tuple[int, ...], ...]]
+    weights: ClassVar[tuple[int, ...]]
+    public_rows: bool = False
+
+    def basis(self, schema: Schema, noise: str) -> Basis:
+        """Return the corners of the simplex, or of the box."""
+        size = len(self.weights)
+        if self.public_rows:
+            return Basis(self._vertices_of_public_rows(noise), 1 / STEPS)
+        if noise == "laplace":
+            corners = STEPS * np.eye(size, dtype=int)
+        else:
+            corners = box([[1], *[[-1, 1]] * (size - 1)]) * self.weights
+        return Basis([tuple(corner) for corner in corners.tolist()], 1 / STEPS)
+
+    @abstractmethod
+    def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
+        """Return the vertices where the number of rows is public."""
+
+    def moments_of(self, noise: str) -> Array:
+        """Return the matrix that makes the sums of 1, u (and u^2) from those of the basis.
+
+        The sum of 1 is left at 0 where the number of rows is public.
+        """
+        if self.public_rows:
+            return self._moments_of_public_rows(noise)
+        if noise == "laplace":
+            return np.array(self.bernstein) / STEPS
+        matrix = np.diag(1.0 / np.array(self.weights))
+        if len(matrix) > 2:  # u^2 is the mean of 1 and of 2 u^2 - 1
+            matrix[2] = (matrix[0] + matrix[2]) / 2
+        return matrix
+
+    @abstractmethod
+    def _moments_of_public_rows(self, noise: str) -> Array:
+        """Return the matrix where the number of rows is public."""
+
+    def error_weights(self, noise: str, mean: Array, spread: Array) -> Array:
+        """Return how noise on the sums moves the statistic of one row, cell by cell.
+
+        ``mean`` and ``spread`` are the mean and the variance of u.
+        """
+        count, total, *squares = self.moments_of(noise)
+        mean, spread = mean[:, None], spread[:, None]
+        weights: Array = total - mean * count  # the change of S / N
+        if squares:  # the change of Q / N - (S / N)^2
+            weights = squares[0] - 2 * mean * total + (mean**2 - spread) * count
+        return weights
+
+    def usual_error(self, noise: str) -> float:
+        """Return the norm of the weights where a mean lies a quarter off the middle."""
+        return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
+
+    def place(self, values: Array | None, schema: Schema) -> Array:
+        """Return where numbers lie between the bounds, from 0 to 1."""
+        assert values is not None  # it has a column
+        low, high = self._bounds(schema)
+        if high - low > 1e300:  # in halves: the distance may be beyond the floats
+            place = (values / 2 - low / 2) / (high / 2 - low / 2)
+        else:
+            place = values - low
+            place /= high - low
+        return np.clip(place, 0.0, 1.0, out=place)
+
+    def units(self, schema: Schema) -> tuple[float, float]:
+        """Return the middle of the bounds, and half their distance."""
+        low, high = self._bounds(schema)
+        return low / 2 + high / 2, high / 2 - low / 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mean(Moment):
+    """The mean of a column."""
+
+    name: ClassVar[str] = "mean"
+    bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1), (-1, 1))
+    weights: ClassVar[tuple[int, ...]] = MEAN_WEIGHTS
+
+    def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
+        return [(-STEPS,), (STEPS,)]
+
+    def _moments_of_public_rows(self, noise: str) -> Array:
+        return np.array([[0.0], [1 / STEPS]])
+
+    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+        """Return 1 - t and t, or 1 and u, or u alone, in steps."""
+        place = self.place(values, schema)
+        if self.public_rows:
+            return [whole_steps(2 * place - 1, STEPS)]
+        if noise == "laplace":
+            above = whole_steps(place, STEPS)
+            return [STEPS - above, above]
+        count, total = self.weights
+        return [count, whole_steps(2 * place - 1, total)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variance(Moment):
+    """The variance of a column: the mean square of the distances from its mean."""
+
+    name: ClassVar[str] = "variance"
+    bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1, 1), (-1, 0, 1), (1, -1, 1))
+    weights: ClassVar[tuple[int, ...]] = VARIANCE_WEIGHTS
+
+    def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
+        if noise == "laplace":
+            half = STEPS // 2
+            ends = [(square, u) for square in (0, STEPS) for u in (-half, half)]
+            return [(square + u, square - u) for square, u in ends]
+        squares, total = PUBLIC_WEIGHTS
+        return [(square, u) for square in (0, squares) for u in (-total, total)]
+
+    def _moments_of_public_rows(self, noise: str) -> Array:
+        if noise == "laplace":
+            return np.array([[0, 0], [1, -1], [0.5, 0.5]]) / STEPS
+        squares, total = PUBLIC_WEIGHTS
+        return np.array([[0, 0], [0, 1 / total], [1 / squares, 0]])
+
+    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+        """Return (1 - t)^2, 2 t (1 - t) and t^2, or 1, u and 2 u^2 - 1, in steps."""
+        place = self.place(values, schema)
+        if self.public_rows:
+            u = 2 * place - 1
+            squares, total = PUBLIC_WEIGHTS if noise == "gaussian" else (STEPS, STEPS // 2)
+            square = whole_steps(u * u, squares)
+            linear = whole_steps(u, total)
+            if noise == "laplace":
+                return [square + linear, square - linear]
+            return [square, linear]
+        if noise == "laplace":
+            both = whole_steps(place * place, STEPS)
+            # at most what is left of the row's one: their sum is STEPS whatever was rounded
+            none = np.minimum(whole_steps((1 - place) ** 2, STEPS), STEPS - both)
+            return [none, STEPS - both - none, both]
+        count, total, squares = self.weights
+        u = 2 * place - 1
+        second = whole_steps(2 * u * u - 1, squares)
+        return [count, whole_steps(u, total), second]
+
+
+def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return the corners of a box, a row each."""
+    return np.array(list(itertools.product(*sides)))
+
+
+def whole_steps(fraction: Array, steps: int) -> Array:
+    """Return fractions of so many steps as whole floats, in the same memory."""
+    fraction *= steps
+    return np.rint(fraction, out=fraction)

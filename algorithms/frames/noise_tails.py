@@ -1,0 +1,67 @@
+"""How far noise moves a weighted sum of released numbers.
+
+References: Fieller (1954), for intervals of a ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from accountant.numerics import Array
+from accountant.numerics.search import furthest_that, least_integer_that
+from mechanisms.discrete_gaussian import DiscreteGaussian
+from mechanisms.discrete_laplace import DiscreteLaplace
+
+Noise = DiscreteLaplace | DiscreteGaussian
+NAMES: dict[type[Any], str] = {DiscreteLaplace: "laplace", DiscreteGaussian: "gaussian"}
+APART = 1e-3  # scales that are nearer are moved apart: a tail moves by no larger a share
+NORMAL_FROM = 1e4  # deviations from where a discrete Gaussian is as good as a normal one
+
+
+def half_width(mechanism: Noise, level: float) -> int:
+    """Return the least whole h with P(|noise| <= h) >= level."""
+    outside, scale = 1 - level, mechanism.scale
+    if isinstance(mechanism, DiscreteLaplace):
+        # P(|k| > h) = 2 q^{h+1} / (1 + q) with q = e^{-1 / scale}
+        scale = mechanism.drawn_scale
+        return max(0, math.ceil(-scale * math.log(outside * (1 + math.exp(-1 / scale)) / 2)) - 1)
+    if scale > NORMAL_FROM:
+        return math.ceil(-scale * float(ndtri(outside / 2)))
+    steps = np.arange(math.ceil(40 * scale) + 1)
+    mass = np.exp(-((steps / scale) ** 2) / 2)
+    # the mass within h, of what lies on both sides of 0
+    within = (2 * np.cumsum(mass) - 1) / (2 * mass.sum() - 1)
+    return least_integer_that(lambda h: bool(within[h] >= level), -1, len(steps) - 1)
+
+
+def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
+    """Return P(|sum of weights * noise| > x) for every row of weights; noise of many steps."""
+    if isinstance(mechanism, DiscreteGaussian):
+        deviation = np.linalg.norm(weights, axis=1) * mechanism.scale
+        return np.asarray(2 * ndtr(-x / np.maximum(deviation, 1e-300)))
+    # 1 / prod(1 + b_j^2 s^2) = sum_j c_j / (1 + b_j^2 s^2), c_j = prod_{i != j} of
+    # b_j^2 / (b_j^2 - b_i^2): the sum is a mixture of Laplace distributions with weights c_j
+    scales = np.sort(np.abs(weights), axis=1)[:, ::-1] * mechanism.drawn_scale
+    scales = np.maximum(scales, 1e-6 * scales[:, :1])
+    for j in range(1, scales.shape[1]):
+        scales[:, j] = np.minimum(scales[:, j], scales[:, j - 1] * (1 - APART))
+    squares, total = scales**2, np.zeros(len(scales))
+    for j in range(scales.shape[1]):
+        others = np.delete(squares, j, axis=1)
+        share = np.prod(squares[:, [j]] / (squares[:, [j]] - others), axis=1)
+        total += share * np.exp(-x / scales[:, j])
+    return total
+
+
+def quantile(mechanism: Noise, weights: Array, level: float) -> Array:
+    """Return the x with P(|sum of weights * noise| <= x) = level, for every row of weights."""
+    outside = 1 - level
+    # each of d terms exceeds its share with chance outside / d at most
+    most = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2
+    return furthest_that(
+        lambda x: tail(mechanism, weights, x) <= outside, most, np.zeros_like(most)
+    )

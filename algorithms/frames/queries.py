@@ -1,0 +1,268 @@
+"""Questions to a frame: a plan before any data, and a release through a ledger."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from accountant.errors import ParameterError, PrivateValueError
+from accountant.ledger.gate import Gate
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.parallel import Stated
+from algorithms.frames.answer import Answer
+from algorithms.frames.bases import Statistic
+from algorithms.frames.cells import Key, table_shape
+from algorithms.frames.column_kinds import DROP
+from algorithms.frames.conditions import Condition
+from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.moments import Moment
+from algorithms.frames.noise_tails import NAMES, Noise
+from algorithms.frames.schema import Schema
+from algorithms.frames.sensitivities import sensitivities
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FrameQuery:
+    """One statistic of a frame; made by `count`, `sum_`, `mean`, `variance`, `histogram` and so on.
+
+    All its numbers are released at once by one mechanism, so a ledger takes the whole of it or
+    refuses it before anything is spent.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        What is asked of each cell.
+    keys : tuple of Key
+        What rows are sorted by into cells.
+    where : Condition or None
+        Which rows count.
+    guarantee : Guarantee
+        What it may cost.
+
+    Examples
+    --------
+    >>> from accountant import Tight
+    >>> from algorithms.frames import Number, Schema, mean
+    >>> query = mean("age", epsilon=0.5)
+    >>> schema = Schema({"age": Number(0, 100)})
+    >>> Tight().epsilon(query.plan(schema), delta=0.0) <= 0.5
+    True
+    """
+
+    statistic: Statistic
+    keys: tuple[Key, ...]
+    where: Condition | None
+    guarantee: Guarantee
+
+    _units: ClassVar[weakref.WeakKeyDictionary[Gate, str]] = weakref.WeakKeyDictionary()
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that it reads, but the one that names persons."""
+
+        def names() -> Iterator[str]:
+            if self.statistic.column is not None:
+                yield self.statistic.column
+            yield from (key.column for key in self.keys)
+            yield from () if self.where is None else self.where.columns
+
+        return tuple(dict.fromkeys(names()))
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that the schema does not declare, or not as they are used.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Raises
+        ------
+        ParameterError
+            With the column, and what it must be.
+        """
+        if not isinstance(schema, Schema):
+            raise ParameterError("schema", type(schema), "a Schema")
+        self.statistic.check(schema)
+        table_shape(self.keys, schema)
+        if self.where is not None:
+            self.where.check(schema)
+
+    def mechanism(self, schema: Schema) -> Noise:
+        """Return the mechanism that releases it: of those that are allowed, the least error.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        DiscreteLaplace or DiscreteGaussian
+            Noise on whole numbers, such as steps of 2^-30 of a range: `Answer` has the units.
+        """
+        self.check(schema)
+        statistic, cells = self.asked_of(schema), math.prod(table_shape(self.keys, schema))
+
+        def noise_of(kind: str) -> Noise:
+            basis = statistic.basis(schema, kind)
+            moved = sensitivities(basis, schema, cells)
+            return self.guarantee.mechanism(kind, moved, cells * basis.size, basis.unit)
+
+        kinds = self.guarantee.kinds
+        if len(kinds) == 1:
+            return noise_of(kinds[0])
+        usual = {kind: statistic.usual_error(kind) for kind in kinds}
+        return min(map(noise_of, kinds), key=lambda one: one.deviation * usual[NAMES[type(one)]])
+
+    def asked_of(self, schema: Schema) -> Statistic:
+        """Return the statistic, with the number of rows public where it is.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        Statistic
+            A moment of all rows knows their number if persons are exchanged and have a row each.
+        """
+        column = self.statistic.column
+        if not isinstance(self.statistic, Moment) or self.keys or self.where is not None:
+            return self.statistic
+        all_count = schema.person is None and schema.kind(column).missing != DROP
+        public = all_count and schema.relation is Adjacency.REPLACE_ONE
+        return dataclasses.replace(self.statistic, public_rows=public)
+
+    def plan(self, schema: Schema) -> Stated:
+        """Return what will be released; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        Stated
+            One release, for the neighbours of the schema.
+        """
+        return Stated(self.mechanism(schema), schema.relation)
+
+    def explain(self, schema: Schema) -> str:
+        """Return in words what is done to the data, and what it costs; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        str
+            A line for each fact.
+        """
+        mechanism = self.mechanism(schema)
+        unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
+        lines = [str(self)]
+        lines += [f"  {name}: {schema.kind(name).rule}" for name in self.used]
+        if schema.person is not None:
+            most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
+            lines.append(f"  of each {schema.person!r} the first {most} that can count")
+        public = getattr(self.asked_of(schema), "public_rows", False)
+        known = ", the number of rows is public" if public else ""
+        lines.append(f"  neighbours: {schema.unit}{known}")
+        kind = type(mechanism).__name__
+        lines.append(f"  {kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}")
+        lines.append(f"  costs {self.guarantee}")
+        return "\n".join(lines)
+
+    @property
+    def _unit_words(self) -> str:
+        return f"on the sum of {self.statistic.column}" if self.statistic.name == "sum" else "rows"
+
+    def __str__(self) -> str:
+        asked = self.statistic.name
+        asked += "" if self.statistic.column is None else f" of {self.statistic.column}"
+        asked += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
+        return asked + ("" if self.where is None else f" where {self.where!r}")
+
+    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> Answer:
+        """Release it through a ledger, a filter or the ledger of a book.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Holds the frame.  All that is released through it protects persons of one column.
+        schema : Schema
+            What is public of the frame.
+        label : str, optional
+            Name of the answer in a book, which gives it again for the same label.
+
+        Returns
+        -------
+        Answer
+            The value with noise, and its error.
+
+        Raises
+        ------
+        ParameterError
+            If the frame has no such columns, or of other types; nothing is spent.
+        OffPlan, BudgetExceeded
+            If the ledger does not allow it; nothing is spent.
+        """
+        if not isinstance(ledger, Gate):
+            allowed = "a Ledger, a Filter or the ledger of a Book, which holds the frame"
+            raise ParameterError("ledger", type(ledger), allowed)
+        mechanism, facts = self.mechanism(schema), ledger.frame_facts
+        schema.check_frame(facts, self.used)
+        assert facts is not None  # the check refuses arrays
+        unit = self._units.setdefault(ledger, schema.unit)
+        if unit != schema.unit:
+            raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
+        kind = NAMES[type(mechanism)]
+
+        def asked(frame: Any) -> Any:
+            try:
+                return self.sums(frame, schema, kind)
+            except Exception as error:  # its words could show a row
+                name = type(error).__name__
+                allowed = f"readable as the schema declares: it gave {name}"
+                raise PrivateValueError("the frame", allowed) from None
+
+        found = ledger.release(mechanism, asked, label)
+        statistic = self.asked_of(schema)
+        rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
+        given = statistic, self.keys, schema, mechanism, np.atleast_1d(found)
+        return Answer(str(self), *given, facts.backend, rows)
+
+    def sums(self, frame: Any, schema: Schema, kind: str) -> Any:
+        """Return what is released, before noise: exact sums of whole numbers.
+
+        Parameters
+        ----------
+        frame : data frame
+            The rows.
+        schema : Schema
+            What is public of the frame.
+        kind : str
+            The noise, "laplace" or "gaussian".
+
+        Returns
+        -------
+        numpy.ndarray or int
+            The numbers of each cell after those of the cell before; an int where there is one.
+        """
+        from algorithms.frames.cell_sums import cell_sums
+        from algorithms.frames.rows import DeclaredRows
+
+        rows = DeclaredRows(frame, self.used, self.where, schema)
+        return cell_sums(rows, self.asked_of(schema), self.keys, schema, kind)

@@ -1,0 +1,168 @@
+"""Rows as a schema declares them: clipped, with labels as numbers, and cut for each person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.frames.column_kinds import DROP, ColumnKind, Integer
+from algorithms.frames.conditions import Condition
+from algorithms.frames.schema import Schema
+
+NO_LABEL = -1
+BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
+Values = dict[str, NDArray[Any]]
+
+
+class DeclaredRows:
+    """The rows of a frame that count, in blocks.
+
+    A row counts if it names a person, has a value in every column that is used, fulfils the
+    condition, and is one of the first of its person that do so.  All but the last depends on the
+    row alone, and the last on the rows of its person alone: the cut of a person is the same
+    whoever else is there.
+
+    Parameters
+    ----------
+    frame : data frame
+        Of pandas, polars or Arrow.
+    used : iterable of str
+        The columns to read.
+    where : Condition or None
+        Which rows count.
+    schema : Schema
+        What is public of the columns.
+    """
+
+    def __init__(
+        self, frame: Any, used: Iterable[str], where: Condition | None, schema: Schema
+    ) -> None:
+        table = nw.from_native(frame, eager_only=True)
+        self._schema, self._where, self._rows = schema, where, len(table)
+        self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
+        self._first: NDArray[np.bool_] | None = None  # of their persons; None where all are
+        if schema.person is not None:
+            self._first = self._first_of_persons(table.select(schema.person), schema.person)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
+        """Yield the columns as declared, and the number, of the rows that count of each block."""
+        for start in range(0, self._rows, size):
+            block = slice(start, min(start + size, self._rows))
+            values, keep = self._declared(block)
+            if self._first is not None:
+                keep = both(keep, self._first[block])
+            if keep is None:
+                yield values, block.stop - start
+            else:
+                kept = {name: column[keep] for name, column in values.items()}
+                yield kept, int(np.count_nonzero(keep))
+
+    def _declared(self, block: slice) -> tuple[Values, NDArray[np.bool_] | None]:
+        """Return columns as declared, and which rows may count; None if all may."""
+        keep: NDArray[np.bool_] | None = None
+        values: Values = {}
+        for name, column in self._columns.items():
+            values[name], there = declared_values(column[block], self._schema.kind(name))
+            keep = both(keep, there)
+        if self._where is not None:
+            keep = both(keep, self._where.holds(values, self._schema))
+        return values, keep
+
+    def _first_of_persons(self, persons: nw.DataFrame[Any], name: str) -> NDArray[np.bool_] | None:
+        """Return which rows are among the first of their persons that may count."""
+        keep = ~persons[name].is_null().to_numpy()
+        if persons[name].dtype.is_float():
+            keep &= ~np.isnan(persons[name].to_numpy())
+        for start in range(0, self._rows, BLOCK):
+            block = slice(start, min(start + BLOCK, self._rows))
+            keep[block] = both(keep[block], self._declared(block)[1])
+        rows = None if keep.all() else np.flatnonzero(keep)
+        cut = rows_beyond(
+            persons if rows is None else persons[rows], name, self._schema.rows_per_person
+        )
+        if rows is None and not cut.size:
+            return None
+        keep[cut if rows is None else rows[cut]] = False
+        return keep
+
+
+def both(
+    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Return where both hold; None holds everywhere."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
+    """Return numbers as floats, NaN where one is missing; or the index of every row's label."""
+    if kind.bounds is None:
+        return label_codes(series, kind)
+    return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
+
+
+def declared_values(
+    column: NDArray[Any], kind: ColumnKind
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return a column as declared, and where it has a value; None if it has one everywhere."""
+    if kind.bounds is None:
+        gap, missing = column == NO_LABEL, kind.missing
+        filled = kind.labels.index(missing) if missing != DROP else missing
+    else:
+        column = np.clip(column, *kind.bounds)
+        if isinstance(kind, Integer):
+            np.rint(column, out=column)
+        gap, filled = np.isnan(column), kind.missing
+    if not gap.any():
+        return column, None
+    return (column, ~gap) if filled == DROP else (np.where(gap, filled, column), None)
+
+
+def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
+    """Return the index of every row's label; -1 where it has none of them."""
+    labels = list(kind.labels)
+    if series.dtype == nw.Boolean:
+        truth = series.cast(nw.Float64).to_numpy()
+        return np.where(np.isnan(truth), NO_LABEL, truth).astype(np.intp)
+    if isinstance(labels[0], str) and series.dtype not in {nw.String, nw.Object}:
+        series = series.cast(nw.String)
+    found = series.replace_strict(
+        labels, list(range(len(labels))), default=NO_LABEL, return_dtype=nw.Int64
+    )
+    return found.to_numpy()
+
+
+def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.intp]:
+    """Return the places of the rows before which ``most`` of the same person stand, or more."""
+    series = persons[name]
+    if series.dtype in {nw.Categorical, nw.Enum}:
+        persons = persons.with_columns(nw.col(name).cast(nw.String))
+    if series.dtype.is_numeric():
+        codes = numbered(series.to_numpy())
+    elif persons.implementation.is_pyarrow():
+        codes = persons[name].to_native().combine_chunks().dictionary_encode().indices.to_numpy()
+    else:
+        other = f"{name}_"
+        counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
+        return np.flatnonzero(counted[other].to_numpy() > most)
+    # only the rows of persons with too many are sorted
+    many = np.flatnonzero(np.bincount(codes)[codes] > most)
+    order = many[np.argsort(codes[many], kind="stable")]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    lengths = np.diff(starts, append=order.size)
+    places = np.arange(order.size) - np.repeat(starts, lengths)
+    return order[places >= most]
+
+
+def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:
+    """Return small numbers in place of those of persons."""
+    if persons.size and persons.dtype.kind in "iu":
+        low, high = int(persons.min()), int(persons.max())
+        if high - low < 8 * persons.size and -(2**62) < low <= high < 2**62:
+            return persons.astype(np.intp) - low
+    return np.unique(persons, return_inverse=True)[1]

@@ -1,0 +1,191 @@
+"""The schema of a data frame: what is public of its columns, and whose rows they are."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Self, final
+
+from accountant.domains import IntegerRange
+from accountant.errors import ParameterError
+from accountant.ledger.frame_rows import FrameFacts
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from algorithms.frames import schema_files
+from algorithms.frames.column_kinds import ColumnKind
+
+ROWS = IntegerRange(1, 2**20)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What is public of a data frame; sensitivities follow from it.
+
+    Parameters
+    ----------
+    columns : dict
+        The kind of every column that is asked about, by name: `Number`, `Integer`, `Flag`,
+        `Category`.
+    person : str, optional
+        The column that names the person whose row it is; each row is a person's only one without
+        it.  A row that names none does not count.
+    rows_per_person : int
+        How many rows of a person count at most: the first that a statistic could use, in the order
+        of the frame.
+    relation : {"add-remove", "replace-one"}
+        Neighbouring frames differ by all rows of one person: they are there or not, or they are
+        those of another person.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Category, Number, Schema
+    >>> schema = Schema({"age": Number(0, 100), "job": Category(["cook", "nurse"])}, person="id",
+    ...                 rows_per_person=3)
+    >>> schema.columns["age"].bounds
+    (0.0, 100.0)
+    """
+
+    columns: Mapping[str, ColumnKind]
+    person: str | None
+    rows_per_person: int
+    relation: Adjacency
+
+    def __init__(
+        self,
+        columns: Mapping[str, ColumnKind],
+        person: str | None = None,
+        rows_per_person: int = 1,
+        relation: str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        allowed = "a dict from names of columns to Number, Integer, Flag or Category"
+        if not isinstance(columns, Mapping) or not columns:
+            raise ParameterError("columns", columns, allowed)
+        for name, kind in columns.items():
+            if not isinstance(name, str) or not isinstance(kind, ColumnKind):
+                raise ParameterError(f"columns[{name!r}]", kind, allowed)
+        if person is not None and (not isinstance(person, str) or not person):
+            raise ParameterError("person", person, "the name of a column, or None")
+        rows = ROWS.check("rows_per_person", rows_per_person)
+        if rows > 1 and person is None:
+            raise ParameterError("person", None, "the column that says whose row it is")
+        object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
+        object.__setattr__(self, "person", person)
+        object.__setattr__(self, "rows_per_person", rows)
+        checked = check_relation("relation", relation, RECORD_RELATIONS)
+        object.__setattr__(self, "relation", checked)
+
+    def __hash__(self) -> int:
+        facts = (self.person, self.rows_per_person, self.relation)
+        return hash((tuple(self.columns.items()), *facts))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        facts = (self.person, self.rows_per_person, str(self.relation))
+        return Schema, (dict(self.columns), *facts)
+
+    @classmethod
+    def from_toml(cls, path: str) -> Self:
+        """Read a schema from a file that `to_toml` wrote, or that was written by hand.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Raises
+        ------
+        ParameterError
+            If the file is no schema; the message names the key.
+        """
+        return cls(**schema_files.read_schema(path))
+
+    def to_toml(self, path: str | None = None) -> str:
+        """Return the schema as TOML, and write it to a file.
+
+        Parameters
+        ----------
+        path : str, optional
+            The file; none is written without it.
+
+        Returns
+        -------
+        str
+            The text, which `from_toml` reads.
+        """
+        facts = {"rows_per_person": self.rows_per_person, "relation": str(self.relation)}
+        named = facts if self.person is None else {"person": self.person, **facts}
+        return schema_files.write_schema(named, self.columns, path)
+
+    @property
+    def unit(self) -> str:
+        """Who is protected, in words."""
+        whose = "each row is a person" if self.person is None else f"column {self.person!r}"
+        one = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
+            "one person exchanged for another"
+        )  # fmt: skip
+        return f"{one} ({whose})"
+
+    def kind(self, name: object) -> ColumnKind:
+        """Return the kind of a column.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        ColumnKind
+            Its kind.
+
+        Raises
+        ------
+        ParameterError
+            If the schema does not have it; the message suggests a name that it has.
+        """
+        if isinstance(name, str) and name in self.columns:
+            return self.columns[name]
+        raise ParameterError("column", name, f"declared in the schema{near(name, self.columns)}")
+
+    def check_frame(self, facts: FrameFacts | None, used: Iterable[str]) -> None:
+        """Refuse a frame whose columns are not those of the schema; no row is looked at.
+
+        Parameters
+        ----------
+        facts : FrameFacts or None
+            What is public of the frame: `Ledger.frame_facts`.
+        used : iterable of str
+            The columns that a statistic reads.
+
+        Raises
+        ------
+        ParameterError
+            If one is missing, or is of another type.
+        """
+        if facts is None:
+            allowed = "a ledger on a data frame of pandas, polars or Arrow"
+            raise ParameterError("ledger", "arrays", allowed)
+        needed = [*used, *([] if self.person is None else [self.person])]
+        for name in needed:
+            if name not in facts.types:
+                allowed = f"a column of the frame{near(name, facts.types)}"
+                raise ParameterError("column", name, allowed)
+        for name in used:
+            kind, found = self.kind(name), facts.types[name]
+            if not kind.fits(found):
+                allowed = f"of a type that is a {kind.kind}, as the schema declares"
+                raise ParameterError(f"column {name!r}", found, allowed)
+
+
+def near(name: object, known: Iterable[str]) -> str:
+    """Return a suggestion for a name that is not known, with what is known."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    words = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    return f": did you mean {close[0]!r}?" if close else f", one of {words}"

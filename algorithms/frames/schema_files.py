@@ -1,0 +1,61 @@
+"""Schemas as TOML files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from accountant.errors import ParameterError
+from accountant.formats.toml_writer import table_key, table_lines
+from algorithms.frames.column_kinds import Category, ColumnKind, Flag, Integer, Number
+
+KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Number, Integer, Flag, Category)}
+FACTS = ("person", "rows_per_person", "relation")
+
+
+def read_schema(path: str) -> dict[str, Any]:
+    """Return the arguments of the schema that a file declares."""
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError("path", str(path), f"a TOML file ({error})") from None
+    unknown = set(document) - {*FACTS, "columns"}
+    if unknown or not isinstance(document.get("columns"), dict):
+        allowed = f"keys {', '.join(FACTS)} and a table for each column, [columns.NAME]"
+        raise ParameterError("schema", sorted(document), allowed)
+    columns = {name: _kind(name, table) for name, table in document.pop("columns").items()}
+    return {"columns": columns, **document}
+
+
+def _kind(name: str, table: Any) -> ColumnKind:
+    given = dict(table) if isinstance(table, dict) else {}
+    word = given.pop("kind", None)
+    if word not in KINDS:
+        raise ParameterError(f"columns.{name}.kind", word, f"one of {', '.join(KINDS)}")
+    names = [field.name for field in fields(KINDS[word])]
+    needed = [one for one in names if one != "missing"]
+    if not set(needed) <= set(given) <= set(names):
+        allowed = f"the keys kind, {', '.join(needed)}, and if wanted missing"
+        raise ParameterError(f"columns.{name}", sorted(given), allowed)
+    try:
+        made: ColumnKind = KINDS[word](**given)
+    except ParameterError as error:
+        argument = f"columns.{name}.{error.argument}"
+        raise ParameterError(argument, error.value, error.allowed) from None
+    return made
+
+
+def write_schema(facts: dict[str, Any], columns: Mapping[str, ColumnKind], path: str | None) -> str:
+    """Return a schema as TOML; write it to a file where one is named."""
+    blocks = [table_lines(facts)]
+    for name, kind in columns.items():
+        given = {field.name: getattr(kind, field.name) for field in fields(kind)}
+        table = table_lines({"kind": kind.kind, **given})
+        blocks.append([f"[columns.{table_key(name)}]", *table])
+    text = "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text

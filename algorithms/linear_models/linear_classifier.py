@@ -1,0 +1,129 @@
+"""A linear classifier by scores: the data it is given, and what it predicts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.metrics import accuracy_score
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.errors import ParameterError
+from accountant.ledger.chunks import Chunks
+from accountant.numerics import Array
+from algorithms.base.binary_labels import encode_classes
+from algorithms.base.clipped_gradient_descent import clipped_rows
+from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import split_pairs, validated_data, validated_fit_data
+from algorithms.base.row_blocks import row_products
+
+
+class LinearClassifier(PrivateRegressor):
+    """Two or more public classes; a row of coefficients and a constant for each score."""
+
+    classes: Any
+    classes_: Any
+    coef_: Array
+    intercept_: Array
+    x_bound: float
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of every row, clipped as in the fit.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records,) or (records, classes)
+            Of two classes, positive for the second; else a score for each.
+        """
+        check_is_fitted(self)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        rows = clipped_rows(X, self.x_bound)
+        scores = np.stack([row_products(rows, one) for one in self.coef_], axis=1)
+        scores = scores + self.intercept_
+        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
+        return found
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of every class, for every row.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features, clipped as in the fit.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records, classes)
+            Rows add up to 1.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.stack([expit(-scores), expit(scores)], axis=1)
+        found: Array = softmax(scores, axis=1)
+        return found
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of every row of X (records, features)."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy."""
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of a classifier of two or more classes."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.regressor_tags = "classifier", None
+        tags.classifier_tags = ClassifierTags(poor_score=True)
+        return tags
+
+    def _checked_fit_data(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
+        """Return features and what the ledger of a fit holds; classes are 0, 1, ... in it."""
+        if isinstance(X, Chunks):
+            X, y = validated_fit_data(self, X, y)
+            if weights is not None:
+                raise ParameterError("weights", type(weights), "None where data are chunks")
+            self._set_classes(encode_classes(split_pairs(X)[1], self.classes)[0])
+            X = X.mapped(partial(_with_codes, self.classes_), X.shape)
+        else:
+            if y is not None:
+                classes, y = encode_classes(y, self.classes)
+                self._set_classes(classes)
+            X, y = validated_fit_data(self, X, y)
+        given = (X,) if y is None else (X, y)
+        if weights is not None:
+            given = (*given, checked_weights(weights, X.shape[0]))
+        return X, given[0] if len(given) == 1 else given
+
+    def _set_classes(self, classes: Any) -> None:
+        if classes.size < 2:
+            allowed = "labels of two classes or more. Classifier can't train on one class"
+            raise ParameterError("y", f"{classes.size} class", allowed)
+        self.classes_ = classes
+
+
+def checked_weights(weights: Any, records: int) -> Array:
+    """Return weights as numbers; the message shows none of them."""
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("weights", type(weights), "an array of numbers") from None
+    if found.shape != (records,) or not np.isfinite(found).all():
+        raise ParameterError("weights", found.shape, "finite numbers, one for each record")
+    return found
+
+
+def _with_codes(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
+    """Return a chunk with 0, 1, ... as labels."""
+    return pair[0], encode_classes(pair[1], classes)[1]

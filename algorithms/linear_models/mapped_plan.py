@@ -1,0 +1,143 @@
+"""What linear models release: moments of features, then rounds of clipped gradients.
+
+References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.numerics.rounding import round_up
+from accountant.planning.calibration import calibrate_near
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan, Repeat, Sequential
+from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
+from algorithms.base.non_private import NoPrivacy
+from algorithms.linear_models.feature_moments import (
+    SHORTENED,
+    BlockMoments,
+    BlockProducts,
+    MappedFeatures,
+    MeanOfBlocks,
+    Moments,
+    Moves,
+    mapped_features,
+)
+from mechanisms.gaussian import Gaussian
+
+MOST_PRODUCTS = 1000  # features, of which products are taken
+
+
+class Sizes(NamedTuple):
+    """Shapes that a plan depends on, all of them public."""
+
+    records: int
+    features: int
+    coefficients: int
+
+
+class Shares(NamedTuple):
+    """Shares of the squared budget, and the weight of a record that is kept whole."""
+
+    moments: float
+    products: float
+    kept: float = 0.0
+
+
+def signal_of(sizes: Sizes, mu: float) -> float:
+    """Return ``n mu / sqrt p``, about the length of a clipped gradient over its noise."""
+    return sizes.records * mu / math.sqrt(sizes.coefficients)
+
+
+def takes_products(sizes: Sizes, mu: float, shares: Shares) -> bool:
+    """Return whether noise on products of features has a norm below their trace."""
+    if sizes.features > MOST_PRODUCTS:
+        return False
+    # units of the mean squared length: SHORTENED^2 sqrt 2 / (n mu) a coordinate, norm by sqrt 2p
+    noise = SHORTENED**2 * math.sqrt(2) / (sizes.records * mu * math.sqrt(shares.products))
+    return noise * math.sqrt(2 * sizes.features) < 1
+
+
+@lru_cache(maxsize=64)
+def private_plan(
+    budget: tuple[float, float],
+    sizes: Sizes,
+    rounds: int,
+    shares: Shares,
+    products: bool,
+    relation: Adjacency,
+    rate: float | None = None,
+) -> Sequential:
+    """Return the plan whose noise meets (epsilon, delta): moments, products, gradients."""
+    moves, n = Moves.of(relation), sizes.records
+    triangle = sizes.features * (sizes.features + 1) // 2
+    counts = 1 if shares.kept else 0
+
+    def gaussian(noise: float, moved: float, share: float, size: int) -> Gaussian:
+        moved = round_up(moved)
+        # a vector of one coordinate is still a vector
+        return Gaussian(noise * moved / math.sqrt(share), moved, "exact", max(size, 2))
+
+    def plan_of(noise: float) -> Sequential:
+        parts: list[Plan] = [gaussian(noise, moves.moments / n, shares.moments, sizes.features + 1)]
+        left = 1 - shares.moments
+        if products:
+            parts.append(gaussian(noise, moves.products / n, shares.products, triangle))
+            left -= shares.products
+        # a record that is sampled adds its gradient, of whatever neighbours
+        gradient = moves.gradient if rate is None else 1 / rate
+        moved = math.hypot(gradient, shares.kept) / n
+        # the mu of a sampled round is about rate times its own
+        share = left / rounds * (1 if rate is None else rate**-2)
+        each = gaussian(noise, moved, share, sizes.coefficients + counts)
+        sampled = each if rate is None else PoissonSampled(each, rate, relation)
+        return Sequential([*parts, Repeat(sampled, rounds)])
+
+    # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
+    left = 1 - shares.moments - (shares.products if products else 0.0)
+    mu = mu_of_budget(*budget)
+    each = round_mu(mu * math.sqrt(left), rounds, rate, relation is Adjacency.REPLACE_ONE)
+    start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
+    return plan_of(calibrate_near(plan_of, start, *budget))
+
+
+def plan_without_noise(
+    rounds: int, products: bool, relation: Adjacency, rate: float | None = None
+) -> Sequential:
+    """Return the plan of the same releases where no privacy is asked for."""
+    each: Plan = NoPrivacy() if rate is None else PoissonSampled(NoPrivacy(), rate, relation)
+    return Sequential([NoPrivacy()] * (1 + products) + [Repeat(each, rounds)])
+
+
+def released_map(
+    ledger: Any,
+    x_bound: float,
+    bound: float,
+    intercept: bool,
+    executor: Executor | None,
+    **curvature: float,
+) -> MappedFeatures:
+    """Release the moments, and the products if the plan has them; return the map they give.
+
+    Rows are shortened to ``bound`` for the moments; ``curvature`` are arguments of
+    `mapped_features`.
+    """
+    *before, _ = ledger.plan.parts
+    records, products = ledger.shape[0], None
+    query = MeanOfBlocks(BlockMoments(x_bound, bound), records, executor)
+    released = ledger.release(before[0], query)
+    moments = Moments.of(released, noise_of(before[0]), bound, intercept)
+    if len(before) == 2:
+        unit = SHORTENED * math.sqrt(moments.square)
+        work = BlockProducts(x_bound, moments.centre, unit)
+        products = ledger.release(before[1], MeanOfBlocks(work, records, executor))
+    return mapped_features(moments, products, noise_of(before[-1]), x_bound, intercept, **curvature)
+
+
+def noise_of(mechanism: Any) -> float:
+    """Return the deviation of a release's noise; 0 of none."""
+    return float(getattr(mechanism, "scale", 0.0))

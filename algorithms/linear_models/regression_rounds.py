@@ -1,0 +1,100 @@
+"""Rounds of linear regression: clipped gradients of mapped rows, and a norm that learns.
+
+Every round releases the mean gradient in units of the clipping norm, and the share of records that
+were not clipped.  So the noise of the plan is the same whatever the norm is, and the norm follows
+the residuals at no further cost.
+
+References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
+norm that follows a quantile; Polyak & Juditsky (1992) for the mean of iterates.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accountant.numerics import Array
+from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
+from algorithms.linear_models.feature_moments import MappedFeatures
+from algorithms.linear_models.mapped_plan import Shares
+
+# chosen once, on training parts (docs/algorithms.md says how)
+SHARES = Shares(moments=0.05, products=0.15, kept=0.3)
+DAMPING = 0.5  # of the norm of the noise on products
+ROUNDS, MOST_ROUNDS = 60, 200
+TRAVEL, SHORT_TRAVEL = 0.4, 24.0  # longest steps in all: over the signal, and on real data
+LONG_TRAVEL = 0.01  # over the signal, where it is large
+LONGEST = 0.95  # step, of the longest that is surely stable
+LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7  # shares of records
+LEARNING_RATE = 0.4  # of the logarithm of the clipping norm
+START, LEAST, LARGEST = 0.5, 1e-4, 1.0  # norms, over the length of a row times the largest target
+
+
+class Schedule(NamedTuple):
+    """What rounds depend on, all of it public."""
+
+    rounds: int
+    step: float  # of the longest that is stable
+    kept: float  # the share of records that are not clipped
+
+
+def schedule(signal: float, rounds: int | None = None) -> Schedule:
+    """Return the rounds, how far they travel, and how many records they clip, by the signal."""
+    # directions that are slow add up all steps and all noise, so the steps follow the signal
+    travel = max(min(TRAVEL * signal, SHORT_TRAVEL), min(LONG_TRAVEL * signal, MOST_ROUNDS))
+    if rounds is None:
+        rounds = int(min(max(ROUNDS, travel / LONGEST), MOST_ROUNDS))
+    # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
+    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
+    return Schedule(rounds, min(travel / rounds, LONGEST), kept)
+
+
+def descend_mapped(
+    ledger: Any,
+    mapped: MappedFeatures,
+    y_bound: float,
+    signal: float,
+    executor: Executor | None,
+    ridge: float,
+) -> Array:
+    """Return coefficients of clipped rows, and the constant at the end.
+
+    They are the mean of the iterates, of which iterate t weighs t.  Where the norm grows beyond
+    what gradients have at first, steps were too long: they are halved, and start again from 0.
+    """
+    part, rounds = ledger.plan.parts[-1].part, ledger.plan.parts[-1].count
+    _, step, kept = schedule(signal, rounds)
+    unit, features = mapped.length * y_bound, mapped.features
+    norm = START * unit
+    query = MeanOfClippedGradients(
+        partial(squared_residuals, y_bound=y_bound), norm, ledger.shape[0], features, executor,
+        kept_weight=SHARES.kept,
+    )  # fmt: skip
+    theta = np.zeros((ledger.shape[1] + bool(features.intercept), 1))
+    mean, start = theta, 0
+    for t in range(1, rounds + 1):
+        query.theta, query.clip = theta, norm
+        released = ledger.release(part, query)
+        gradient = norm * released[:-1, None] + ridge * penalty_slope(mapped, theta)
+        theta = theta - step * mapped.longest_step * gradient
+        # the norm grows while too few records are kept whole
+        share = min(1.0, max(0.0, released[-1] / SHARES.kept))
+        norm = max(norm * math.exp(LEARNING_RATE * (kept - share)), LEAST * unit)
+        if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
+            step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
+        # iterate t after a start weighs t
+        mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta
+    slopes, constant = features.coefficients(mean)
+    return np.append(slopes[:, 0], constant)
+
+
+def penalty_slope(mapped: MappedFeatures, theta: Array) -> Array:
+    """Return the slope of half the squared length of the slopes, in mapped coordinates."""
+    slopes, constant = mapped.features.coefficients(theta)
+    if mapped.features.root is not None:
+        slopes = np.einsum("ji,jk->ik", mapped.features.root, slopes)
+    return np.vstack([slopes, 0 * constant]) if mapped.features.intercept else slopes

@@ -1,0 +1,95 @@
+"""The selection of keys of a target, where a person may hold several keys.
+
+References: Desfontaines, Voss, Gipson & Mandayam (2022); Kairouz, Oh & Viswanath (2015).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+
+import numpy as np
+
+from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange
+from accountant.errors import ParameterError
+from accountant.numerics.rounding import round_up
+from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from mechanisms.partition_selection import MOST_KEYS, PartitionSelection
+
+SHARES = (0.3, 0.6, 0.8, 0.9)  # of delta, for keys whose epsilons add up to more than the target
+
+
+def best_partition_selection(
+    epsilon: float, delta: float, keys: int = 1, relation: str = Adjacency.ADD_REMOVE
+) -> PartitionSelection:
+    """Return the selection of keys that loses fewest keys at a target.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in (0, 1).
+    keys : int
+        How many keys a person holds, at most.
+    relation : {"add-remove", "replace-one"} or Adjacency
+        How neighbours differ by a person; a person who is replaced moves twice as many keys.
+
+    Returns
+    -------
+    PartitionSelection
+        A mechanism that costs at most the target.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+
+    References
+    ----------
+    Desfontaines, Voss, Gipson & Mandayam (2022).
+
+    Examples
+    --------
+    >>> from algorithms import best_partition_selection
+    >>> best_partition_selection(1.0, 1e-6)
+    PartitionSelection(key_epsilon=1.0, key_delta=1e-06)
+    >>> best_partition_selection(1.0, 1e-6, keys=20).key_epsilon > 1 / 20
+    True
+    """
+    stated = check_relation("relation", relation, RECORD_RELATIONS)
+    moved = IntegerRange(1, MOST_KEYS // 2).check("keys", keys)
+    moved *= 2 if stated is Adjacency.REPLACE_ONE else 1
+    target = POSITIVE.check("epsilon", epsilon), POSITIVE_DELTA.check("delta", delta)
+    return _best(*target, moved)
+
+
+@lru_cache(maxsize=256)
+def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
+    """Return the best of those whose epsilons add up to the target, and of exact compositions."""
+    if keys == 1:
+        return PartitionSelection(epsilon, delta)
+    # delta / keys rounded down; the product of keys loses less than their sum
+    each = delta / keys * (1 - 1e-12)
+    found = [PartitionSelection(epsilon / round_up(float(keys)), each, keys)]
+    for share in SHARES:
+        with suppress(ParameterError):  # an epsilon of a key beyond its range
+
+            def plan_of(scale: float, share: float = share) -> PartitionSelection:
+                return PartitionSelection(1 / scale, share * each, keys)
+
+            scale = calibrate(plan_of, epsilon=epsilon, delta=delta)
+            found.append(plan_of(scale))
+    return min(found, key=keys_lost)
+
+
+def keys_lost(made: PartitionSelection) -> float:
+    """Return how many keys are lost of one key held by 1, one by 2, one by 3 people, and so on."""
+    count, lost, start = 1024, 0.0, 1
+    while True:
+        missed = 1 - made.keep_probability(np.arange(start, start + count))
+        lost += float(missed.sum())
+        if missed[-1] == 0:
+            return lost
+        start += count

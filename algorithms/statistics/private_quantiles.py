@@ -1,0 +1,292 @@
+"""Quantiles of numbers within public bounds, by a trusted curator.
+
+References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import DELTA, Interval
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
+from accountant.plans.plan import Sequential
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of, validated_data
+from algorithms.base.intervals import LEVEL, laplace_interval
+from algorithms.statistics.quantile_scores import ValueGrid
+from algorithms.statistics.quantile_tree import levels_of, rank_noise, released_places
+from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.run_length_exponential import RunLengthExponential
+
+SHARE = Interval(0.0, 1.0)
+# a part of the grid without records, so many scales and ln(points) from a quantile, has a chance
+# below e^-4 where the numbers near the quantile fill a hundred thousandth of the bounds
+FAR_SCALES, EMPTIEST = 4.0, 1e5
+COUNT_SHARE = 1 / 32  # of epsilon, for the count of records where intervals need one
+
+
+class PrivateQuantiles(PrivateEstimator):
+    """Quantiles of one column, differentially private for one record.
+
+    A level of releases finds the middle quantile of every part of the numbers that is left, so
+    that m quantiles take about log2(m) releases.  The results ascend with the quantiles.  The ranks
+    of results have errors of about ``2 levels / epsilon`` records where one record is replaced, of
+    half of it where one is added or removed, whatever the bounds are; numbers beyond the bounds
+    move to them.
+
+    Parameters
+    ----------
+    quantiles : float or sequence of float
+        The quantiles, each in [0, 1].
+    lower, upper : float
+        Public bounds of the numbers.
+    step : float or None
+        Distance of the points ``lower, lower + step, ...`` that can be results: 1 for whole
+        numbers.  None takes 2^24 steps.
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1).
+    level : float or None
+        Chance, in (0, 1), that an interval covers its quantile of the population; None releases no
+        intervals.  The ends of intervals are quantiles too, and take about two levels more.
+    relation : {"replace-one", "add-remove"} or Adjacency
+        How neighbours differ.  The number of records is public where one is replaced; else the
+        intervals take a noisy count of them.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    quantiles_ : numpy.ndarray of shape (quantiles,)
+        The results, in the order of ``quantiles``.
+    intervals_ : numpy.ndarray of shape (quantiles, 2)
+        Lower and upper ends, where a ``level`` is given.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Smith (2011); Kaplan, Schnapp & Stemmer (2022); Dong, Durfee & Rogers (2020) for the cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateQuantiles
+    >>> ages = np.arange(2000) % 90
+    >>> made = PrivateQuantiles(
+    ...     quantiles=[0.25, 0.5, 0.75], lower=0, upper=120, step=1, epsilon=1.0, random_state=0
+    ... )
+    >>> made.fit(ages[:, None]).quantiles_.tolist()
+    [22.0, 44.0, 67.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        quantiles: float | Sequence[float] = 0.5,
+        lower: float,
+        upper: float,
+        step: float | None = None,
+        epsilon: float,
+        delta: float = 0.0,
+        level: float | None = None,
+        relation: str = REPLACE,
+        random_state: Any = None,
+    ) -> None:
+        self.quantiles = quantiles
+        self.lower = lower
+        self.upper = upper
+        self.step = step
+        self.epsilon = epsilon
+        self.delta = delta
+        self.level = level
+        self.relation = relation
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Sequential:
+        """Return what a fit on ``shape = (records, 1)`` will release; needs no data.
+
+        With intervals and neighbours of one record more or less the noisy count comes first.
+        """
+        if checked_shape(shape)[1] != 1:
+            raise ParameterError("shape", shape, "(records, 1): one column")
+        self._grid()
+        each = self._checked_quantiles().size * (1 if self._checked_level() is None else 3)
+        levels, counted = levels_of(each), not self._replaced and self.level is not None
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
+        sensitivity = 1.0 if self._replaced else 0.5
+
+        # the count is charged beside the levels by basic composition: exact enough, and quick
+        count = [DiscreteLaplace(round_up(1 / (COUNT_SHARE * epsilon)))] if counted else []
+        left = (1 - COUNT_SHARE * counted) * epsilon
+
+        def plan_of(scale: float) -> Sequential:
+            return Sequential([RunLengthExponential(scale, sensitivity)] * levels)
+
+        if delta:
+            chosen = plan_of(calibrate(plan_of, epsilon=left, delta=delta))
+        else:
+            chosen = plan_of(round_up(2 * sensitivity * levels / left))
+        return Sequential([*count, *chosen.parts])
+
+    def run(self, ledger: Any, column: Callable[[Any], Array] | None = None) -> Array:
+        """Return the quantiles, and intervals where a level is given, from released values only.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on the data, with the plan of `plan`.
+        column : callable or None
+            The numbers of the rows; the first column by default.
+
+        Returns
+        -------
+        numpy.ndarray of shape (quantiles, 1) or (quantiles, 3)
+            Each quantile, with the two ends behind it.
+        """
+        column = first_column if column is None else column
+        parts, grid = list(ledger.plan.leaves()), self._grid()
+        quantiles, level = self._checked_quantiles(), self._checked_level()
+        targets, steps = quantiles[:, None], parts
+        if level is not None:
+            records = float(ledger.shape[0])
+            if not self._replaced:
+                noisy = ledger.release(parts[0], lambda rows: len(column(rows)))
+                records, steps = max(float(noisy), 1.0), parts[1:]
+            targets = self._with_ends(quantiles, records, steps[0].scale, level)
+        levels, order = ascending(targets)
+        places = released_places(ledger, steps, levels, grid, column, self._replaced)
+        found = np.empty(targets.shape)
+        found.flat[order] = grid.value_at(np.array(places))
+        if level is not None:  # nothing is known beyond the least and the greatest record
+            found[:, 1][targets[:, 1] <= 0] = grid.lower
+            found[:, 2][targets[:, 2] >= 1] = grid.upper
+        return found
+
+    def _with_ends(self, quantiles: Array, records: float, scale: float, level: float) -> Array:
+        """Return each quantile, and two around it that hold the population's between them."""
+        sampling = np.sqrt(quantiles * (1 - quantiles) / records)
+        targets = np.repeat(quantiles[:, None], 3, axis=1)
+        reach = math.log(min(self._grid().points, EMPTIEST)) + FAR_SCALES
+        for _ in range(3):  # the noise of the ends depends a little on where they are
+            levels, order = ascending(targets)
+            noise = rank_noise(levels, scale, self._replaced)
+            # A quantile so near the least or the greatest record that the empty part of the grid
+            # beyond it is likely: its rank may be wrong by its distance from there.
+            first = reach * noise.own / records
+            at = np.array(levels)
+            lost = np.where((at < first) | (at > 1 - first), np.minimum(at, 1 - at), 0.0)
+            own, rest, pull, least = (np.empty(at.size) for _ in range(4))
+            own[order], rest[order], least[order] = noise.own / records, noise.rest, first
+            pull[order] = noise.mixed @ lost - lost
+            # in units of the own noise, and of the two ends alone
+            deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(rest) / records) / own
+            noisy = laplace_interval(np.zeros(own.size), 1.0, deviation, level)[:, 1] * own
+            half = (noisy + pull).reshape(targets.shape)[:, 1:]
+            below, above = quantiles - half[:, 0], quantiles + half[:, 1]
+            near, far = least.reshape(targets.shape).T[1:]
+            # an end that is lost is the bound itself, or moves to where it is not
+            below = np.minimum(below, 1 - near)
+            above = np.maximum(above, far)
+            below = np.where(below < near, 0.0, below)
+            above = np.where(above > 1 - far, 1.0, above)
+            targets = np.stack([quantiles, below, above], axis=1)
+        return targets
+
+    def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
+        """Fit on numbers; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like of shape (records, 1)
+            Numbers.
+        y : object
+            Ignored.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        del y
+        X = validated_data(self, X, dtype=np.float64)
+        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
+        found = self.run(self.ledger_)
+        self.quantiles_ = found[:, 0]
+        if self.level is not None:
+            self.intervals_ = found[:, 1:]
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def rank_deviations(self, records: int) -> Array:
+        """Return the standard deviation of each result's rank, from the noise alone.
+
+        Parameters
+        ----------
+        records : int
+            Number of records.
+
+        Returns
+        -------
+        numpy.ndarray of shape (quantiles,)
+            In records, where the numbers near a quantile are spread evenly; to nearest.  It is
+            that of a fit without intervals or with them, as ``level`` says.
+        """
+        scale = list(self.plan((records, 1)).leaves())[-1].scale  # type: ignore[attr-defined]  # a mechanism
+        quantiles, level = self._checked_quantiles(), self._checked_level()
+        targets = quantiles[:, None]
+        if level is not None:
+            targets = self._with_ends(quantiles, float(records), scale, level)
+        levels, order = ascending(targets)
+        noise, found = rank_noise(levels, scale, self._replaced), np.empty(targets.size)
+        found[order] = np.sqrt(2 * noise.own**2 + noise.rest)
+        deviations: Array = found.reshape(targets.shape)[:, 0]
+        return deviations
+
+    @property
+    def _replaced(self) -> bool:
+        """Whether neighbours replace a record."""
+        stated = check_relation("relation", self.relation, RECORD_RELATIONS)
+        return stated is Adjacency.REPLACE_ONE
+
+    def _grid(self) -> ValueGrid:
+        return ValueGrid.of(self.lower, self.upper, self.step)
+
+    def _checked_level(self) -> float | None:
+        return None if self.level is None else LEVEL.check("level", self.level)
+
+    def _checked_quantiles(self) -> Array:
+        asked = np.atleast_1d(np.asarray(self.quantiles, dtype=object))
+        if asked.ndim != 1 or not asked.size:
+            raise ParameterError("quantiles", self.quantiles, "a number, or a list of them")
+        return np.array([SHARE.check("quantiles", one) for one in asked])
+
+    def _noise_summary(self) -> str:
+        check_is_fitted(self)
+        scale = list(self.plan_.leaves())[-1].scale
+        return f"exponential mechanism of scale {scale:.4g} on ranks, {len(self.transcript_)} times"
+
+
+def ascending(targets: Array) -> tuple[list[float], Any]:
+    """Return all targets in ascending order, and that order."""
+    order = np.argsort(targets, axis=None, kind="stable")
+    return targets.ravel()[order].tolist(), order
+
+
+def first_column(rows: Any) -> Array:
+    """Return the first column of rows."""
+    found: Array = np.asarray(rows)[:, 0]
+    return found

@@ -1,0 +1,267 @@
+"""The most frequent of public categories with their counts, by a trusted curator.
+
+References: Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019) for rounds of selection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import DELTA, IntegerRange
+from accountant.errors import ParameterError, PrivateValueError
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
+from accountant.plans.plan import Repeat, Sequential
+from algorithms.base.estimators import PrivateEstimator
+from algorithms.base.fit_data import checked_shape, generator_of
+from algorithms.base.intervals import LEVEL
+from mechanisms.discrete_gaussian import DiscreteGaussian
+from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.exponential import Exponential
+
+
+class PrivateTopK(PrivateEstimator):
+    """The k categories that most people have, with counts, differentially private for one person.
+
+    A row is a person with at most as many categories as there are columns; a category counts once
+    in a row, and what is no public category counts nowhere.  Either all counts get noise and the
+    largest are taken, or k rounds of the exponential mechanism select categories, whose counts get
+    noise: what has the smaller bound on its error, from the sizes alone.
+
+    Parameters
+    ----------
+    k : int
+        How many categories, at least 1.
+    categories : sequence
+        All public categories, distinct: strings or numbers.
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1).
+    level : float
+        Chance, in (0, 1), with which every interval covers its count.
+    relation : {"replace-one", "add-remove"} or Adjacency
+        How neighbours differ by a person.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    top_ : numpy.ndarray of shape (k,)
+        The categories, those of larger noisy counts first.
+    counts_ : numpy.ndarray of shape (k,)
+        Their noisy counts, not below 0.
+    intervals_ : numpy.ndarray of shape (k, 2)
+        Lower and upper ends of the counts of these data.  Of all counts with noise they hold for
+        all categories at once, and so for the largest ones: a single one covers more often.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019).
+
+    Examples
+    --------
+    >>> from algorithms import PrivateTopK
+    >>> drinks = ["tea"] * 500 + ["coffee"] * 900 + ["milk"] * 3
+    >>> made = PrivateTopK(
+    ...     k=2, categories=["tea", "coffee", "milk", "juice"], epsilon=1.0, random_state=0
+    ... )
+    >>> made.fit(drinks).top_.tolist()
+    ['coffee', 'tea']
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int,
+        categories: Sequence[Any],
+        epsilon: float,
+        delta: float = 0.0,
+        level: float = 0.95,
+        relation: str = REPLACE,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.categories = categories
+        self.epsilon = epsilon
+        self.delta = delta
+        self.level = level
+        self.relation = relation
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Sequential:
+        """Return what a fit on ``shape = (people, columns)`` will release; needs no data."""
+        size = self._checked_categories().size
+        count = IntegerRange(1, size).check("k", self.k)
+        stated = check_relation("relation", self.relation, RECORD_RELATIONS)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
+        LEVEL.check("level", self.level)
+        held = min(checked_shape(shape)[1], size)
+        return top_k_plan(size, count, held, stated is Adjacency.REPLACE_ONE, epsilon, delta)
+
+    def run(self, ledger: Any) -> tuple[NDArray[np.int64], Array, Array]:
+        """Return indices, counts and intervals, from released values only."""
+        *rounds, noise = ledger.plan.leaves()
+        size = self._checked_categories().size
+        if not rounds:
+            noisy = ledger.release(noise, lambda rows: category_counts(rows, size))
+            top = np.argsort(-noisy, kind="stable")[: self.k]
+            half, counts = noise_reach(noise, self.level ** (1 / size)), noisy[top].astype(float)
+        else:
+            left = np.arange(size)
+            for selection in rounds:
+                won = ledger.release(selection, CountsOf(size, left))
+                left = np.delete(left, int(won))
+            some = np.setdiff1d(np.arange(size), left)
+            noisy = ledger.release(noise, CountsOf(size, some)).astype(float)
+            order = np.argsort(-noisy, kind="stable")
+            top, counts, half = some[order], noisy[order], noise_reach(noise, self.level)
+        ends = np.stack([counts - half, counts + half], axis=1)
+        return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
+
+    def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
+        """Fit on categories of people; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like of shape (people,) or (people, columns)
+            Categories of each person, in any order.
+        y : object
+            Ignored.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        del y
+        codes = self.codes(X)
+        self.plan_, rng = self.plan(codes.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(codes, self.plan_, rng=rng, ledger=ledger)
+        top, self.counts_, self.intervals_ = self.run(self.ledger_)
+        self.top_ = self._checked_categories()[top]
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the index of every category, and -1 for what is none of them.
+
+        Parameters
+        ----------
+        X : array_like of shape (people,) or (people, columns)
+            Categories.
+
+        Returns
+        -------
+        numpy.ndarray of shape (people, columns)
+            Indices in ``categories``: the data of `run`.
+        """
+        rows, known = np.asarray(X), self._checked_categories()
+        rows = rows[:, None] if rows.ndim == 1 else rows
+        if rows.ndim != 2 or not rows.size:
+            raise PrivateValueError("X", "categories, a row for each person")
+        if (rows.dtype.kind in "US") != (known.dtype.kind in "US"):
+            rows = rows.astype(str) if known.dtype.kind == "U" else np.full(rows.shape, math.nan)
+        order = np.argsort(known)
+        place = np.minimum(np.searchsorted(known[order], rows), known.size - 1)
+        found: NDArray[np.int64] = np.where(known[order][place] == rows, order[place], -1)
+        return found
+
+    def _checked_categories(self) -> NDArray[Any]:
+        known = np.asarray(self.categories)
+        if known.ndim != 1 or known.dtype.kind not in "iufU" or np.unique(known).size != known.size:
+            raise ParameterError("categories", self.categories, "distinct strings, or numbers")
+        if not known.size:
+            raise ParameterError("categories", self.categories, "at least one category")
+        return known
+
+    def _noise_summary(self) -> str:
+        check_is_fitted(self)
+        *rounds, noise = self.plan_.leaves()
+        way = f"{len(rounds)} rounds of selection, then " if rounds else ""
+        return f"{way}{type(noise).__name__} noise of scale {noise.scale:.4g} on counts"
+
+
+@lru_cache(maxsize=256)
+def top_k_plan(
+    size: int, k: int, held: int, replaced: bool, epsilon: float, delta: float
+) -> Sequential:
+    """Return noise on all of ``size`` counts, or rounds of selection and noise on k counts.
+
+    A person has at most ``held`` categories; the plan follows from these numbers alone.
+    """
+    moved = held * (2 if replaced else 1)
+    every = count_noise(min(moved, size), size, epsilon, delta)
+    # counts of one person more all rise: the range of the log-ratios is that of one of them
+    monotone, chosen = not replaced, count_noise(min(moved, k), k, epsilon / 2, delta / 2)
+    if delta:
+        scale = calibrate(
+            lambda s: Repeat(Exponential(s, 1.0, monotone), k), epsilon=epsilon / 2, delta=delta / 2
+        )
+    else:
+        scale = round_up((1 if monotone else 2) * k / (epsilon / 2))
+    selection = Exponential(scale, 1.0, monotone)
+    # two noisy counts can both be wrong; a round loses up to its error, the count has one more
+    by_counts = 2 * every.expected_maximum(size)
+    by_rounds = selection.selection_error(size) + chosen.expected_maximum(k)
+    if by_counts <= by_rounds:
+        return Sequential([every])
+    return Sequential([*[selection] * k, chosen])
+
+
+def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
+    """Return the noise of counts of which a person moves so many by 1: the smaller largest one."""
+    made: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
+    if not delta:
+        return made
+    found: list[Any] = [
+        calibrate(DiscreteLaplace, sensitivity=moved, epsilon=epsilon, delta=delta),
+        calibrate(
+            DiscreteGaussian, sensitivity=round_up(math.sqrt(moved)), dimension=size,
+            epsilon=epsilon, delta=delta,
+        ),
+    ]  # fmt: skip
+    return min(found, key=lambda one: one.expected_maximum(size))
+
+
+def noise_reach(noise: Any, level: float) -> float:
+    """Return the whole number within which noise is with at least this probability."""
+    outside = 1 - LEVEL.check("level", level)
+    if isinstance(noise, DiscreteLaplace):
+        # P(|k| > m) = 2 q^{m+1} / (1 + q), q = e^{-1/scale}
+        b = noise.drawn_scale
+        return max(0.0, math.ceil(-b * (math.log(outside / 2) + math.log1p(math.exp(-1 / b))) - 1))
+    # a discrete tail is below that of a Gaussian one step nearer
+    return float(math.ceil(-float(ndtri(outside / 2)) * noise.scale))
+
+
+class CountsOf:
+    """The query of a round: the counts of some categories."""
+
+    def __init__(self, size: int, some: NDArray[np.int64]) -> None:
+        self._size, self._some = size, some
+
+    def __call__(self, rows: Any) -> Any:
+        """Return how many people have each of them."""
+        return category_counts(rows, self._size)[self._some]
+
+
+def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:
+    """Return how many rows hold each category, once a row: the query."""
+    codes = np.sort(np.asarray(rows), axis=1)
+    codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1  # from the right: runs of equal codes
+    return np.bincount(codes[(codes >= 0) & (codes < size)], minlength=size)

@@ -1,0 +1,177 @@
+"""Numbers on a public grid, and the scores of its points as quantiles: the query of a level.
+
+References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import POSITIVE, REAL
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+
+IndexArray = NDArray[np.int64]
+PLACE_BITS = 16  # a point of the grid has 2^16 places, over which equal numbers are spread
+DEFAULT_STEPS = 1 << 24
+MOST_POINTS = 1 << 36
+WEIGHT_BITS = 10
+LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
+# scores this many scales below the best are as improbable as any: 2^52 candidates of them have
+# together a chance of e^-44
+FAR = 160
+
+
+@dataclass(frozen=True, slots=True)
+class ValueGrid:
+    """The points ``lower, lower + step, ...`` up to ``upper``; numbers move to the nearest one."""
+
+    lower: float
+    upper: float
+    step: float
+
+    @classmethod
+    def of(cls, lower: float, upper: float, step: float | None) -> ValueGrid:
+        """Return the grid of checked bounds; without a step, one of 2^24 steps."""
+        low, high = REAL.check("lower", lower), REAL.check("upper", upper)
+        if not (low < high and math.isfinite(high - low)):
+            raise ParameterError("upper", upper, f"above lower, which is {low:g}")
+        width = (high - low) / DEFAULT_STEPS if step is None else POSITIVE.check("step", step)
+        if not 1 <= (high - low) / width < MOST_POINTS:
+            allowed = "at most the distance of the bounds, and at least 2^-36 of it"
+            raise ParameterError("step", step, allowed)
+        return cls(low, high, width)
+
+    @property
+    def points(self) -> int:
+        """The number of points."""
+        return math.floor((self.upper - self.lower) / self.step * (1 + 1e-12)) + 1
+
+    @property
+    def places(self) -> int:
+        """The number of places of all points: candidates of a quantile."""
+        return self.points << PLACE_BITS
+
+    def places_of(self, numbers: Array) -> IndexArray:
+        """Return the place of every number, sorted; numbers beyond the bounds move to them."""
+        steps = np.rint((np.clip(numbers, self.lower, self.upper) - self.lower) / self.step)
+        point = np.sort(np.minimum(steps.astype(np.int64), self.points - 1))
+        if not point.size:
+            return point
+        # the j-th of equal numbers goes to the j-th place of van der Corput's sequence: one more
+        # number takes one more place, and moves no other
+        first = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
+        ranks = np.arange(point.size) - np.repeat(first, np.diff(np.append(first, point.size)))
+        places = (point << PLACE_BITS) + SPREAD[(ranks + 1) % SPREAD.size]
+        return np.sort(places) if first.size < point.size else places
+
+    def value_at(self, place: Any) -> Array:
+        """Return the point of a place."""
+        steps: Any = np.asarray(place) >> PLACE_BITS
+        value: Array = np.minimum(self.lower + steps * self.step, self.upper)
+        return value
+
+
+def _reversed_bits() -> IndexArray:
+    """Return the numbers of `PLACE_BITS` bits with their bits in reverse order."""
+    number, found = np.arange(1 << PLACE_BITS), np.zeros(1 << PLACE_BITS, dtype=np.int64)
+    for bit in range(PLACE_BITS):
+        found |= ((number >> bit) & 1) << (PLACE_BITS - 1 - bit)
+    return found
+
+
+SPREAD = _reversed_bits()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Places from ``start`` to before ``end``, and which share of its records lies below."""
+
+    start: int
+    end: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileScores:
+    """The query of a level: for each part, the scores of its places as the quantile sought.
+
+    The score of a place is minus the weighted distance of its rank from ``share`` of the part's
+    records, in whole multiples of a power of 2: no float is rounded.  ``whole`` says that the
+    single part holds all records, of which one is replaced: the rank moves by 1 at most.
+    """
+
+    grid: ValueGrid
+    parts: Sequence[Part]
+    scale: float
+    column: Callable[[Any], Array]
+    whole: bool = False
+
+    def __call__(self, rows: Any) -> Array:
+        """Return the runs of every part's scores: (parts, 2, runs)."""
+        places = self.grid.places_of(self.column(rows))
+        found = [self._runs(places, part) for part in self.parts]
+        # of one size for any data, but where that would be very long
+        width = 3 + 2 * max(
+            one.far >> one.bits
+            for one in (share_units(part.share, self.scale, self.whole) for part in self.parts)
+        )
+        if width > LONGEST:
+            width = 1 << max(one.shape[1] for one in found).bit_length()
+        value = np.zeros((len(found), 2, width))
+        for row, one in zip(value, found, strict=True):
+            row[:, : one.shape[1]] = one
+        return value
+
+    def _runs(self, places: IndexArray, part: Part) -> Array:
+        """Return scores and lengths of the runs of places between neighbouring records."""
+        if part.end <= part.start:  # two quantiles in one place: the third is there too
+            return np.array([[0.0], [1.0]])
+        bits, far, share, weight = share_units(part.share, self.scale, self.whole)
+        first, last = np.searchsorted(places, [part.start, part.end])
+        records = int(last - first)
+        # ranks at which the score is not yet as low as it can be
+        target = share * records
+        low = max(0, (target - far) >> bits)
+        high = min(records, ((target + far) >> bits) + 1)
+        distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
+        scores = np.minimum(np.abs(distance), far) * (-weight)
+        # rank r is that of the places after record r - 1, up to record r
+        inner = places[first + low : first + high] + 1
+        ends = np.concatenate([[part.start], inner, [part.end]])
+        return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
+
+
+class ShareUnits(NamedTuple):
+    """Scores in whole numbers: ranks are multiples of 2^-bits, weights of 2^-WEIGHT_BITS."""
+
+    bits: int
+    far: int
+    share: int
+    weight_units: int
+
+    @property
+    def weight(self) -> float:
+        """What a distance of one rank takes off the score."""
+        return self.weight_units / (1 << WEIGHT_BITS)
+
+
+def share_units(share: float, scale: float, whole: bool) -> ShareUnits:
+    """Return the units of a part's scores: they move by 1/2, or if whole by 1, at the most."""
+    # 2^bits far 2^WEIGHT_BITS <= 2^52, so that a score is exact
+    log_far = min(max(0, math.ceil(math.log2(FAR * scale))), 52 - WEIGHT_BITS)
+    bits = min(30, 52 - WEIGHT_BITS - log_far)
+    unit = 1 << bits
+    whole_share = min(max(round(math.ldexp(share, bits)), 0), unit)
+    # the rank less the share moves by max(share, 1 - share) with one record more or less, and by 1
+    # where one is replaced
+    weight = (unit << (WEIGHT_BITS - 1)) // max(whole_share, unit - whole_share)
+    return ShareUnits(
+        bits, 1 << (bits + log_far), whole_share, 1 << WEIGHT_BITS if whole else weight
+    )

@@ -1,0 +1,175 @@
+"""Coins that choose between private values, as in randomised response: draw them again.
+
+With every coin frozen, randomised response shows a private value or a lie, and its result differs.
+So the coins of the changed record alone are drawn again, many times on both data: what is shown
+must then come on both, about equally often (docs/proofs/recorded_runs.md, statement 6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+
+from audits.recorded_runs.comparisons import where_they_differ
+from audits.recorded_runs.events import Event, EventKind
+from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
+from audits.recorded_runs.records import differing_rows, number_of_records
+from audits.recorded_runs.runs import Runs
+from audits.recorded_runs.shared_parts import pairs_of_events
+from audits.recorded_runs.tape import Redrawn, Tape
+from audits.recorded_runs.verdict import Recorded
+from audits.statistics.binomial_bounds import clopper_pearson_lower
+
+OTHER_COINS = 8  # of the changed record that are tried where nothing is found
+MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data
+REDRAWN_EVENTS = 16_000  # of all these runs, above which there are fewer
+MOST_OUTCOMES = 64  # more are no answers of a coin
+ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # or places drawn one by one
+ALPHA = 1e-7  # of each comparison of two outcomes
+EXPECTED = 14.0  # an outcome that is expected so often and never comes has chance below 1e-6
+
+
+@final
+class RecordRedrawn(Redrawn):
+    """The outputs of a first run, but for the draws of one record.
+
+    Arrays go over the records.  Of single draws, the first place that draws one a record begins
+    the draws of the next record.
+    """
+
+    def __init__(self, first: Tape, record: int, records: int) -> None:
+        draws = [event for event in first.events if event.kind is EventKind.DRAW]
+        singles = Counter((one.site, one.name) for one in draws if one.shape == ())
+        self.leader = next((key for key, count in singles.items() if count == records), None)
+        self.record, self.records, self.group = record, records, -1
+        self.kept: dict[int, list[Event]] = {}
+        group = -1
+        for event in draws:
+            group += (event.site, event.name) == self.leader
+            self.kept.setdefault(group, []).append(event)
+        self.left = list(self.kept.get(-1, ()))
+
+    def output(self, site: str, name: str, fresh: Any) -> Any:
+        """The output of a draw: of the first run, or the fresh one; None if the runs part."""
+        if (site, name) == self.leader:
+            self.group += 1
+            self.left = list(self.kept.get(self.group, ()))
+        if self.records == 1 or (self.leader is not None and self.group == self.record):
+            return fresh
+        if not self.left:
+            return None
+        before = self.left.pop(0)
+        if (before.site, before.name) != (site, name) or before.shape != np.shape(fresh):
+            return None
+        if not _goes_over_records(before, self.records):
+            return before.output
+        mixed = np.array(before.output)
+        mixed[self.record] = fresh[self.record]
+        return mixed
+
+
+def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
+    """The verdict, with what other coins of the changed record show."""
+    sizes = number_of_records(runs.data), number_of_records(runs.neighbour)
+    changed = [0] if None in sizes else differing_rows(runs.data, runs.neighbour)
+    if sizes[0] != sizes[1] or len(changed) != 1:
+        return verdict
+    record, records = changed[0], sizes[0] or 1
+    first = runs.run()[0]
+    if verdict.sound:
+        found = _with_other_coins(runs, first, record, records)
+        verdict = verdict if found is None else replace(verdict, findings=(found,))
+    if {one.kind for one in verdict.findings} != {"result"}:
+        return verdict
+    seen = _outcomes(runs, first, record, records)
+    if seen is None or not all(_fits(one, verdict.claimed) for one in seen):
+        return verdict
+    count = sum(a for a, _ in seen)
+    ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in seen)
+    if verdict.claimed is not None and _beyond(seen, verdict.claimed, verdict.delta):
+        words = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
+        finding = RecordedFinding("cost", verdict.findings[0].site, words)
+        return replace(verdict, findings=(finding,))
+    said = (
+        f"coins choose what is shown of a record: drawn again {count} times on both data, they "
+        f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
+    )
+    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said))
+
+
+def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> RecordedFinding | None:
+    """The result that differs where the record has other coins; None if there is none."""
+    if not _are_for_each(first, record, records):
+        return None
+    for redraw in range(OTHER_COINS):
+        fresh = runs._replace(seed=runs.seed + 1 + redraw)
+        one, result = fresh.run(redrawn=RecordRedrawn(first, record, records))
+        other, second = fresh.run(one, of_neighbour=True)
+        if one.parted is None and other.parted is None:
+            lost = lost_noise(list(pairs_of_events(one, other)), one.blocks)
+            found = unequal_result(result, second, lost)
+            if found is not None:
+                words = f"{found.sentence} (with other coins of the record)"
+                return replace(found, sentence=words)
+    return None
+
+
+def _goes_over_records(event: Event, records: int) -> bool:
+    """Whether a draw has an independent part for each record; in an order each place is taken."""
+    if event.shape[:1] != (records,):
+        return False
+    return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
+
+
+def _are_for_each(first: Tape, record: int, records: int) -> bool:
+    """Whether some coins are drawn for each record."""
+    draws = [event for event in first.events if event.kind is EventKind.DRAW]
+    for_each = any(_goes_over_records(one, records) for one in draws)
+    return for_each or RecordRedrawn(first, record, records).leader is not None
+
+
+def _outcomes(runs: Runs, first: Tape, record: int, records: int) -> list[list[int]] | None:
+    """How often each result came on both data; None if coins change none, or share none."""
+    results: list[Any] = []
+    counts: list[list[int]] = []
+    if records > 1 and not _are_for_each(first, record, records):
+        return None
+    most = REDRAWN_EVENTS // max(len(first.events), 1)
+    for redraw in range(max(min(MOST_REDRAWS, most), LEAST_REDRAWS)):
+        fresh = runs._replace(seed=runs.seed + 1 + redraw)
+        for side in (0, 1):
+            coins = RecordRedrawn(first, record, records)
+            tape, result = fresh.run(of_neighbour=bool(side), redrawn=coins)
+            if tape.parted is not None:
+                return None
+            place = next((k for k, one in enumerate(results) if not where_they_differ(one, result)),
+                         len(results))  # fmt: skip
+            if place == len(results):
+                results.append(result)
+                counts.append([0, 0])
+            if len(results) > MOST_OUTCOMES:
+                return None
+            counts[place][side] += 1
+    return counts if len(counts) > 1 and any(a and b for a, b in counts) else None
+
+
+def _fits(counts: list[int], claimed: float | None) -> bool:
+    """Whether an outcome came on both data, or need not have come on one of them."""
+    expected = max(counts) * (1.0 if claimed is None else math.exp(-claimed))
+    return min(counts) > 0 or expected < EXPECTED
+
+
+def _beyond(seen: list[list[int]], claimed: float, delta: float) -> bool:
+    """Whether an outcome is more likely on one of the data than the claim allows."""
+    redraws = sum(a for a, _ in seen)
+    for counts in seen:
+        for more, less in (counts, counts[::-1]):
+            least = clopper_pearson_lower(np.array(more), np.array(redraws), ALPHA)
+            most = 1 - clopper_pearson_lower(np.array(redraws - less), np.array(redraws), ALPHA)
+            if least > math.exp(claimed) * most + delta:
+                return True
+    return False

@@ -1,0 +1,181 @@
+"""Keys with the number of people who hold each, as one private value.
+
+References: Korolova, Kenthapadi, Mishra & Ntoulas (2009) for a bounded number of keys a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import IntegerRange
+from accountant.errors import ParameterError, PrivateValueError
+from accountant.numerics import Array
+from mechanisms.base import Cells, Support
+from mechanisms.base.checks import as_int64
+from mechanisms.base.supports import bit_rows
+
+IndexArray = NDArray[np.int64]
+
+
+@final
+class KeyCounts:
+    """Distinct keys in ascending order, and how many people hold each: a value of key selections.
+
+    Parameters
+    ----------
+    keys : array_like
+        Distinct keys: whole numbers from 0, or strings that are not empty.
+    counts : array_like of int
+        How many people hold each, at least 0.
+
+    Examples
+    --------
+    >>> from mechanisms.families.key_counts import KeyCounts
+    >>> KeyCounts.of_people([1, 1, 2], ["tea", "tea", "tea"], most=1).counts.tolist()
+    [2]
+    """
+
+    def __init__(self, keys: ArrayLike, counts: ArrayLike) -> None:
+        names, number = checked_keys(keys), as_int64(counts, "whole numbers from 0")
+        if number.shape != names.shape or (number < 0).any():
+            raise PrivateValueError("counts", "a whole number from 0 for each key")
+        self.keys, order = np.unique(names, return_index=True)
+        if self.keys.size < names.size:
+            raise PrivateValueError("keys", "distinct")
+        self.counts: IndexArray = number[order]
+
+    @classmethod
+    def of_people(cls, people: ArrayLike, keys: ArrayLike, most: int) -> KeyCounts:
+        """Count the people who hold each key, each person with their first ``most`` keys alone.
+
+        Parameters
+        ----------
+        people : array_like
+            Who a row belongs to.
+        keys : array_like
+            The key of the row.
+        most : int
+            How many distinct keys of a person count: the first ones in the order of the rows.
+
+        Returns
+        -------
+        KeyCounts
+            Between data sets that differ by one person at most ``most`` counts move, by 1 each.
+        """
+        who, names = np.unique(np.asarray(people), return_inverse=True)[1], checked_keys(keys)
+        limit = IntegerRange(1).check("most", most)
+        if who.shape != names.shape:
+            raise PrivateValueError("keys", "as many as people")
+        known, key = np.unique(names, return_inverse=True)
+        # the first row of every pair of a person and a key, in the order of the rows
+        pairs, first = np.unique(who.astype(np.int64) * known.size + key, return_index=True)
+        person, name = np.divmod(
+            pairs[np.lexsort((first, pairs // max(known.size, 1)))], known.size
+        )
+        begins = np.flatnonzero(np.append(True, person[1:] != person[:-1]))
+        place = np.arange(person.size) - np.repeat(begins, np.diff(np.append(begins, person.size)))
+        return cls(known, np.bincount(name[place < limit], minlength=known.size))
+
+    def __repr__(self) -> str:
+        return f"KeyCounts({self.keys.size} keys)"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        # one object, but as numbers its counts
+        del copy
+        if dtype is not None and np.dtype(dtype).kind != "O":
+            return self.counts.astype(dtype)
+        handle = np.empty(1, dtype=object)
+        handle[0] = self
+        return handle.reshape(())
+
+
+def checked_keys(keys: ArrayLike) -> NDArray[Any]:
+    """Return keys as an array of whole numbers from 0 or of strings."""
+    names = np.asarray(keys)
+    if names.dtype == object and all(isinstance(one, str) for one in names.ravel()):
+        names = names.astype(str)
+    strings = names.dtype.kind == "U" and bool((names != "").all())
+    whole = names.dtype.kind in "iu" and not (names < 0).any()
+    if names.ndim != 1 or not (strings or whole or names.size == 0):
+        raise PrivateValueError("keys", "a list of whole numbers from 0, or of strings, not empty")
+    return names if strings else names.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCountValues:
+    """`KeyCounts`; between neighbours ``keys`` counts move by 1, all up or all down."""
+
+    keys: int
+    axes: ClassVar[int] = 0
+
+    def check(self, value: Any) -> NDArray[np.object_]:
+        """Return the objects in an array."""
+        objects = np.asarray(value)
+        if objects.dtype != object or not all(isinstance(v, KeyCounts) for v in objects.ravel()):
+            raise PrivateValueError("value", "KeyCounts: keys, and how many people hold each")
+        return objects
+
+    def example(self, rng: np.random.Generator) -> KeyCounts:
+        """Return two or three keys with a few people each, or with dozens."""
+        size = int(rng.integers(2, 4))
+        return KeyCounts(np.arange(size), rng.integers(0, 9, size) * rng.choice([1, 7], size))
+
+    def neighbour(self, value: Any, rng: np.random.Generator) -> KeyCounts:
+        """Return the counts with a person more, or where counts allow it with one less."""
+        counts = np.asarray(value).item().counts.copy()
+        held = rng.permutation(counts.size)[: self.keys]
+        gone = held[counts[held] > 0]
+        if gone.size and rng.random() < 0.5:
+            counts[gone] -= 1
+        else:
+            counts[held] += 1
+        return KeyCounts(np.asarray(value).item().keys, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKeys(Support):
+    """Sets of keys, as rows in which -1 or an empty string stands for a key that is not kept."""
+
+    def cells(self, first: Any, second: Any) -> Cells | None:
+        """Return every set of the keys of two values."""
+        keys = np.union1d(np.asarray(first).item().keys, np.asarray(second).item().keys)
+        if keys.size > 20:
+            raise ParameterError("value", keys.size, "at most 20 keys, whose sets can be listed")
+        kept = bit_rows(keys.size).astype(bool)
+        place = np.int64(1) << np.arange(keys.size)
+        return Cells(
+            kept_rows(keys, kept), np.ones(len(kept)),
+            lambda output: (held(output, keys) * place).sum(axis=-1),
+        )  # fmt: skip
+
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether outputs are keys."""
+        return outputs.dtype.kind in "iU"
+
+
+def kept_rows(keys: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return rows of keys, with a filler where a key is not kept."""
+    return np.where(kept, keys, filler(keys))
+
+
+def filler(keys: NDArray[Any]) -> Any:
+    """Return what stands for no key."""
+    return "" if keys.dtype.kind == "U" else -1
+
+
+def held(output: ArrayLike, keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of the keys are in each row of an output."""
+    found: NDArray[np.bool_] = (np.asarray(output)[..., None] == keys).any(axis=-2)
+    return found
+
+
+def strangers(output: ArrayLike, keys: NDArray[Any]) -> Array:
+    """Return which rows of an output hold what is none of the keys."""
+    rows = np.asarray(output)
+    known = np.isin(rows, keys) | (rows == filler(keys))
+    found: Array = ~known.all(axis=-1)
+    return found

@@ -1,0 +1,253 @@
+"""Which keys may be released: the rule that keeps as many as any private rule can.
+
+References: Desfontaines, Voss, Gipson & Mandayam (2022); proof in docs/proofs/partitions.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from fractions import Fraction
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import IntegerRange, Interval
+from accountant.errors import ParameterError
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.randomness import Rng, generator
+from mechanisms.base import (
+    EXACT,
+    Arithmetic,
+    Mechanism,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+)
+from mechanisms.exact_noise.exponential_coins import exponential_bounds, random_words
+from mechanisms.families.key_counts import (
+    KeptKeys,
+    KeyCounts,
+    KeyCountValues,
+    held,
+    kept_rows,
+    strangers,
+)
+
+WORDS = 1 << 63  # a probability is a number of these words
+MOST_STEPS = 1 << 20
+MOST_KEYS = 1024
+
+
+@final
+@declare
+class PartitionSelection(Mechanism):
+    """The keys that are kept, each by a coin that depends on how many people hold it.
+
+    A key without people is never kept; with each person more its probability rises as fast as
+    ``key_epsilon`` and ``key_delta`` allow for one key.  A value is a `KeyCounts`; a person holds
+    at most ``keys`` keys.  One release gives the kept keys, ascending; ``size`` or a batch give
+    rows in which -1 or an empty string stands for a key that was not kept, which are for study.
+
+    Examples
+    --------
+    >>> from mechanisms import PartitionSelection
+    >>> from mechanisms.families.key_counts import KeyCounts
+    >>> one = PartitionSelection(key_epsilon=1.0, key_delta=1e-6)
+    >>> one.release(KeyCounts(["coffee", "rare", "tea"], [900, 1, 40]), rng=0).tolist()
+    ['coffee', 'tea']
+    >>> one.loss
+    ApproxLoss(epsilon=1.0, delta=1e-06)
+    """
+
+    releases: ClassVar[str] = "the keys that many people hold"
+    reference: ClassVar[str] = "Desfontaines, Voss, Gipson & Mandayam (2022)"
+    limits: ClassVar[str] = "the cost of several keys a person is an upper bound"
+
+    key_epsilon: float = param(
+        Interval(1e-4, 40.0), "epsilon of one key", typical=(0.8,), knob=True
+    )
+    key_delta: float = param(Interval(1e-15, 1.0, "[)"), "delta of one key", typical=(1e-10,))
+    keys: int = param(
+        IntegerRange(1, MOST_KEYS), "keys of a person, at most", typical=(1, 2), default=1
+    )
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        if 2 * math.log(1 / self.key_delta + 1) / self.key_epsilon > MOST_STEPS:
+            raise ParameterError(
+                "key_epsilon", self.key_epsilon, "larger: too many counts have coins"
+            )
+
+    def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
+        """Return the kept keys; see `Mechanism.release`."""
+        objects, source = self.values.check(value), generator(rng)
+        refuse_size_for_batch(size, objects, 0)
+        if objects.ndim:
+            return self._batch(objects, source)
+        one = objects.item()
+        if size is not None:
+            return kept_rows(one.keys, self._kept(one.counts, draw_shape(size, ())[0], source))
+        found = one.keys[self._kept(one.counts, 1, source)[0]]
+        # strings of a width of their own: that of the longest key of all stays secret
+        return np.array(found.tolist(), dtype=str) if found.dtype.kind == "U" else found
+
+    def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
+        """Return a row for each object, equal ones together."""
+        places: dict[int, list[int]] = {}
+        for place, one in enumerate(objects):
+            places.setdefault(id(one), []).append(place)
+        width = max((one.keys.size for one in objects), default=0)
+        text = any(one.keys.dtype.kind == "U" for one in objects)
+        rows: Any = np.full((objects.size, width), "" if text else -1, dtype=object)
+        for same in places.values():
+            one = objects[same[0]]
+            rows[same, : one.keys.size] = kept_rows(
+                one.keys, self._kept(one.counts, len(same), source)
+            )
+        found: NDArray[Any] = rows.astype(str if text else np.int64)
+        return found
+
+    def _kept(
+        self, counts: NDArray[np.int64], size: int, source: np.random.Generator
+    ) -> NDArray[np.bool_]:
+        """Return ``size`` rows of coins, one for every count."""
+        table = self._words
+        words = random_words(size * counts.size, source).reshape(size, counts.size)
+        kept: NDArray[np.bool_] = (words >> np.uint64(1)) < table[
+            np.minimum(counts, table.size - 1)
+        ]
+        return kept
+
+    def keep_probability(self, counts: ArrayLike) -> Array:
+        """Return the probability that a key is kept which so many people hold.
+
+        Parameters
+        ----------
+        counts : array_like of int
+            How many people hold the key, at least 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Probabilities, to nearest; the coins have them to 2^-63, rounded towards privacy.
+        """
+        held_by = np.asarray(counts, dtype=np.int64)
+        found: Array = self._words[np.minimum(held_by, self._words.size - 1)] / float(WORDS)
+        return found
+
+    @property
+    def _words(self) -> NDArray[np.uint64]:
+        """How many of 2^63 words keep a key of each count, up to the count that is always kept."""
+        return keeping_words(self.key_epsilon, self.key_delta)
+
+    def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
+        """Return log-probabilities of sets of keys; see `Mechanism.log_density`."""
+        objects = self.values.check(value)
+        if objects.ndim == 0:
+            return self._log_probability(np.asarray(output), objects.item())
+        rows = np.asarray(output)
+        found = np.stack(
+            [self._log_probability(rows[..., i, :], one) for i, one in enumerate(objects)], axis=-1
+        )
+        return found if each else found.sum(axis=-1)
+
+    def _log_probability(self, output: NDArray[Any], one: KeyCounts) -> Array:
+        chance = self.keep_probability(one.counts)
+        with np.errstate(divide="ignore"):
+            terms = np.where(held(output, one.keys), np.log(chance), np.log1p(-chance))
+        total: Array = np.where(strangers(output, one.keys), -np.inf, terms.sum(axis=-1))
+        return total
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """EXACT: the coins are whole numbers of words, and obey the bounds in whole numbers."""
+        return EXACT
+
+    def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
+        """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
+        # a set of keys has any length; rows of strings are not for workers
+        fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
+        return (
+            ""
+            if fits and bool((outputs >= -1).all())
+            else "rows of whole keys, a row for each user"
+        )
+
+    @property
+    def loss(self) -> Loss:
+        """That of (epsilon, delta) for one key; of several, the product of as many such pairs."""
+        return loss_of_keys(self.key_epsilon, self.key_delta, self.keys)
+
+    @property
+    def loss_is_upper_bound(self) -> bool:
+        """True: delta is attained at epsilon, elsewhere the profile is a bound."""
+        return True
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[KeyCounts, KeyCounts]:
+        """Return counts where a person more adds delta at the declared epsilon."""
+        del epsilon
+        names = np.arange(self.keys)
+        # the last count whose successor is limited by the probability of being kept
+        chance = self.keep_probability(np.arange(self._words.size))
+        rising = chance[1:] >= math.exp(self.key_epsilon) * chance[:-1] + self.key_delta * (
+            1 - 1e-9
+        )
+        last = int(np.flatnonzero(rising)[-1])
+        more, less = (KeyCounts(names, np.full(self.keys, last + one)) for one in (1, 0))
+        return more, less
+
+    @property
+    def values(self) -> KeyCountValues:
+        """Keys with counts, of which a person moves ``keys`` at most."""
+        return KeyCountValues(self.keys)
+
+    @property
+    def support(self) -> KeptKeys:
+        """Sets of keys."""
+        return KeptKeys()
+
+
+@functools.lru_cache(maxsize=64)
+def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
+    """Return how many of 2^63 words keep a key that 0, 1, 2, ... people hold.
+
+    The greatest whole numbers w_k with ``w_{k+1} <= e^eps w_k + delta 2^63`` and
+    ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63``.
+    """
+    high = exponential_bounds(Fraction(epsilon), 40)[1]  # not below e^-epsilon
+    lost = math.floor(Fraction(delta) * WORDS)
+    words = [0]
+    while words[-1] < WORDS:
+        now = words[-1]
+        rising = math.floor(now / high) + lost
+        falling = WORDS - math.ceil(max(WORDS - now - lost, 0) * high)
+        words.append(min(rising, falling, WORDS))
+    found = np.array(words, dtype=np.uint64)
+    found.flags.writeable = False
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
+    """Return the loss of (epsilon, delta) for each of so many keys."""
+    if keys == 1:
+        return ApproxLoss(epsilon, delta)
+    # j of the keys lose -epsilon, the others epsilon, none is lost: binomial masses
+    e0 = round_up(epsilon)
+    none_lost = keys * math.log1p(-delta)
+    size, masses = keys * math.log1p(math.exp(-e0)), []
+    for j in range(keys + 1):
+        ways = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
+        masses.append(math.exp(none_lost + ways - j * e0 - size))
+    lost = -math.expm1(none_lost)
+    scale = (1 - lost) / sum(masses)  # lgamma's error
+    finite = [one * scale for one in masses]
+    pair = PairLoss((lost, *finite, 0.0), (0.0, *finite[::-1], lost))
+    return pair.with_rounding(1e-12 * keys)

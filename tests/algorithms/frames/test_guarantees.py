@@ -1,0 +1,55 @@
+"""The claim of a statistic, tested on the code as it runs: audits on pairs of frames, and books."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from accountant import Book, Budget, PureLoss
+from algorithms.frames import Number, Schema, count, mean, variance
+from audits import audit
+from tests.algorithms.frames.frames_of import frame_of, rows, schema
+
+PAIR = (
+    pa.table({"age": [150.0, 99.0, 40.0, 10.0], "id": [0, 0, 1, 2]}),
+    pa.table({"age": [40.0, 10.0], "id": [1, 2]}),
+)
+TWO = Schema({"age": Number(0, 100)}, person="id", rows_per_person=2)
+ONE = Schema({"age": Number(0, 100)})  # as if each row were a person
+
+
+def released_by(query, declared):
+    mechanism = query.mechanism(declared)
+    unit = query.statistic.basis(declared, "laplace").unit
+
+    def release(frame, rng, size):
+        sums = query.sums(frame, declared, "laplace")
+        return mechanism.release(sums, rng, size) * unit
+
+    return release
+
+
+@pytest.mark.parametrize("query", [
+    mean("age", epsilon=1.0), pytest.param(variance("age", epsilon=1.0), marks=pytest.mark.slow),
+], ids=str)  # fmt: skip
+def test_audits_find_no_more_than_was_asked_and_nearly_all_of_it(query):
+    how = {"runs": 6_000, "confidence": 1 - 1e-6, "rng": 3}
+    found = audit(released_by(query, TWO), PAIR, PureLoss(1.0), **how)
+    assert found.outcome.name == "SURVIVED"
+    assert found.epsilon_lower > 0.4
+    wrong = audit(released_by(query, ONE), PAIR, PureLoss(1.0), **how)
+    assert wrong.outcome.name == "FALSIFIED"
+
+
+def test_books_give_an_answer_again(tmp_path):
+    book = Book.open(f"sqlite:///{tmp_path}/budgets.db")
+    book.dataset("people", budget=Budget(1.0), unit="one person")
+    frame, declared = frame_of("polars", rows(40)), schema(person="id", rows_per_person=2)
+    found = []
+    for _ in range(2):
+        with book.ledger("people", frame) as ledger:
+            answer = count(by="job", epsilon=0.6).release(ledger, declared, label="jobs")
+            found.append(answer.value.tolist())
+    assert found[0] == found[1]
+    assert book.spent("people") == pytest.approx(0.6, rel=1e-5)
+    assert np.shape(found[0]) == (3,)
+    book.close()

@@ -1,0 +1,147 @@
+"""What is wrong is refused before anything is spent, and no message shows a row."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from accountant import Budget, BudgetExceeded, Filter, ParameterError, PrivateValueError
+from algorithms.frames import (
+    Category,
+    Flag,
+    Integer,
+    Number,
+    Schema,
+    col,
+    contingency,
+    count,
+    histogram,
+    mean,
+)
+from tests.algorithms.frames.frames_of import COLUMNS, frame_of, rows, schema
+
+AGE = {"age": Number(0, 100)}
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: Number(5, 5), "high must be"),
+    (lambda: Number(0, float("nan")), "high must be"),
+    (lambda: Number(0, 9, missing=10), 'missing must be "drop", or a number within'),
+    (lambda: Number(True, 9), "low must be"),
+    (lambda: Integer(0, 2.5), "high must be a whole number"),
+    (lambda: Integer(0, 2**31), "high must be a whole number"),
+    (lambda: Flag(missing=1), "missing must be"),
+    (lambda: Category("cook"), "categories must be a list"),
+    (lambda: Category(["a", 1]), "categories must be a list"),
+    (lambda: Category(["a", "a"]), "categories must be a list"),
+    (lambda: Category(["a", "drop"]), "categories must be a list"),
+    (lambda: Category(["a"], missing=3), "missing must be"),
+    (lambda: Schema({}), "columns must be a dict"),
+    (lambda: Schema({"age": (0, 100)}), r"columns\['age'\] must be a dict from names"),
+    (lambda: Schema(AGE, rows_per_person=2), "person must be the column"),
+    (lambda: Schema(AGE, person="id", rows_per_person=0), "rows_per_person must be"),
+    (lambda: Schema(AGE, relation="label-replace"), "relation must be one of"),
+    (lambda: mean("age"), "epsilon, rho, scale must be one of them"),
+    (lambda: mean("age", epsilon=1.0, rho=1.0), "epsilon, rho, scale must be one of them"),
+    (lambda: mean("age", epsilon=-1.0), "epsilon must be"),
+    (lambda: mean("age", epsilon=1.0, noise="gaussian"), "delta must be above 0"),
+    (lambda: mean("age", rho=1.0, delta=1e-6), "delta must be given with epsilon"),
+    (lambda: mean("age", rho=1.0, noise="laplace"), "noise must be"),
+    (lambda: mean("age", scale=1.0), "noise must be"),
+    (lambda: count(epsilon=1.0, where="age > 3"), "where must be a comparison"),
+    (lambda: count(epsilon=1.0, by=["job", "job"]), "by must be the name"),
+    (lambda: histogram("age", [3, 2], epsilon=1.0), "bins must be rising"),
+    (lambda: histogram("age", 0, epsilon=1.0), "bins must be"),
+    (lambda: contingency(["job"], bins={"age": 3}, epsilon=1.0), "bins must be those of"),
+    (lambda: contingency([], epsilon=1.0), "bins must be those of"),
+    (lambda: col("age") > 1 and col("age") < 5, "condition must be joined by &"),
+    (lambda: col(""), "name must be"),
+])  # fmt: skip
+def test_arguments(make, words):
+    with pytest.raises(ParameterError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(("query", "words"), [
+    (mean("agee", epsilon=1.0), "column must be declared in the schema: did you mean 'age'?"),
+    (mean("job", epsilon=1.0), "column 'job' must be a Number or an Integer"),
+    (count("wage", epsilon=1.0), "column must be declared in the schema"),
+    (count(by="age", epsilon=1.0), "column 'age' must be a Category or a Flag; of numbers"),
+    (histogram("job", 5, epsilon=1.0), "bins must be None: 'job' has labels"),
+    (histogram("age", epsilon=1.0), "column 'age' must be a Category or a Flag; of numbers"),
+    (count(epsilon=1.0, where=col("jobb") == "cook"), "did you mean 'job'?"),
+    (count(epsilon=1.0, where=col("job") == "cok"), "the value for column 'job' must be one of"),
+    (count(epsilon=1.0, where=col("job") < "cook"), "where must be ==, != or is_in"),
+    (count(epsilon=1.0, where=col("owner") == 1), "the value for column 'owner' must be one of"),
+    (count(epsilon=1.0, where=col("age") > "old"), "the value for column 'age' must be a number"),
+])  # fmt: skip
+def test_questions_that_the_schema_does_not_know(query, words):
+    ledger = Filter(frame_of("pandas", rows(5)), Budget(5.0), rng=0)
+    for asked in (query.plan, lambda declared: query.release(ledger, declared)):
+        with pytest.raises(ParameterError) as error:
+            asked(schema())
+        assert words in str(error.value)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(("frame", "words"), [
+    (pl.DataFrame({"Age": [1.0]}), "column must be a column of the frame: did you mean 'Age'?"),
+    (pl.DataFrame({"age": ["1.0"]}), "column 'age' must be of a type that is a number"),
+    (pd.DataFrame({"age": [True]}), "column 'age' must be of a type that is a number"),
+    (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "of a type that is a number"),
+    (pl.DataFrame({"age": [1.0]}), "column must be a column of the frame, one of 'age'"),
+    (np.zeros((3, 2)), "ledger must be a ledger on a data frame"),
+])  # fmt: skip
+def test_frames_that_are_not_those_of_the_schema(frame, words):
+    ledger = Filter(frame, Budget(5.0), rng=0)
+    declared = Schema(AGE, person="id" if "one of 'age'" in words else None)
+    with pytest.raises(ParameterError, match=words.replace("?", r"\?")):
+        mean("age", epsilon=1.0).release(ledger, declared)
+    assert ledger.spent == 0
+
+
+def test_a_ledger_protects_one_unit():
+    ledger = Filter(frame_of("polars", rows(9)), Budget(5.0), rng=0)
+    count(epsilon=1.0).release(ledger, schema())
+    count(epsilon=1.0).release(ledger, schema())
+    for facts in ({"person": "id"}, {"relation": "replace-one"}):
+        with pytest.raises(ParameterError, match="this ledger protects that"):
+            count(epsilon=1.0).release(ledger, schema(**facts))
+    assert ledger.spent == pytest.approx(2.0, rel=1e-5)
+
+
+def test_what_does_not_fit_spends_nothing():
+    ledger = Filter(frame_of("polars", rows(9)), Budget(1.0), rng=0)
+    with pytest.raises(BudgetExceeded):
+        mean("age", epsilon=1.5).release(ledger, schema())
+    assert ledger.spent == 0
+    with pytest.raises(ParameterError, match="ledger must be a Ledger, a Filter"):
+        mean("age", epsilon=1.0).release(Budget(1.0), schema())
+
+
+def test_no_message_shows_a_row():
+    frame = pd.DataFrame({"age": [1.0, 2.0], "job": ["cook", {"secret": 1}]})
+    ledger = Filter(frame, Budget(5.0), rng=0)
+    with pytest.raises(PrivateValueError) as error:
+        count(by="job", epsilon=1.0).release(ledger, Schema({"job": Category(["cook"])}))
+    assert "secret" not in str(error.value)
+    assert error.value.__cause__ is None
+    assert error.value.__suppress_context__
+
+
+def test_schemas_are_files(tmp_path):
+    path = str(tmp_path / "people.toml")
+    declared = Schema({**COLUMNS, "odd name": Category([1, 2], missing=7)}, "id", 3, "replace-one")
+    assert Schema.from_toml(path) == declared if declared.to_toml(path) else False
+    assert hash(Schema.from_toml(path)) == hash(declared)
+    assert Schema(AGE).to_toml().startswith('rows_per_person = 1\nrelation = "add-remove"\n\n')
+    for text, words in (
+        ("x = 1", "schema must be keys person"),
+        ("[columns.age]\nkind = 'numbr'", "columns.age.kind must be one of number"),
+        ("[columns.age]\nkind = 'number'\nlow = 0", "columns.age must be the keys kind, low, high"),
+        ("[columns.age]\nkind = 'number'\nlow = 0\nhigh = -1", "columns.age.high must be"),
+        ("[columns", "path must be a TOML file"),
+    ):
+        (tmp_path / "wrong.toml").write_text(text)
+        with pytest.raises(ParameterError, match=words):
+            Schema.from_toml(str(tmp_path / "wrong.toml"))

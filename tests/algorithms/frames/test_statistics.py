@@ -1,0 +1,206 @@
+"""What statistics of frames are: beside plain Python on the rows, in three libraries."""
+
+import math
+import statistics as plain
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from accountant import Budget, Filter, Ledger, Sequential, Tight
+from algorithms.frames import (
+    Category,
+    Integer,
+    Number,
+    Schema,
+    col,
+    contingency,
+    count,
+    histogram,
+    mean,
+    sum_,
+    variance,
+)
+from tests.algorithms.frames.frames_of import COLUMNS, LIBRARIES, frame_of, rows, schema
+
+QUIET = {"scale": 0.011, "noise": "gaussian"}  # next to no noise, for the numbers themselves
+PERSON = {"person": "id", "rows_per_person": 2}
+
+
+def released(query, frame, declared, seed=0):
+    return query.release(Filter(frame, Budget(1e9, 1e-6), rng=seed), declared)
+
+
+def counted_rows(columns, used, declared, keep=lambda row: True):
+    """The rows that count, by the words of the docs: one loop over all."""
+    seen, found = {}, []
+    for place in range(len(columns["id"])):
+        row = {name: declared_value(columns[name][place], COLUMNS[name]) for name in used}
+        person = columns["id"][place]
+        if None in row.values() or not keep(row) or (declared.person and person is None):
+            continue
+        seen[person] = seen.get(person, 0) + 1
+        if not declared.person or seen[person] <= declared.rows_per_person:
+            found.append(row)
+    return found
+
+
+def declared_value(value, kind):
+    if kind.bounds is None:
+        value = value if value in kind.labels else None
+    elif value is not None:
+        value = min(max(value, kind.low), kind.high)
+    if value is None and kind.missing != "drop":
+        value = kind.missing
+    return value
+
+
+@pytest.mark.parametrize("facts", [{}, PERSON], ids=["rows", "persons"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_statistics_are_those_of_the_rows_that_count(library, facts):
+    columns, declared = rows(60, 3, persons=20), schema(**facts)
+    frame = frame_of(library, columns)
+    where = (col("age") >= 18) & ~col("job").is_in(["cook"])
+    kept = counted_rows(columns, ["age", "job"], declared,
+                        lambda row: row["age"] >= 18 and row["job"] != "cook")  # fmt: skip
+    ages = [row["age"] for row in kept]
+    assert released(count(where=where, **QUIET), frame, declared).value == len(ages)
+    for query, number in (
+        (sum_("age", where=where, **QUIET), math.fsum(ages)),
+        (mean("age", where=where, **QUIET), plain.fmean(ages)),
+        (variance("age", where=where, **QUIET), plain.pvariance(ages)),
+    ):
+        assert released(query, frame, declared).value == pytest.approx(
+            number, abs=0.2 if query.statistic.name != "variance" else 20
+        )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_have_a_cell_for_each_combination(library):
+    columns, declared = rows(80, 4), schema()
+    frame = frame_of(library, columns)
+    kept = counted_rows(columns, ["job", "owner", "age"], declared)
+    edges = [0, 20, 50, 100]
+
+    def cell(row):
+        age = 2 if row["age"] == 100 else sum(row["age"] >= edge for edge in edges[1:])
+        return ("cook", "nurse", "other").index(row["job"]), int(row["owner"]), age
+
+    expected = np.zeros((3, 2, 3), dtype=int)
+    for row in kept:
+        expected[cell(row)] += 1
+    asked = contingency(["job", "owner", "age"], bins={"age": edges}, **QUIET)
+    answer = released(asked, frame, declared)
+    assert answer.value.tolist() == expected.tolist()
+    assert released(count(by="job", **QUIET), frame, declared).value.sum() == len(columns["job"])
+    table = answer.frame
+    assert type(table) is type(frame)
+    names = list(table.columns) if library != "pyarrow" else table.column_names
+    assert names == ["job", "owner", "age_from", "age_to", "count", "lower", "upper"]
+    assert table["count"].to_numpy().tolist() == expected.ravel().tolist()
+    assert "<th>age_from</th>" in answer._repr_html_()
+    assert answer.to_frame()["count"].tolist() == expected.ravel().tolist()
+    bins = released(histogram("age", 4, **QUIET), frame, declared)
+    ages = [row["age"] for row in counted_rows(columns, ["age"], declared)]
+    assert bins.value.tolist() == np.histogram(ages, np.linspace(0, 100, 5))[0].tolist()
+
+
+def test_one_seed_gives_the_same_bits_in_every_library_and_order():
+    columns, declared = rows(200, 5), schema()
+    order = np.random.default_rng(1).permutation(200)
+    shuffled = {name: [values[i] for i in order] for name, values in columns.items()}
+    for query in (
+        mean("age", epsilon=1.0),
+        variance("age", by=["job", "owner"], epsilon=1.0, delta=1e-6, noise="gaussian"),
+        sum_("change", rho=0.1),
+    ):
+        found = {
+            released(query, frame_of(library, given), declared, 7).released.tobytes()
+            for library in LIBRARIES for given in (columns, shuffled)
+        }  # fmt: skip
+        assert len(found) == 1
+
+
+@pytest.mark.parametrize("frame", [
+    pd.DataFrame({"job": pd.Categorical(["a", "b", None, "c"]), "n": pd.array([1, None, 2, 3])}),
+    pl.DataFrame({"job": ["a", "b", None, "c"], "n": [1, None, 2, 3]},
+                 schema_overrides={"job": pl.Enum(["a", "b", "c"])}),
+    pl.DataFrame({"job": ["a", "b", None, "c"], "n": [1.0, float("nan"), 2, 3]},
+                 schema_overrides={"job": pl.Categorical}),
+    pa.table({"job": pa.array(["a", "b", None, "c"]).dictionary_encode(), "n": [1, None, 2, 3]}),
+    pd.DataFrame({"job": ["a", "b", None, "c"], "n": [1, None, 2, 3]}).convert_dtypes(),
+    pd.DataFrame({"job": ["a", 5, None, "c"], "n": [1, None, 2, 3]}),
+])  # fmt: skip
+def test_types_of_columns_that_libraries_have(frame):
+    declared = Schema({"job": Category(["a", "b"]), "n": Integer(0, 9)})
+    found = released(count(by="job", **QUIET), frame, declared).value.tolist()
+    assert found == ([1, 0] if frame["job"].to_numpy().tolist()[1] == 5 else [1, 1])
+    assert released(sum_("n", **QUIET), frame, declared).value == 6
+    labels = Schema({"n": Category([1, 2, 7])})
+    assert released(count(by="n", **QUIET), frame, labels).value.tolist() == [1, 1, 0]
+
+
+def test_a_plan_of_several_is_what_a_ledger_then_allows():
+    declared = schema()
+    queries = [count(epsilon=0.2), mean("age", epsilon=0.3), histogram("job", epsilon=0.5)]
+    plan = Sequential([query.plan(declared) for query in queries])
+    assert plan.relation == "add-remove"
+    assert 0.999 < Tight().epsilon(plan, 0.0) <= 1.0
+    ledger = Ledger(frame_of("polars", rows(50)), plan, rng=0)
+    answers = [query.release(ledger, declared) for query in queries]
+    assert ledger.next is None
+    assert [answer.asked for answer in answers] == ["count", "mean of age", "count by job"]
+    assert repr(answers[0]).startswith("Answer(count: ")
+
+
+def test_the_least_error_decides_between_kinds_of_noise():
+    declared = schema()
+    assert count(epsilon=1.0, delta=1e-6).mechanism(declared).sensitivity == 1
+    kinds = {
+        type(mean("age", epsilon=epsilon, delta=delta).mechanism(declared)).__name__
+        for epsilon, delta in ((1.0, 1e-6), (0.001, 0.2))
+    }
+    assert kinds == {"DiscreteLaplace", "DiscreteGaussian"}
+    for query in (count(rho=0.01), mean("age", rho=0.3), variance("age", by="job", rho=2.0)):
+        rho = query.mechanism(declared).loss.rho
+        assert query.guarantee.rho * (1 - 1e-9) <= rho <= query.guarantee.rho
+
+
+def test_numbers_next_to_the_ends_of_floats():
+    declared = Schema({"x": Number(-1e300, 1e300)})
+    frame = pd.DataFrame({"x": [1e300, -1e300, np.inf, 1e308]})
+    assert released(mean("x", **QUIET), frame, declared).value == pytest.approx(5e299, rel=0.05)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_without_rows(library):
+    columns = {name: values[:0] for name, values in rows(3).items()}
+    types = {"age": float, "kids": float, "change": float, "job": str, "owner": bool, "id": float}
+    frame = {
+        "pandas": lambda: pd.DataFrame({n: pd.Series([], dtype=t) for n, t in types.items()}),
+        "polars": lambda: pl.DataFrame(columns, schema=types),
+        "pyarrow": lambda: pa.table({n: pa.array([], pa.string() if t is str else pa.bool_()
+                                                if t is bool else pa.float64())
+                                     for n, t in types.items()}),
+    }[library]()  # fmt: skip
+    for query in (count(**QUIET), mean("age", **QUIET), count(by=["job", "owner"], **QUIET)):
+        answer = released(query, frame, schema(**PERSON))
+        assert np.all(np.abs(answer.value) <= 100)
+    assert answer.value.sum() == 0
+
+
+@pytest.mark.parametrize("name", [
+    lambda i: i, lambda i: i * 10**15 - 2**62, float, lambda i: f"p{i}",
+], ids=["numbers", "far numbers", "floats", "strings"])  # fmt: skip
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_persons_have_names_of_any_type(library, name):
+    columns, declared = rows(60, 6, persons=15), schema(**PERSON)
+    columns["id"] = [None if one is None else name(one) for one in columns["id"]]
+    frame = frame_of(library, columns)
+    known = len(counted_rows(columns, ["age"], declared))
+    assert released(count("age", **QUIET), frame, declared).value == known
+    if library == "pandas":
+        labels = frame.assign(id=frame["id"].astype("category"))
+        assert released(count("age", **QUIET), labels, declared).value == known

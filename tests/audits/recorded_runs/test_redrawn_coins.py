@@ -1,0 +1,81 @@
+"""Coins that choose between private values: honest ones are no alarm, faults beside them are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audits import record
+
+BITS = np.array([0, 1, 1])
+OTHER = np.array([0, 0, 1])
+
+
+def shown_or_replaced(bits, rng):
+    shown = rng.random(len(bits)) < 0.5
+    return np.where(shown, bits, rng.random(len(bits)) < 0.5)
+
+
+def flipped_and_counted(bits):
+    flip = np.random.binomial(1, 0.3, size=len(bits))
+    return np.where(flip == 1, 1 - bits, bits).mean() / 0.4
+
+
+def one_by_one(bits, rng):
+    return [int(x) if rng.random() < 0.4 else int(rng.integers(0, 2)) for x in bits]
+
+
+def coins_are_shown(bits, rng):
+    flip = rng.random(len(bits)) < 0.3
+    return np.where(flip, 1 - bits, bits), flip
+
+
+def sampled_and_bare(bits, rng):
+    return np.where(rng.random(len(bits)) < 0.5, bits, -1)
+
+
+def bare_part_of_an_order(bits, rng):
+    return bits[rng.permutation(len(bits))[:2]].mean()
+
+
+def one_coin_for_all(bits, rng):
+    return 1 - bits if rng.random() < 0.4 else bits
+
+
+def seldom_flipped(bits, rng):
+    return np.where(rng.random(len(bits)) < 0.03, 1 - bits, bits)
+
+
+HONEST = [shown_or_replaced, flipped_and_counted, one_by_one]
+FAULTS = [
+    (coins_are_shown, "result"), (sampled_and_bare, "result"), (one_coin_for_all, "result"),
+    (bare_part_of_an_order, "result"),
+    (seldom_flipped, "cost"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", HONEST, ids=lambda f: f.__name__)
+def test_randomised_response_is_no_alarm(function):
+    found = record(function, BITS, OTHER, claim=1.5)
+    assert found.sound, found
+    assert any("coins choose what is shown" in words for words in found.unchecked)
+
+
+@pytest.mark.parametrize(("function", "kind"), FAULTS, ids=lambda f: getattr(f, "__name__", ""))
+def test_faults_with_coins_are_found(function, kind):
+    found = record(function, BITS, OTHER, claim=1.5)
+    assert {finding.kind for finding in found.findings} == {kind}, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", HONEST, ids=lambda f: f.__name__)
+def test_no_alarm_of_coins_in_2001_sessions(function):
+    alarms = 0
+    for session in range(667):
+        rng = np.random.default_rng(session)
+        bits = rng.integers(0, 2, size=int(rng.integers(3, 9)))
+        place = int(rng.integers(bits.size))
+        other = np.where(np.arange(bits.size) == place, 1 - bits, bits)
+        alarms += not record(function, bits, other, claim=1.5, seed=session).sound
+    print(f"{function.__name__}: {alarms} alarms in 667 sessions")
+    assert alarms == 0
