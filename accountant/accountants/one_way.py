@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from accountant.accountants.advanced import Advanced
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic, printed_decimal
@@ -23,6 +25,7 @@ from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import grid_certificate, grid_delta
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
+from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
@@ -38,7 +41,8 @@ LOOSE_WIDTH = 0.01
 LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 FEW_WIDTH = 1e-6  # of epsilon: enough for `FEW_RELEASES`
-MAX_GRID_LOSSES = 50  # different ones, of the pair that `PLD` composes
+MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
+MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small beside its width
 GRID_ABOVE = "pair above on a grid"
 MAX_TERMS = 5000
 GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
@@ -88,10 +92,19 @@ class OneWay:
         found, least = self._certify(delta, other)
         if self.route in COMPOSED:
             found = self._no_worse_than_pld(found, least, delta, other)
+        lower = min(self._least_of_choices(delta, found), found.upper)
+        return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
+
+    def _least_of_choices(self, delta: float, found: Certificate) -> float:
+        """Return a lower end from what one user pays at least, where the interval is wide."""
+        lower = found.lower
         for choice in self.choices:  # the truth is at least what any one user pays
-            lower = min(choice.certify(delta).lower, found.upper)
-            found = replace(found, lower=max(lower, found.lower))
-        return found
+            if found.upper - lower <= self.width * min(found.upper, 1e300):
+                break
+            if not (lower > 0 and choice.is_surely_within(lower, delta)):
+                one = choice._certify(delta, 0.0)[0]  # noqa: SLF001
+                lower = max(lower, one.lower, choice._least_of_choices(delta, one))  # noqa: SLF001
+        return lower
 
     def _no_worse_than_pld(
         self, found: Certificate, least: float, delta: float, other: float
@@ -103,9 +116,11 @@ class OneWay:
         """
         releases = sum(n for _, n in self.losses)
         wanted = max(self.width, FEW_WIDTH) if releases <= FEW_RELEASES else self.width
-        if found.upper <= other or math.isinf(least) or found.upper - least <= wanted * found.upper:
+        if found.upper <= other or math.isinf(least):
             return found
-        if releases > MAX_GRID_RELEASES or len(self.losses) > MAX_GRID_LOSSES:
+        if found.upper - least <= wanted * found.upper and not self._has_bent_bounds:
+            return found
+        if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
             return found
         try:
             step = step_of_grid(self.plan, delta)
@@ -135,7 +150,8 @@ class OneWay:
                 if grid is not None:
                     found, least, is_fine = grid
                     if not is_fine:
-                        found = intersection(found, self._certify_discretised(delta))
+                        finite = self._certify_discretised(delta, with_envelopes=False)
+                        found = intersection(found, finite)
                     return found, least
                 found = self._certify_discretised(delta)
         return found, found.lower
@@ -229,11 +245,13 @@ class OneWay:
         """
         width = self._lattice_width
         grids = [grid_certificate(self.losses, delta, width)]
+        # of numerical profiles no more than an upper bound is known
         pairs = [
             (one.attained_pair if one.numerics.is_upper_envelope else one, n)
             for one, n in self.losses
+            if not self._is_numerical
         ]
-        if pairs != self.losses:
+        if pairs and pairs != self.losses:
             grids.append(grid_certificate(pairs, delta, max(width, DISCRETISATION_ERROR)))
         above, *below = grids
         if above is None:
@@ -245,7 +263,7 @@ class OneWay:
             return above, above.lower, is_fine
         upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
         lower = max([0.0, *(one.lower for one in below if one is not None)])
-        if self._is_numerical:  # of its pairs no more than an upper bound is known
+        if self._is_numerical:
             lower = 0.0
         engine = above.engine if upper == above.upper else ENVELOPE
         found = Certificate(min(lower, upper), upper, engine, above.nodes)
@@ -323,6 +341,13 @@ class OneWay:
         return any(one.numerics.is_numerical for one, _ in self.losses)
 
     @property
+    def _has_bent_bounds(self) -> bool:
+        """Whether some profile is a bound that need not be convex, hence that of no pair."""
+        # lines between few of its points may lie above lines between all of them
+        found = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
+        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in found)
+
+    @property
     def has_envelopes(self) -> bool:
         """Whether the profile of some loss is a bound on many pairs."""
         return any(one.numerics.is_upper_envelope for one, _ in self.losses)
@@ -330,15 +355,22 @@ class OneWay:
     def _envelope_epsilon(self, delta: float) -> float:
         return min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
 
-    def _certify_discretised(self, delta: float, max_terms: float = math.inf) -> Certificate:
-        """Return the interval by finite losses above and below those without an exact cumulant."""
+    def _certify_discretised(
+        self, delta: float, max_terms: float = math.inf, *, with_envelopes: bool = True
+    ) -> Certificate:
+        """Return the interval by finite losses above and below those without an exact cumulant.
+
+        ``with_envelopes``: and by what is known of bounds on many pairs, which may be dear.
+        """
         width = max(self.width, DISCRETISATION_ERROR)
         above = Certificate(0.0, math.inf, ENVELOPE)
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
             finite = with_exact_cgf(self.losses, delta, upper=True, max_terms=max_terms)
             above = CertifiedComposition(finite, width).certify(delta)
         upper, lower = above.upper, 0.0
-        if self.has_envelopes or not above.width < LOOSE_WIDTH * above.upper:
+        # a bound on many pairs that is known already is not asked for again
+        loose = not self.has_envelopes and not above.width < LOOSE_WIDTH * above.upper
+        if loose or (self.has_envelopes and with_envelopes):
             upper = min(upper, self._envelope_epsilon(delta))
         upper = max(0.0, upper)
         if not any(one.numerics.is_numerical for one, _ in self.losses):

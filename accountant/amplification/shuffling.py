@@ -110,6 +110,14 @@ class Shuffled(SymmetricLoss):
             )
         return np.where(flat < self.max_loss, found, 0.0).reshape(e.shape)
 
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
+        """Return the privacy profile at any real epsilon, that of each size once."""
+        size, places = np.unique(np.abs(epsilon), return_inverse=True)
+        values = self.profile(size)
+        negative = -np.expm1(-size) + np.exp(-size) * values
+        places = places.reshape(np.shape(epsilon))
+        return np.where(np.asarray(epsilon) >= 0, values[places], negative[places])
+
     @property
     def infinity(self) -> float:
         """0: every outcome is possible on both neighbours."""

@@ -100,6 +100,7 @@ def flip_probability(e0: float) -> float:
     return math.exp(-e0) / (1 + math.exp(-e0))
 
 
+@functools.lru_cache(maxsize=8)
 def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Array, float]:
     """Return values of Bin(n, chance) near its mean, their masses, and the mass of the rest."""
     from scipy.special import bdtr, bdtrc, gammaln
@@ -115,4 +116,5 @@ def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Ar
     mass = np.exp(log_mass)
     # the logarithms are inexact by an ulp of n ln n; rounded up
     mass *= (1 + 16 * ULP * float(gammaln(n + 1.0))) / mass.sum()
+    k.flags.writeable = mass.flags.writeable = False  # they are kept
     return k, mass, float(missed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.exact_cgf import with_exact_cgf
@@ -23,9 +23,11 @@ from accountant.losses.greatest_cell_masses import greatest_cell_masses
 from accountant.losses.loss import Loss, epsilons, single_loss
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.rounding import ACCURACY, ULP, round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
+
+LONG_CHORD, POINTS_BETWEEN = 8, 32  # of a hull over points
 
 
 def loss_of_plan(plan: Plan) -> Loss:
@@ -108,6 +110,11 @@ class ComposedLoss(Loss):
         many = any(part.is_upper_envelope for part in parts)
         return LossNumerics(is_upper_envelope=many, is_numerical=True)
 
+    def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
+        """Return the profile as both bounds: nothing below it is known."""
+        value = self.profile_any_epsilon(epsilon)
+        return value * (1 - ACCURACY), value * (1 + ACCURACY)
+
     @property
     def attained_pair(self) -> Loss:
         """The composition of the pairs that the parts attain."""
@@ -157,7 +164,10 @@ class PointwiseMaximum(Loss):
         """Return bounds on the profile; the upper one convex where that of a part should be."""
         both = [part.profile_bounds(epsilon) for part in self.parts]
         # a bound need not be convex, and the greatest of convex hulls is less than their hull
-        highs = [_hull(epsilon, np.minimum(high, 1.0)) for _, high in both]
+        highs = [
+            _hull(part, epsilon, np.minimum(high, 1.0))
+            for part, (_, high) in zip(self.parts, both, strict=True)
+        ]
         high: Array = np.maximum.reduce(highs)
         low: Array = np.maximum.reduce([low for low, _ in both])
         return np.minimum(low, high), high
@@ -192,15 +202,32 @@ class PointwiseMaximum(Loss):
         )
 
 
-def _hull(epsilon: Array, values: Array) -> Array:
+def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
     """Return bounds on a profile at increasing epsilons, lowered to their convex hull there."""
     # a profile is convex in x = e^epsilon, and 1 at x = 0
     x, y = np.append(0.0, np.exp(epsilon)), np.append(1.0, values)
     if not np.all(np.diff(x) > 0):
         return values
     corners = lower_hull(x, y)
-    hull: Array = np.interp(x, x[corners], y[corners])[1:] * (1 + 16 * ULP)
+    ends = _ends_of_long_chords(corners[corners > 0] - 1, epsilon.size)
+    if ends.size:  # where the hull touches is between points
+        shares = np.arange(1, POINTS_BETWEEN) / POINTS_BETWEEN
+        more = (epsilon[ends, None] + np.outer(np.diff(epsilon)[ends], shares)).ravel()
+        x = np.append(x, np.exp(more))
+        y = np.append(y, np.minimum(part.profile_bounds(more)[1], 1.0))
+        x, order = np.unique(x, return_index=True)
+        y = y[order]
+        corners = lower_hull(x, y)
+    hull: Array = np.interp(np.exp(epsilon), x[corners], y[corners]) * (1 + 16 * ULP)
     return np.minimum(values, hull)
+
+
+def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """Return the cells beside the ends of chords that leave out many points."""
+    long = np.flatnonzero(np.diff(corners) > LONG_CHORD)
+    ends = corners[np.union1d(long, long + 1)]
+    cells: NDArray[np.intp] = np.unique(np.append(ends - 1, ends))
+    return cells[(cells >= 0) & (cells < size - 1)]
 
 
 @functools.lru_cache(maxsize=32)  # a long contour, or a lattice, takes megabytes

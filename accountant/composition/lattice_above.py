@@ -26,6 +26,7 @@ LEAST_TILT, TILT_GRIDS = 1e-3, (60, 12, 9)
 TAIL = 1e-22  # of P, above the cuts of all releases
 TAIL_SHARE = 1e-10  # of delta: the same where delta is known
 MAX_LAW_POINTS, MAX_SUM_POINTS = 2**18, 2**20
+MORE_THAN_PLD = 8  # times the points of a dear profile
 LOG_WRAPPED = -34.0  # relative to the tilted mass
 NEAR, MAX_GUESSES = 0.02, 60  # of epsilon: how far the answer may be from a guess
 
@@ -43,7 +44,9 @@ class LatticeAbove:
         # without a tilt and an epsilon nothing else is cut off
         ends = [one.component(0.0, math.inf, 0.0, share, 1e-300).ends for one in outlines]
         span = max(high - low for low, high in ends)
-        step *= 2.0 ** max(0, math.ceil(math.log2(span / step / MAX_LAW_POINTS)))
+        points = min(one.loss.numerics.grid_points for one in outlines)
+        most = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
+        step *= 2.0 ** max(0, math.ceil(math.log2(span / step / most)))
         # a point above the greatest loss, where the profile is known, adds no round-off
         pairs = [
             pair_above_at_all_points(
@@ -79,10 +82,20 @@ class LatticeAbove:
     @ignore_overflow
     def epsilon(self, delta: float, guess: float) -> float:
         """Return an upper bound on epsilon at ``delta``, infinite where it is above ``guess``."""
+        if not (self.is_made and self.beyond < delta and 0 < guess < math.inf):
+            return math.inf
+        chernoff = _chernoff(rough_log_height(self.laws), math.log(delta))
+        rough = minimum_of_one_valley(chernoff, 1e-3 / guess, 1 / self.step, TILT_GRIDS)[1]
+        if 0 < rough < (1 - NEAR) * guess:  # far below the guess
+            found = self._epsilon_below(delta, (1 + NEAR / 2) * rough)
+            if found < math.inf:
+                return found
+        return self._epsilon_below(delta, guess)
+
+    def _epsilon_below(self, delta: float, guess: float) -> float:
+        """Return the least upper bound, by sums made for lower and lower guesses."""
         found = math.inf
         for _ in range(MAX_GUESSES):
-            if not (self.is_made and self.beyond < delta and 0 < guess < math.inf):
-                break
             before, found = found, min(found, self._epsilon_near(delta, guess))
             if not found < min(before, (1 - NEAR / 2) * guess):
                 break  # it is not at the lower end of what this sum was made for

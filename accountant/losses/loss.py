@@ -282,9 +282,14 @@ class Loss(Item, Release):
             Of the shape of ``epsilon``.
         """
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e); the other way round cancels to nothing.
+        found, is_positive = np.empty(np.shape(epsilon)), np.asarray(epsilon) >= 0
         size = np.abs(epsilon)
-        negative = -np.expm1(-size) + np.exp(-size) * self.reversed.profile(size)
-        return np.where(epsilon >= 0, self.profile(size), negative)
+        below = size[~is_positive]
+        if is_positive.any():
+            found[is_positive] = self.profile(size[is_positive])
+        if below.size:
+            found[~is_positive] = -np.expm1(-below) + np.exp(-below) * self.reversed.profile(below)
+        return found
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
         """Return whether a quick bound shows that ``delta`` is enough at ``epsilon``.

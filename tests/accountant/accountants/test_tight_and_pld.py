@@ -7,8 +7,11 @@ import accountant
 from accountant import (
     PLD,
     GaussianLoss,
+    GeometricTries,
     Parallel,
+    PoissonTries,
     PureLoss,
+    Repeated,
     Shuffled,
     Tight,
     TruncatedPoisson,
@@ -35,6 +38,20 @@ def check_not_above(plan, delta):
 def test_composed_parallel_parts():
     part = 2 * TruncatedPoisson(GaussianLoss(0.3), 0.02, 60, 6)
     check_not_above(2 * Parallel([part, GaussianLoss(0.01)]), 1e-6)
+
+
+def test_many_releases_of_a_bound_by_renyi():
+    # Rényi curves alone gave 5,291, PLD 216.8
+    check_not_above(150_000 * Repeated(GaussianLoss(0.01), GeometricTries(0.5)), 1e-6)
+
+
+@pytest.mark.slow
+def test_parallel_bounds_that_are_not_convex():
+    parts = [
+        Repeated(GaussianLoss(0.1085), PoissonTries(4.451)),
+        Repeated(GaussianLoss(0.1763), GeometricTries(0.582)),
+    ]
+    check_not_above(79 * Parallel(parts), 6.345e-06)
 
 
 @pytest.mark.slow

@@ -180,6 +180,13 @@ def test_the_curve_and_the_profile_do_not_rise_and_fall_wrongly():
         assert float(node.profile(node.pure)) == 0
 
 
+def test_many_epsilons_are_answered_as_sharply_as_few():
+    for tries in TRIES:
+        node, epsilon = Repeated(GaussianLoss(0.2), tries), np.linspace(0.1, 3, 200)
+        few = np.concatenate([node.profile(some) for some in np.split(epsilon, 4)])
+        assert np.all(node.profile(epsilon) <= few * (1 + 1e-8))
+
+
 def test_one_run_is_below_it():
     for tries in TRIES[1:]:
         found = Tight().certify(Repeated(PAIR, tries), 1e-3)
