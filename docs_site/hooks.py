@@ -45,8 +45,9 @@ def on_files(files: Files, *, config: Any) -> Files:
         name = f"notebooks/{path.stem}"
         files.append(File.generated(config, f"{name}.md", content=text))
         files.append(File.generated(config, f"{name}.ipynb", content=notebook))
-    css = (ROOT / "docs_site/site.css").read_text(encoding="utf-8")
-    files.append(File.generated(config, "assets/site.css", content=css))
+    for name in ("site.css", "site.js"):
+        text = (ROOT / "docs_site" / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, f"assets/{name}", content=text))
     return files
 
 
@@ -89,11 +90,12 @@ def with_wide_lists(text: str) -> str:
         fence = line.lstrip().startswith("```")
         if not fenced and not fence:
             inside = item or (inside and (indent > 0 or not line.strip()))
-        if inside and line.strip() and (indent > 0):
+        wide = line
+        if inside and indent and line.strip():
             levels = 1 if indent < 4 else 2
-            line = "    " * levels + line[indent:] if not fenced else "  " + line
+            wide = "  " + line if fenced else "    " * levels + line[indent:]
         fenced ^= fence
-        lines.append(line)
+        lines.append(wide)
     return "\n".join(lines) + "\n"
 
 

@@ -3,6 +3,7 @@
 import html
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
@@ -22,9 +23,10 @@ def notebook_page(path: Path) -> tuple[str, str]:
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3",
                                        "language": "python"}  # fmt: skip
     where = {"metadata": {"path": str(path.parent)}}
-    # sockets of the file system: TCP would be open to other users of the machine
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")
-    NotebookClient(notebook, km=kernel, timeout=SECONDS, resources=where).execute()
+    with TemporaryDirectory() as folder:
+        # sockets of the file system: TCP would be open to other users of the machine
+        kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel")
+        NotebookClient(notebook, km=kernel, timeout=SECONDS, resources=where).execute()
     download = f"[Download this notebook]({path.stem}.ipynb)"
     parts = []
     for cell in notebook.cells:
@@ -48,7 +50,9 @@ def shown(output: Any, path: Path) -> str:
     if "text/html" in data:
         # a blank line would end the block for Markdown
         inner = re.sub(r"\n\s*\n", "\n", "".join(data["text/html"]))
-        return f'<div class="output" tabindex="0" role="group" aria-label="output">\n{inner}\n</div>'
+        return (
+            f'<div class="output" tabindex="0" role="group" aria-label="output">\n{inner}\n</div>'
+        )
     if "image/png" in data:
         picture = "".join(data["image/png"].split())
         words = html.escape(data.get("text/plain", "figure"), quote=True)

@@ -55,8 +55,8 @@ falsified = audit(unclipped_mean, outlier, claim=1.0, rng=0)
 falsified
 
 # %% [markdown]
-# `epsilon_lower` is proved, with 95 % confidence: the true ε is at least that. The finding also says
-# which outputs contradict the claim.
+# `epsilon_lower` is proved, with 95 % confidence: the true ε is at least that. The finding also
+# says which outputs contradict the claim.
 
 # %%
 falsified.witness
