@@ -72,6 +72,7 @@ peers:  ## audit training by Opacus on PyTorch, in an environment of its own
 	  torch==2.13.0 --editable ".[training]"
 	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
 
+docs: export NO_MKDOCS_2_WARNING = 1
 docs:  ## the site in site/: every page, notebook and docstring; a warning or dead link fails
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python $(PIP_INSTALL) --editable ".[docs]"
