@@ -28,7 +28,7 @@ tests thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
 # many tests start processes, which would compile every module again
 tests thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: audits test style types contracts tests thorough lowest newest peers bench mutants table numbers clean
+.PHONY: audits test style types contracts tests thorough lowest newest peers docs bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -72,6 +72,12 @@ peers:  ## audit training by Opacus on PyTorch, in an environment of its own
 	  torch==2.13.0 --editable ".[training]"
 	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
 
+docs: export NO_MKDOCS_2_WARNING = 1
+docs:  ## the site in site/: every page, notebook and docstring; a warning or dead link fails
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python $(PIP_INSTALL) --editable ".[docs]"
+	.venv-docs/bin/python -m mkdocs build --strict $(ARGS)
+
 bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
 
@@ -93,4 +99,4 @@ numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="
 	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .mutants
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-docs .mutants site
