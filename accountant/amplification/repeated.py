@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accountant.amplification.tries import PoissonTries, Tries
 from accountant.composition.composed_loss import loss_of_plan
@@ -31,7 +31,8 @@ from accountant.plans.plan import Item, Plan, as_plan
 
 LOG_ORDERS = (-9.0, 16.0, 1001)  # ln(order - 1) of the orders that are tried: ends and number
 ZOOMS = (9, 9, 9, 9)  # points of each finer grid around the best one
-FEW_EPSILONS = 64  # more get one parabola each
+FEW_EPSILONS = 64  # more are answered by parabolas
+FINER = (1e-3, 1e-4)  # steps of ln(order - 1) beside their vertices
 
 
 @final
@@ -169,8 +170,14 @@ class Repeated(Loss):
                 middle = np.log(a[np.arange(best.size), best])
                 found = np.minimum(found, np.min(least, axis=1))
         else:
-            a = _vertex(tried - 1, least, best)
-            found = np.minimum(found, _log_delta(a, self.renyi(a + 1), flat[:, 0]))
+            middle = np.clip(best, 1, tried.size - 2)
+            near = middle[:, None] + np.arange(-1, 2)
+            a = (tried - 1)[near]
+            values = np.take_along_axis(least, near, axis=1)
+            for step in FINER:  # a parabola in ln a, then a narrow one
+                a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
+                values = _log_delta(a, self.renyi(a + 1), flat)
+                found = np.minimum(found, np.min(values, axis=1))
         delta = np.exp(found).reshape(e.shape)
         if self._pure_loss is not None:
             delta = np.minimum(delta, self._pure_loss.profile(e))
@@ -207,15 +214,14 @@ def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
     return np.where(np.isnan(found), 0.0, found)
 
 
-def _vertex(a: Array, values: Array, best: NDArray[np.intp]) -> Array:
+def _vertex(a: Array, values: Array) -> Array:
     """Return the place of each row's least value, by a parabola in ``ln a`` through three."""
-    middle, rows = np.clip(best, 1, a.size - 2), np.arange(best.size)
-    left, here, right = (values[rows, middle + i] for i in (-1, 0, 1))
+    left, here, right = values.T
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = (left - right) / (left - 2 * here + right) / 2
     # any place is sound
     shift = np.where(np.abs(shift) <= 1, shift, 0.0)
-    found: Array = a[middle] * (a[1] / a[0]) ** shift
+    found: Array = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
     return found
 
 

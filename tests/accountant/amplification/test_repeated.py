@@ -184,7 +184,7 @@ def test_many_epsilons_are_answered_as_sharply_as_few():
     for tries in TRIES:
         node, epsilon = Repeated(GaussianLoss(0.2), tries), np.linspace(0.1, 3, 200)
         few = np.concatenate([node.profile(some) for some in np.split(epsilon, 4)])
-        assert np.all(node.profile(epsilon) <= few * (1 + 1e-8))
+        assert np.all(node.profile(epsilon) <= few * (1 + 2e-5))
 
 
 def test_one_run_is_below_it():
