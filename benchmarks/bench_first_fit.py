@@ -15,7 +15,8 @@ SHAPES = ((1_000, 10), (20_000, 100), (1_000_000, 50))
 BUDGETS = (0.1, 1.0, 8.0)
 DELTA = 1e-6
 AIM = 0.1
-NEITHER = {"best_randomizer", "PrivateSearchCV"}  # a function, and fits of other estimators
+# functions, and fits of other estimators
+NEITHER = {"best_partition_selection", "best_randomizer", "PrivateSearchCV"}
 
 
 def settings(name, features, epsilon):
@@ -43,7 +44,9 @@ def settings(name, features, epsilon):
         "PrivateLogisticRegression": {**both, **two},
         "PrivateLogisticRegression, batches": {**both, **two, "batch_rate": 0.05},
         "PrivateMean": both,
+        "PrivateQuantiles": {"quantiles": [0.25, 0.5, 0.75], "lower": 0.0, "upper": 1.0, **both},
         "PrivateSelection": {"epsilon": epsilon},
+        "PrivateTopK": {"categories": list(range(features)), "k": 3, **both},
         "SignVote": {**both, "select": 5},
         "SparseERM": {**both, **sparse},
         "SparseERM, batches": {**both, **sparse, "batch_rate": 0.05},
@@ -57,6 +60,8 @@ def shape_of(name, shape):
     users, features = shape
     if name == "LocalHistogram":
         return (users,)
+    if name == "PrivateQuantiles":
+        return (users, 1)
     return (users, 100, features) if name == "ThresholdedRegression" else shape
 
 

@@ -158,18 +158,18 @@ class HitSchedule:
     def log_rest(self, epsilon: float) -> float:
         """Return the logarithm of Chernoff's bound on delta of releases without a hit."""
         if self._rest is None:
-            self._rest = np.empty(0), np.empty(0)
-            self._add_orders(ORDERS / self._epsilon)
-            first = np.append(self._rest[0], 1.0)
+            first = np.append(self._add_orders(ORDERS / self._epsilon), 1.0)
             best = float(first[np.argmin(self._rest_bounds(self._epsilon))])
             self._add_orders(best * FINER)
         return float(np.min(self._rest_bounds(epsilon)))
 
-    def _add_orders(self, b: Array) -> None:
+    def _add_orders(self, b: Array) -> Array:
+        """Add bounds at some orders; return all orders so far."""
         others = np.array([self._log_others(p) for p in (b + 1).tolist()]) + 1e-9
         good = others < MAX_LOG
-        assert self._rest is not None
-        self._rest = np.append(self._rest[0], b[good]), np.append(self._rest[1], others[good])
+        before, known = self._rest or (np.empty(0), np.empty(0))
+        self._rest = np.append(before, b[good]), np.append(known, others[good])
+        return self._rest[0]
 
     def _rest_bounds(self, epsilon: float) -> Array:
         b, others = self._rest or (np.ones(0), np.ones(0))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -73,9 +73,7 @@ class Statistic:
         return 1.0
 
     def _bounds(self, schema: Schema) -> tuple[float, float]:
-        bounds = schema.kind(self.column).bounds
-        assert bounds is not None  # `check` was called
-        return bounds
+        return cast("tuple[float, float]", schema.kind(self.column).bounds)  # `check` was called
 
 
 @final
@@ -120,7 +118,7 @@ class Sum(Statistic):
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""
-        assert values is not None  # it has a column
+        values = cast("Array", values)  # it has a column
         unit = self._unit(schema)
         low, high = (round(end / unit) for end in self._bounds(schema))
         steps = values / unit if unit != 1 else values

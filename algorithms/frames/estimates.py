@@ -5,7 +5,7 @@ References: Fieller (1954).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +118,7 @@ def possible(statistic: Statistic, value: Array, schema: Schema) -> Array:
     if isinstance(statistic, Count):
         return np.maximum(value, 0)
     if isinstance(statistic, Sum):
-        bounds = schema.kind(statistic.column).bounds
-        assert bounds is not None  # a sum has bounds
+        bounds = cast("tuple[float, float]", schema.kind(statistic.column).bounds)
         value = np.maximum(value, 0) if bounds[0] >= 0 else value
         return np.minimum(value, 0) if bounds[1] <= 0 else value
     return value

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,7 @@ def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
 
 def keys_per_person(key: str, schema: Schema) -> int:
     """Return how many keys of a person count: no more than rows do."""
-    kind = schema.kind(key)
-    assert isinstance(kind, Key)  # `private_key` found it
+    kind = cast("Key", schema.kind(key))  # `private_key` found it
     return min(kind.keys_per_person, schema.rows_per_person)
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,8 +227,8 @@ class QuantileQuery(Question):
 
     def _grid(self, schema: Schema) -> ValueGrid:
         kind = schema.kind(self.column)
-        assert kind.bounds is not None  # `check` was called
-        return ValueGrid.of(*kind.bounds, 1.0 if isinstance(kind, Integer) else None)
+        bounds = cast("tuple[float, float]", kind.bounds)  # `check` was called
+        return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer) else None)
 
     def counted(self, frame: Any, schema: Schema) -> Any:
         """Return the number of rows in every cell; an int where there is one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.frame_rows import FrameFacts
@@ -78,9 +78,8 @@ class Question(ABC):
         if not isinstance(ledger, Gate):
             allowed = "a Ledger, a Filter or the ledger of a Book, which holds the frame"
             raise ParameterError("ledger", type(ledger), allowed)
-        facts = ledger.frame_facts
-        schema.check_frame(facts, self.used)
-        assert facts is not None  # the check refuses arrays
+        schema.check_frame(ledger.frame_facts, self.used)
+        facts = cast("FrameFacts", ledger.frame_facts)  # the check refuses arrays
         unit = self._units.setdefault(ledger, schema.unit)
         if unit != schema.unit:
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")

@@ -6,6 +6,7 @@ References: Kaplan, Schnapp & Stemmer (2022); Durfee & Rogers (2019).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -216,5 +217,4 @@ def _quantiles(
 
 
 def _epsilon_of(cost: Guarantee) -> float:
-    assert cost.epsilon is not None  # it was given
-    return cost.epsilon
+    return cast("float", cost.epsilon)  # it was given

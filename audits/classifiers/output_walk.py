@@ -58,9 +58,11 @@ class OutputWalk:
         try:
             self.part("output", output)
         except EnoughRead:
-            self.blind(f"more than the first {MAX_NUMBERS:,} numbers and {MAX_WORDS:,} words", 1)
             if self.items_left == 0:
                 self.blind(f"{ITEMS_BEYOND} {MAX_WORDS:,}", 1)
+            else:
+                most = f"{MAX_NUMBERS:,} numbers and {MAX_WORDS:,} words"
+                self.blind(f"more than the first {most}", 1)
 
     def part(self, name: str, value: Any) -> None:
         """Read a part by the reader of its type; ``name`` is what the path calls it."""

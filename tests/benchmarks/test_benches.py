@@ -86,6 +86,6 @@ def test_the_page_holds_every_bench_to_its_end():
     parts = re.findall(r"^## (bench_\w+)\n\n```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
     assert [name for name, _ in parts] == program.NAMES
     for name, said in parts:
-        assert re.match(rf"\$ .venv/bin/python -m benchmarks.{name}( --task \w+)?\n", said)
+        assert re.match(rf"\$ .venv/bin/python -m benchmarks.{name}( --\w+ \w+)?\n", said)
         assert "failed with exit status" not in said
         assert "left out" in said or ratios(said), name

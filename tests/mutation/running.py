@@ -30,7 +30,8 @@ QUIETLY = (
     "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore:Module already imported",
 )  # fmt: skip
 COPIED = (
-    "accountant", "algorithms", "audits", "benchmarks", "docs", "examples", "experiments",
+    "accountant", "algorithms", "audits", "benchmarks", "docs", "dp_attest", "examples",
+    "experiments",
     "mechanisms", "tests", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE",
     "requirements.txt", "Makefile",
 )  # fmt: skip

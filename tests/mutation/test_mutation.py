@@ -92,12 +92,15 @@ def changed(was, becomes):
     return next(s for s in sources if sampling.differing_lines(source, s) == (was, becomes))
 
 
+PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")
+
+
 def test_a_mutant_falls_and_an_equivalent_one_does_not(tmp_path):
     file = "tests/audits/statistics/test_single_run.py"
     assert file in files_of_tests()
     asked = {
         "path": PATH,
-        "copied": ["accountant", "mechanisms", "algorithms", "audits", "tests", "pyproject.toml"],
+        "copied": ["dp_attest", *PACKAGES, "tests", "pyproject.toml"],
         "tests": {f"{file}::test_no_coins_and_no_error_left": 1.0},
         "sources": [(ROOT / PATH).read_text(), changed(*EQUIVALENT), changed(*FALLS)],
     }

@@ -33,6 +33,8 @@ from algorithms import (
     PrivateLinearRegression,
     PrivateLogisticLasso,
     PrivateLogisticRegression,
+    PrivateQuantiles,
+    PrivateTopK,
 )
 from audits import Box, candidate_pairs, probe_sensitivity, search_pairs
 from audits.neighbours.value_spaces import ALL_RELATIONS, ValueMoves
@@ -142,9 +144,10 @@ def test_estimators_take_them_and_give_back_what_was_given(given):
 def test_the_default_of_an_estimator_is_the_word_it_was():
     takers = [
         FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLinearRegression,
-        PrivateLogisticLasso, PrivateLogisticRegression,
+        PrivateLogisticLasso, PrivateLogisticRegression, PrivateQuantiles, PrivateTopK,
     ]  # fmt: skip
-    classes = [getattr(algorithms, name) for name in algorithms.__all__]
+    every = [getattr(algorithms, name) for name in algorithms.__all__]
+    classes = [one for one in every if isinstance(one, type)]
     assert [cls for cls in classes if "relation" in signature(cls).parameters] == takers
     for cls in takers:
         assert repr(signature(cls).parameters["relation"].default) == "'replace'"
