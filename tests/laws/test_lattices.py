@@ -54,8 +54,8 @@ def sum_violation() -> str:
 def profile_violation() -> str:
     """A pair that is not above, or not below, a loss known by rough bounds on its profile."""
     epsilon = np.linspace(-1.0, 1.0, 41)
-    for step in (0.013, 0.05):
-        below, above = pairs_from_profile(Rough(), 1, 0.0, step, (-2.0, 2.0), 3.0)
+    for step, rough in ((0.013, 1e-3), (0.05, 1e-3), (0.05, 1e-9)):
+        below, above = pairs_from_profile(Rough(rough), 1, 0.0, step, (-2.0, 2.0), 3.0)
         for pair, side in ((below, -1), (above, 1)):
             sticks = -np.expm1(np.minimum(epsilon[:, None] - pair.law.points, 0.0))
             off = sticks @ pair.law.mass + pair.p_beyond - LOSS.profile_any_epsilon(epsilon)
@@ -68,14 +68,17 @@ LOSS = GaussianLoss(0.7)
 
 
 class Rough:
-    """A normal loss, its profile known to 1e-3 of itself."""
+    """A normal loss, its profile known to a share of itself."""
 
     infinity, max_loss = 0.0, math.inf
+
+    def __init__(self, share):
+        self.share = share
 
     def profile_bounds(self, epsilon):
         """Return bounds that are wide."""
         value = LOSS.profile_any_epsilon(epsilon)
-        share = np.random.default_rng(0).random((2, value.size)) * 1e-3
+        share = np.random.default_rng(0).random((2, value.size)) * self.share
         return value * (1 - share[0]), value * (1 + share[1])
 
 
