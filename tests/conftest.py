@@ -15,13 +15,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays: the garbage collector need not look at it, now or later."""
+    """What is collected stays: the garbage collector need not look at it meanwhile."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.enable()
-        gc.freeze()
+        gc.enable()  # and no `gc.freeze`: older Hypothesis looks for referrers of its generator
 
 
 def pytest_terminal_summary(terminalreporter):
