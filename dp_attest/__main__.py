@@ -20,7 +20,8 @@ PROGRAM = "dp-attest"
 HELP = """What does a private algorithm cost, is that true of the code, and is it any good?
 
 Examples: dp-attest account plan plan.toml; dp-attest audit Laplace --samples 1000000;
-dp-attest audit target my_code.py:release --epsilon 1; dp-attest ledger --help
+dp-attest audit target mycode:release --epsilon 1 --pair 0 1 --allow-import;
+dp-attest ledger --help
 
 The parts have the same words and exit statuses as python -m accountant and python -m audits.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from dp_attest.installation import PACKAGES
@@ -50,20 +50,25 @@ def _is_from_import() -> bool:
 
 def _hint(package: str, name: str, public: Collection[str], search_others: bool) -> str:
     """What may have been meant, in words; other packages are imported only where asked."""
-    import difflib
-
     names = dict.fromkeys(public, package)
     for other in PACKAGES if search_others else ():
         names = {**dict.fromkeys(_public_names_of(other), other), **names}
     if name in names:
         return f"; it is in {names[name]}: `from {names[name]} import {name}`"
-    by_lower = {one.lower(): one for one in names}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
-    if not near:
+    meant = nearest_name(name, names)
+    if meant is None:
         return ""
-    meant = by_lower[near[0]]
     place = "" if names[meant] == package else f", from {names[meant]}"
     return f"; did you mean {meant!r}{place}?"
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that may have been meant, whatever its case; None if none is near."""
+    import difflib
+
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
+    return by_lower[near[0]] if near else None
 
 
 def _public_names_of(package: str) -> Collection[str]:

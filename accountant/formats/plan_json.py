@@ -10,6 +10,7 @@ from accountant.amplification.tries import TRIES_KINDS, Tries
 from accountant.errors import ParameterError
 from accountant.formats.registry import constructor_fields, plan_kinds
 from accountant.plans.plan import Plan, Repeat, as_plan
+from dp_attest.public_names import nearest_name
 
 SCHEMA = 1
 MAX_DEPTH = 50  # of tables and lists, one of each for a node
@@ -133,7 +134,10 @@ def from_dict(value: Any, path: KeyPath = ()) -> Plan:
         raise PlanFileError(path, value, "a table with a 'kind'")
     known = plan_kinds()
     if value["kind"] not in known:
-        raise PlanFileError((*path, "kind"), value["kind"], "one of " + ", ".join(sorted(known)))
+        meant = nearest_name(value["kind"], known)
+        near = [] if meant is None else [f"{meant} (did you mean this?)"]
+        allowed = ", ".join([*near, *sorted(known.keys() - {meant})])
+        raise PlanFileError((*path, "kind"), value["kind"], f"one of {allowed}")
     given = {key: one for key, one in value.items() if key != "kind"}
     kind = known[value["kind"]]
     count = given.pop("count", None) if "count" not in constructor_fields(kind) else None

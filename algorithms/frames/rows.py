@@ -23,8 +23,7 @@ class DeclaredRows:
 
     A row counts if it names a person, has a value in every column that is used, fulfils the
     condition, and is one of the first of its person that do so.  All but the last depends on the
-    row alone, and the last on the rows of its person alone: the cut of a person is the same
-    whoever else is there.
+    row alone, and the last on the rows of its person alone: other persons do not change the cut.
 
     Parameters
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from accountant.ledger.frame_rows import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.frames import schema_files
 from algorithms.frames.column_kinds import ColumnKind
+from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
 
@@ -186,6 +186,6 @@ class Schema:
 def near(name: object, known: Iterable[str]) -> str:
     """Return a suggestion for a name that is not known, with what is known."""
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    meant = nearest_name(str(name), names)
     words = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    return f": did you mean {close[0]!r}?" if close else f", one of {words}"
+    return f", one of {words}" if meant is None else f": did you mean {meant!r}?"

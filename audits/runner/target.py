@@ -50,7 +50,9 @@ class TargetRequest:
         module, colon, function = name.partition(":")
         words = [*module.split("."), *function.split(".")]
         if not colon or not all(word.isidentifier() for word in words):
-            raise ParameterError(TARGET_METAVAR, name, "written package.module:function")
+            raise ParameterError(
+                TARGET_METAVAR, name, "written package.module:function" + _meant(name)
+            )
         epsilon = EPSILON.check("--epsilon", parse_number(str(given.get("epsilon"))))
         delta = DELTA.check("--delta", parse_number(str(given.get("delta", 0))))
         pair = given.get("pair")
@@ -69,6 +71,19 @@ class TargetRequest:
     def claim(self) -> Loss:
         """The claim as a loss."""
         return ApproxLoss(self.epsilon, self.delta) if self.delta > 0 else PureLoss(self.epsilon)
+
+
+def _meant(name: str) -> str:
+    """The name of a function whose file was named: 'folder/mycode.py:release' or 'mycode.py'."""
+    path, _, function = name.partition(":")
+    if not path.endswith(".py"):
+        return ""
+    *folders, module = path.removesuffix(".py").replace("\\", "/").split("/")
+    meant = f"{module}:{function or 'release'}"
+    if not all(word.isidentifier() for word in meant.split(":")):
+        return ""
+    place = f", in the folder {'/'.join(folders) or '/'}" if folders else ""
+    return f", not as a file: {meant}{place}"
 
 
 def target_cases(

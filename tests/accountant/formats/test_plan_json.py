@@ -84,6 +84,7 @@ def test_a_function_is_not_written():
         ('{"schema": true, "plan": {}}', "schema must be the number 1"),
         ('{"schema": 1, "plan": 3}', "plan must be a table with a 'kind'"),
         ('{"schema": 1, "plan": {"kind": "Pure"}}', "plan.kind must be one of AboveThreshold"),
+        ('{"schema": 1, "plan": {"kind": "gausian"}}', r"one of Gaussian \(did you mean this\?\), Above"),
         ('{"schema": 1, "plan": {"kind": "PureLoss"}}', "given with epsilon"),
         ('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": NaN}}', "a finite number"),
         ('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": 1e999}}', "plan.epsilon must be"),
@@ -95,7 +96,7 @@ def test_a_function_is_not_written():
         ('{"schema": 1, "plan": ' + '{"kind":"Repeat","count":1,"part":' * 200
          + '{"kind":"PureLoss","epsilon":1}' + "}" * 201, "nested at most 50 deep"),
     ],
-    ids=range(15),
+    ids=range(16),
 )  # fmt: skip
 def test_bad_json_is_refused(text, words):
     with pytest.raises(PlanFileError, match=words):

@@ -239,6 +239,8 @@ def test_low_order_bits_are_looked_at_on_request(folder, capsys):
      ("fails:f", "ZeroDivisionError"), ("bad:f", "SyntaxError"),
      ("dies_now:f", "its process exited with 0"),
      ("nowhere:f", "ModuleNotFoundError"), ("theirs", "written package.module:function"),
+     ("theirs.py:honest", "not as a file: theirs:honest"),
+     ("mine/theirs.py", "not as a file: theirs:release, in the folder mine"),
      ("../theirs:honest", "written"), ("theirs:honest()", "written"), (":", "written")],
 )  # fmt: skip
 def test_a_target_that_cannot_be_audited_is_one_line_and_exit_2(name, message, folder, capfd):
