@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -49,7 +50,8 @@ class TargetRequest:
         name = request.names[0] if len(request.names) == 1 else ""
         module, colon, function = name.partition(":")
         words = [*module.split("."), *function.split(".")]
-        if not colon or not all(word.isidentifier() for word in words):
+        is_file = module.endswith(".py") and Path(module).is_file()
+        if not colon or is_file or not all(word.isidentifier() for word in words):
             raise ParameterError(
                 TARGET_METAVAR, name, "written package.module:function" + _meant(name)
             )

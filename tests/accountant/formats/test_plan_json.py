@@ -84,7 +84,7 @@ def test_a_function_is_not_written():
         ('{"schema": true, "plan": {}}', "schema must be the number 1"),
         ('{"schema": 1, "plan": 3}', "plan must be a table with a 'kind'"),
         ('{"schema": 1, "plan": {"kind": "Pure"}}', "plan.kind must be one of AboveThreshold"),
-        ('{"schema": 1, "plan": {"kind": "gausian"}}', r"one of Gaussian \(did you mean this\?\), Above"),
+        ('{"schema": 1, "plan": {"kind": "gausian"}}', r"one of Gaussian \(did you mean"),
         ('{"schema": 1, "plan": {"kind": "PureLoss"}}', "given with epsilon"),
         ('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": NaN}}', "a finite number"),
         ('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": 1e999}}', "plan.epsilon must be"),
