@@ -1,14 +1,20 @@
-"""Output files: checked before the computation starts, and written whole or not at all."""
+"""Output files: checked before the computation starts, and written whole or not at all; CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from accountant.errors import ParameterError
+from accountant.formatting import escape_control
+
+FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
 
 
 def check_writable(targets: dict[str, str | None]) -> None:
@@ -56,3 +62,25 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Yield rows as CSV; text that a spreadsheet would run is quoted."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([_cell(one) for one in row])
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    words = escape_control(value)
+    # full-width and small signs, which some spreadsheets read as the plain ones
+    plain = unicodedata.normalize("NFKC", words.lstrip()[:1])
+    return f"'{words}" if plain.startswith(FORMULA_PREFIXES) else words

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -13,7 +10,8 @@ from typing import Any
 
 from accountant.book.history import Line, Status
 from accountant.book.log_reader import TERMS
-from accountant.formatting import escape_control, format_upper
+from accountant.files import csv_lines
+from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency
 
 SCHEMA = 1
@@ -21,7 +19,6 @@ LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
     "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
 )  # fmt: skip
-FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
 COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",
     "zcdp": "sum of rho (zero-concentrated privacy)",
@@ -51,7 +48,7 @@ def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
     """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
     columns = [name for name in LINE_FIELDS if name != "facts"]
-    return _csv(chain([columns], ([getattr(one, name) for name in columns] for one in lines)))
+    return csv_lines(chain([columns], ([getattr(one, name) for name in columns] for one in lines)))
 
 
 def registry_rows(
@@ -118,28 +115,7 @@ def registry_json(rows: list[dict[str, Any]]) -> str:
 
 def registry_csv(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the rows of a registry as CSV."""
-    return _csv([list(rows[0]), *(list(row.values()) for row in rows)])
-
-
-def _csv(rows: Iterable[list[Any]]) -> Iterator[str]:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in rows:
-        writer.writerow([_cell(one) for one in row])
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool | int | float):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    words = escape_control(value)
-    # full-width and small signs, which some spreadsheets read as the plain ones
-    plain = unicodedata.normalize("NFKC", words.lstrip()[:1])
-    return f"'{words}" if plain.startswith(FORMULA_PREFIXES) else words
+    return csv_lines([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def _budget(status: Status) -> dict[str, float]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from accountant.files import csv_lines
 from accountant.formatting import escape_control, format_lower, format_short, format_upper
 
 if TYPE_CHECKING:
@@ -37,6 +40,11 @@ def _environment(*packages: str) -> Environment:
         "format_upper": format_upper, "format_lower": format_lower, "format_short": format_short,
     }  # fmt: skip
     return made
+
+
+def csv_address(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as an address that holds them as CSV, for a link that saves them."""
+    return "data:text/csv;charset=utf-8," + quote("".join(csv_lines(rows)))
 
 
 def _csp_hash(source: str) -> str:

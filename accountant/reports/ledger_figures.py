@@ -14,6 +14,7 @@ from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.totals import CompositionNotion
+from accountant.reports.ledger_totals import LedgerTotals
 from accountant.reports.svg_axes import Axes, LinearScale
 from accountant.reports.time_scale import TimeScale
 
@@ -50,6 +51,7 @@ class HistoryFigures:
         self.count = self.released = 0
         self.seeded = self.undeclared = self.by_trusted = False
         self.latest: deque[Line] = deque(maxlen=MAX_SHOWN_LINES)
+        self.totals = LedgerTotals()
         self._kinds: dict[str, list[Any]] = {}  # the first line, answered, failed
         self._drawn: list[Line] = []
         stride = 1
@@ -63,6 +65,7 @@ class HistoryFigures:
     def _note(self, line: Line) -> None:
         self.count += 1
         self.latest.append(line)
+        self.totals.note(line)
         self.seeded |= line.seeded
         self.undeclared |= bool(line.undeclared)
         self.by_trusted |= bool(line.executor)

@@ -56,15 +56,21 @@ def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
 
 
 def plan_of(
-    lines: Sequence[PlanLine], noise_factor: float = 1.0, count_factor: float = 1.0
+    lines: Sequence[PlanLine],
+    noise_factor: float = 1.0,
+    count_factor: float = 1.0,
+    turned: int | None = None,
 ) -> Plan:
     """Return the plan of the lines with other noise and other counts.
 
-    Noise is multiplied by ``noise_factor``, counts by ``count_factor``, rounded up.
+    Noise is multiplied by ``noise_factor``, counts by ``count_factor``, rounded up: of the line at
+    the index ``turned`` alone, or of all.
     """
     return Sequential(
         Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))
-        for line in lines
+        if turned in (None, index)
+        else Repeat(line.part, line.count)
+        for index, line in enumerate(lines)
     )
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, final
 
 from accountant.formats.plan_json import to_json
 from accountant.formatting import format_remaining, format_short, format_upper
 from accountant.planning.capacity import CAPACITY_CAP
 from accountant.planning.interpretation import explanation
-from accountant.reports.html_document import render
+from accountant.reports.html_document import csv_address, render
 from accountant.reports.plan_summary import MAX_CAPACITY_LINES, PlanSummary
 from accountant.reports.svg_axes import Axes, padded_range
 from accountant.reports.svg_figures import change_figure, curves_figure, epsilon_axes
+from accountant.reports.what_if_grid import WhatIf
 
 SHOWN_DELTAS = (1e-12, 1e-9, 1e-6, 1e-3)
 
@@ -50,8 +52,36 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
         change=change_figure(grid.deltas, grid.epsilon[i][j], axes, budget),
         max_lines=MAX_CAPACITY_LINES, capacity=_format_capacity, ratio=_format_ratio,
         version=version("dp-attest"), json_lines=to_json(summary.plan).splitlines(),
-        data=_data(summary, sliders, axes),
+        data=_data(summary, sliders, axes), stem=Path(title).stem,
+        saved_lines=csv_address(_line_rows(summary)), saved_grid=csv_address(_grid_rows(summary)),
+        saved_curves=csv_address(_curve_rows(summary)),
     )  # fmt: skip
+
+
+def _line_rows(summary: PlanSummary) -> Iterator[list[object]]:
+    yield ["name", "release", "error", "times", "one costs", "all cost", "room for more"]
+    for cost in summary.costs:
+        line, known = cost.line, (cost.epsilon_of_one, cost.epsilon_of_all, cost.capacity)
+        yield [line.name, repr(line.part), line.error, line.count, *known]
+
+
+def _grid_rows(summary: PlanSummary) -> Iterator[list[object]]:
+    """The cells of every grid at the budget's delta."""
+    yield ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
+    for grid in (summary.grid, *summary.line_grids):
+        line = None if grid.turned is None else summary.costs[grid.turned].line
+        name = "all" if line is None else line.name or repr(line.part)
+        for i, noise in enumerate(grid.noise_factors):
+            for j, number in enumerate(grid.count_factors):
+                epsilon = grid.epsilon[i][j][summary.budget_delta_index]
+                known = (grid.releases[j], summary.budget.delta, epsilon)
+                yield [name, noise, number, *known, epsilon <= summary.budget.epsilon]
+
+
+def _curve_rows(summary: PlanSummary) -> Iterator[list[object]]:
+    yield ["accountant", *summary.grid.deltas]
+    for name, curve in summary.curves.items():
+        yield [name, *curve]
 
 
 def _meaning(summary: PlanSummary) -> str:
@@ -77,25 +107,32 @@ def _axes(summary: PlanSummary) -> Axes[float]:
     near = [value for value in summary.grid.epsilon[i][j] if 0 < value < math.inf]
     kept = [*near, summary.budget.epsilon]
     low, high = padded_range(kept)
-    every = (value for row in summary.grid.epsilon for cell in row for value in cell)
+    grids = (summary.grid, *summary.line_grids)
+    every = (value for grid in grids for row in grid.epsilon for cell in row for value in cell)
     wide = [value for value in every if max(low / 8, 1e-300) <= value <= 8 * high]
     return epsilon_axes(summary.grid.deltas, [*kept, *wide])
 
 
 def _data(summary: PlanSummary, sliders: Sequence[Slider], axes: Axes[float]) -> dict[str, Any]:
     """Return the values for the script, by the ids of the sliders."""
-    grid, budget = summary.grid, summary.budget
-    fits = [
-        ["".join("1" if value <= budget.epsilon else "0" for value in cell) for cell in row]
-        for row in grid.epsilon
-    ]
+    grids = (summary.grid, *summary.line_grids)
     return {
         **{one.id: one.values for one in sliders},
         "words": {one.id: [format_short(x) for x in one.values] for one in sliders},
+        "grids": [_grid_data(grid, summary.budget.epsilon) for grid in grids],
+        "here": [one.index for one in sliders],
+        "budget": summary.budget.epsilon,
+        "axes": axes.as_data(),
+    }
+
+
+def _grid_data(grid: WhatIf, epsilon: float) -> dict[str, Any]:
+    """Return the printed epsilons of a grid, and of each whether it is within the budget."""
+    return {
         "releases": grid.releases,
         "epsilon": [[[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon],
-        "fits": fits,
-        "here": [one.index for one in sliders],
-        "budget": budget.epsilon,
-        "axes": axes.as_data(),
+        "fits": [
+            ["".join("1" if value <= epsilon else "0" for value in cell) for cell in row]
+            for row in grid.epsilon
+        ],
     }

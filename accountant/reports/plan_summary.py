@@ -24,6 +24,7 @@ from accountant.reports.what_if_grid import (
 )
 
 MAX_CAPACITY_LINES = 40  # lines beyond are not asked how many more fit
+MAX_TURNED_LINES = 8  # lines beyond have no grid of their own: each takes as long as the first
 
 
 @final
@@ -43,11 +44,15 @@ class LineCost:
 @final
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The numbers of a page; ``curves`` has an epsilon for each of ``grid.deltas``."""
+    """The numbers of a page; ``curves`` has an epsilon for each of ``grid.deltas``.
+
+    ``grid`` changes all lines together, each of ``line_grids`` one line alone.
+    """
 
     plan: Plan
     budget: Budget
     grid: WhatIf
+    line_grids: tuple[WhatIf, ...]
     costs: tuple[LineCost, ...]
     curves: dict[str, tuple[float, ...]]
 
@@ -65,7 +70,8 @@ class PlanSummary:
 
 def step_count(lines: Sequence[PlanLine]) -> int:
     """Return how often `summarise` will call ``on_step``."""
-    return cell_count(lines) + len(lines) + len(ALL_ACCOUNTANTS)
+    grids = 1 + len(_turned_lines(lines))
+    return grids * cell_count(lines) + len(lines) + len(ALL_ACCOUNTANTS)
 
 
 def summarise(
@@ -74,6 +80,7 @@ def summarise(
     """Return the numbers of a page; ``on_step`` is called `step_count` times."""
     plan, deltas = plan_of(lines), delta_axis(budget)
     grid = what_if(lines, budget, on_step)
+    alone = tuple(what_if(lines, budget, on_step, index) for index in _turned_lines(lines))
     costs = tuple(_costs(plan, lines, budget, on_step))
     curves = {}
     i, j = grid.plan_index
@@ -81,7 +88,12 @@ def summarise(
         known = isinstance(one, Tight)
         curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
         on_step()
-    return PlanSummary(plan, budget, grid, costs, curves)
+    return PlanSummary(plan, budget, grid, alone, costs, curves)
+
+
+def _turned_lines(lines: Sequence[PlanLine]) -> range:
+    """Return the lines that have a grid of their own: none where there is one line only."""
+    return range(min(len(lines), MAX_TURNED_LINES) if len(lines) > 1 else 0)
 
 
 def _costs(

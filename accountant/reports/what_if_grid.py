@@ -27,7 +27,8 @@ ProgressCallback = Callable[[], None]
 class WhatIf:
     """``epsilon[i][j][k]`` at ``noise[i]``, ``often[j]`` and ``deltas[k]``; NaN: no such plan.
 
-    Every value is an upper bound; those at factors of 1 are `Tight`'s own.
+    Every value is an upper bound; those at factors of 1 are `Tight`'s own.  The factors are of the
+    line at the index ``turned`` alone, or of all lines.
     """
 
     noise_factors: tuple[float, ...]
@@ -35,6 +36,7 @@ class WhatIf:
     deltas: tuple[float, ...]
     releases: tuple[int, ...]
     epsilon: tuple[tuple[tuple[float, ...], ...], ...]
+    turned: int | None = None
 
     @property
     def plan_index(self) -> tuple[int, int]:
@@ -49,47 +51,56 @@ def delta_axis(budget: Budget) -> tuple[float, ...]:
 
 def cell_count(lines: Sequence[PlanLine]) -> int:
     """Return how often `what_if` will call ``on_step``."""
-    return len(_noise_factors(lines)) * len(COUNT_FACTORS)
+    return len(noise_axis(lines)) * len(COUNT_FACTORS)
 
 
 def what_if(
-    lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback = lambda: None
+    lines: Sequence[PlanLine],
+    budget: Budget,
+    on_step: ProgressCallback = lambda: None,
+    turned: int | None = None,
 ) -> WhatIf:
     """Return the grid; ``on_step`` is called after every cell."""
-    deltas, noise = delta_axis(budget), _noise_factors(lines)
+    deltas, noise = delta_axis(budget), noise_axis(lines)
     whole = plan_of(lines)
     with_envelopes = _envelopes_help(whole, (deltas[-1], budget.delta or deltas[1]))
+
+    def counts(factor: float) -> tuple[int, ...]:
+        scaled = (scaled_count(line.count, factor) for line in lines)
+        return tuple(
+            count if turned in (None, index) else lines[index].count
+            for index, count in enumerate(scaled)
+        )
+
     # small counts stay the same at other factors, too
-    own = (1.0, *(line.count for line in lines))
     known: dict[tuple[object, ...], tuple[float, ...]] = {
-        own: tuple(Tight().epsilon(whole, delta) for delta in deltas)
+        (1.0, counts(1.0)): tuple(Tight().epsilon(whole, delta) for delta in deltas)
     }
     rows = []
     for factor in noise:
         row = []
         for often in COUNT_FACTORS:
-            # rounded up, small counts repeat
-            key = (factor, *(scaled_count(line.count, often) for line in lines))
+            key = (factor, counts(often))  # rounded up, small counts repeat
             if key not in known:
-                known[key] = _cell(lines, factor, often, deltas, with_envelopes)
+                known[key] = _cell(lines, (factor, often, turned), deltas, with_envelopes)
             row.append(known[key])
             on_step()
         rows.append(tuple(row))
-    releases = tuple(
-        sum(scaled_count(line.count, often) for line in lines) for often in COUNT_FACTORS
-    )
-    return WhatIf(noise, COUNT_FACTORS, deltas, releases, tuple(rows))
+    releases = tuple(sum(counts(often)) for often in COUNT_FACTORS)
+    return WhatIf(noise, COUNT_FACTORS, deltas, releases, tuple(rows), turned)
 
 
 def _cell(
     lines: Sequence[PlanLine],
-    factor: float,
-    count_factor: float,
+    change: tuple[float, float, int | None],
     deltas: Sequence[float],
     with_envelopes: bool,
 ) -> tuple[float, ...]:
+    factor, _, turned = change
+    if factor != 1 and turned is not None and not has_noise_scale(lines[turned].part):
+        return (math.nan,) * len(deltas)
     try:
-        plan = plan_of(lines, factor, count_factor)
+        plan = plan_of(lines, *change)
     except ParameterError:  # a mechanism that has no such noise
         return (math.nan,) * len(deltas)
     try:
@@ -108,6 +119,6 @@ def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
     return not np.array_equal(Tight().epsilons(plan, deltas), without)
 
 
-def _noise_factors(lines: Sequence[PlanLine]) -> tuple[float, ...]:
+def noise_axis(lines: Sequence[PlanLine]) -> tuple[float, ...]:
     """Return the factors of the noise: 1 alone where no part has noise to scale."""
     return NOISE_FACTORS if any(has_noise_scale(line.part) for line in lines) else (1.0,)

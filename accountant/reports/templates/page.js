@@ -9,6 +9,7 @@
   const cautious = { noise: -1, often: 1, delta: -1 };
   const number = (word) => (word === "∞" ? Infinity : word === "–" ? NaN : Number(word.replaceAll(",", "")));
   const at = [...data.here];
+  let grid = data.grids[0];  // of all lines, or of one line alone
 
   // the grid point at a typed value, or the next one at which epsilon is not smaller
   function place(name, value) {
@@ -67,12 +68,15 @@
 
   function fill() {
     find("table-delta").textContent = data.words.delta[at[2]];
+    find("grid").tHead.querySelectorAll("small").forEach((cell, j) => {
+      cell.textContent = grid.releases[j].toLocaleString("en");
+    });
     find("grid").tBodies[0].querySelectorAll("tr").forEach((row, i) => {
       row.querySelectorAll("td").forEach((cell, j) => {
-        const fits = data.fits[i][j][at[2]] === "1";
+        const fits = grid.fits[i][j][at[2]] === "1";
         cell.classList.toggle("fits", fits);
         cell.classList.toggle("chosen", i === at[0] && j === at[1]);
-        cell.textContent = data.epsilon[i][j][at[2]];
+        cell.textContent = grid.epsilon[i][j][at[2]];
         if (!fits) return;
         const mark = document.createElement("span");
         mark.className = "mark";
@@ -85,11 +89,11 @@
   }
 
   function show(note) {
-    const [i, j, k] = at, words = data.epsilon[i][j];
-    const epsilon = number(words[k]), fits = data.fits[i][j][k] === "1";
+    const [i, j, k] = at, words = grid.epsilon[i][j];
+    const epsilon = number(words[k]), fits = grid.fits[i][j][k] === "1";
     find("epsilon").textContent = words[k];
     find("rest").textContent = fits ? downwards(data.budget - epsilon) : "nothing";
-    find("releases").textContent = data.releases[j].toLocaleString("en");
+    find("releases").textContent = grid.releases[j].toLocaleString("en");
     find("factor").textContent = Number.isNaN(epsilon) ? "–" : epsilon < Infinity ? `${times(epsilon)} ×` : "∞";
     find("guess").textContent = Number.isNaN(epsilon) ? "–" : guessed(epsilon, data.delta[k]);
     find("said").textContent = Number.isNaN(epsilon)
@@ -131,8 +135,14 @@
         : `${typed} is no grid point: shown for ${words[found]}, where epsilon is not smaller.`);
     });
   });
+  if (find("turned")) find("turned").addEventListener("change", (event) => {
+    grid = data.grids[Number(event.target.value)];
+    show();
+  });
   find("back").addEventListener("click", () => {
     at.splice(0, 3, ...data.here);
+    grid = data.grids[0];
+    if (find("turned")) find("turned").value = "0";
     show();
   });
   find("still").remove();

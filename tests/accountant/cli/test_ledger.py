@@ -138,7 +138,7 @@ def test_row_41_cells_and_lines_are_harmless(book, tmp_path, capsys):
         [row] = csv.DictReader(file)
     assert row["unit of privacy"] == "'@one person"
     # a log that somebody else wrote may hold anything
-    from accountant.book.export import _cell
+    from accountant.files import _cell
 
     assert _cell("\x1b[31mred\n\u202e") == "\\x1b[31mred\\n\\u202e"
     assert _cell("\xa0=1") == "\\xa0=1"
@@ -214,7 +214,7 @@ def test_relations_do_not_mix_in_one_data_set(stored_book):
 
 @pytest.mark.parametrize("sign", "=＝﹦+＋﹢-－﹣@＠﹫|｜%％﹪'＇")
 def test_signs_that_a_spreadsheet_reads_as_a_formula_are_quoted(sign):
-    from accountant.book.export import _cell
+    from accountant.files import _cell
 
     assert _cell(f"{sign}1+1") == f"'{sign}1+1"
     assert _cell(f"\u3000{sign}1").startswith(("'", "\\u3000"))

@@ -3,9 +3,12 @@
 import pytest
 
 from accountant import Book, Budget
+from accountant.ledger.totals import Spending
 from accountant.reports.history_page import history_page
+from accountant.reports.ledger_totals import LedgerTotals
+from mechanisms import Gaussian, Laplace
 from tests.accountant.example_files import spent_book
-from tests.html_checks import Checked, harmless
+from tests.html_checks import Checked, harmless, saved_tables
 
 BUDGET = Budget(2.0, 1e-6)
 
@@ -56,3 +59,62 @@ def test_an_empty_ledger_has_a_page(tmp_path):
         html = history_page(book.status("x"), book.history("x"), "b.db")
     assert "Nothing was spent" in html
     harmless(html, {})
+
+
+def test_totals_by_run_author_and_month_add_up(tmp_path):
+    plan = 10 * Gaussian(scale=40.0)
+    with Book.open(f"sqlite:///{tmp_path}/b.db", author="ann") as book:
+        book.dataset("x", budget=BUDGET, expires="2999-01-31")
+        with book.ledger("x", [1.0], plan, run="survey") as ledger:
+            for _ in range(4):
+                ledger.release(Gaussian(scale=40.0), lambda rows: 0.0)
+        with book.ledger("x", [1.0]) as ledger:
+            ledger.release(Gaussian(scale=20.0), lambda rows: 0.0)
+        status, lines = book.status("x"), book.history("x")
+        html = history_page(status, lines, "b.db")
+    harmless(html, {})
+    rows = saved_tables(html)["x-totals.csv"][1:]
+    for grouping in ("run", "author", "month"):
+        some = [float(row[-1]) for row in rows if row[0] == grouping]
+        assert sum(some) == pytest.approx(status.epsilon, rel=1e-12)
+    # ten at scale 40 have 10/1600, one at 20 has 1/400 = 4/1600 of the sum
+    by_run = {row[1]: (int(row[2]), float(row[-1])) for row in rows if row[0] == "run"}
+    assert by_run == {
+        "survey": (4, pytest.approx(status.epsilon * 10 / 14, rel=1e-9)),
+        "outside of runs": (1, pytest.approx(status.epsilon * 4 / 14, rel=1e-9)),
+    }
+    assert "6 of 10 releases of survey: paid for, not made yet" in html
+    assert "2999-01-31 00:00:00" in html
+    assert f"<b>{100 * status.epsilon / 2:.1f}"[:6] in html
+
+
+def test_totals_go_on_where_the_ledger_changes_its_unit(tmp_path):
+    """A certified plan at first, then epsilons beside it."""
+    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+        book.dataset("x", budget=BUDGET)
+        with book.ledger("x", [1.0]) as ledger:
+            ledger.release(Gaussian(scale=20.0), lambda rows: 0.0)
+            ledger.release(Laplace(scale=20.0), lambda rows: 0.0)
+        status, lines = book.status("x"), book.history("x")
+    first, second = lines
+    other = Spending("mu squared", 9.0, 10.0)
+    first = _Line(first, Spending(first.counts, 3.0, 10.0), 0.2)
+    second = _Line(second, other, 0.3)
+    totals = LedgerTotals()
+    totals.note(first)
+    totals.note(second)
+    (one,) = totals.shares(status)["author"]
+    assert one.epsilon == status.epsilon
+    (one,) = totals._groups["author"].values()
+    assert one.amount == pytest.approx(9.0)
+
+
+class _Line:
+    """A line with another total than its own."""
+
+    def __init__(self, line, spending, epsilon):
+        self._line, self.epsilon = line, epsilon
+        self.counts, self.total = spending.unit, spending.amount
+
+    def __getattr__(self, name):
+        return getattr(self._line, name)

@@ -165,6 +165,43 @@ def test_the_arrows_of_the_keyboard_move_the_numbers(opened, summary):
     assert page.inner_text("#epsilon") == format_upper(summary.epsilon)
 
 
+def test_one_line_alone_can_be_turned(opened, summary):
+    page, (_i, j) = opened(), summary.grid.plan_index
+    page.select_option("#turned", label="ages <b> alone")
+    assert page.inner_text("#epsilon") == format_upper(summary.epsilon)
+    page.focus("#noise")
+    page.keyboard.press("End")
+    found = summary.line_grids[0].epsilon[-1][j][summary.budget_delta_index]
+    assert page.inner_text("#epsilon") == format_upper(found)
+    assert found > summary.grid.epsilon[-1][j][summary.budget_delta_index]
+    page.focus("#often")
+    page.keyboard.press("End")
+    assert page.inner_text("#releases") == "64"  # three times 20, and 4
+    assert page.inner_text("#grid thead th:last-child small") == "64"
+    page.click("#back")
+    assert page.input_value("#turned") == "0"
+    assert page.inner_text("#epsilon") == format_upper(summary.epsilon)
+
+
+def test_a_table_is_saved_from_the_page(opened):
+    page = opened()
+    with page.expect_download() as saved:
+        page.click("text=Save the lines as CSV")
+    assert saved.value.suggested_filename.endswith("-lines.csv")
+    with open(saved.value.path(), encoding="utf-8") as file:
+        assert file.readline().startswith("name,release,")
+
+
+@pytest.mark.parametrize("name", ["plan.html", "history.html"])
+def test_a_page_prints_on_a4_without_loss_at_its_sides(opened, name):
+    """210 mm less margins of 14 mm are 688 pixels of 1/96 inch."""
+    page = opened(name, viewport={"width": 688, "height": 971})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
+    tables = "[...document.querySelectorAll('table')].map(one => one.scrollWidth)"
+    assert max(page.evaluate(tables)) <= 688
+
+
 @pytest.mark.parametrize(
     ("name", "typed", "taken"),
     [
@@ -227,7 +264,7 @@ def test_axe_finds_no_violation(opened, scheme, name, width):
 def test_without_a_script_the_tables_are_there(opened, summary, name):
     page = opened(name, java_script_enabled=False)
     tables = page.locator("table")
-    assert tables.count() == (3 if name == "plan.html" else 2)
+    assert tables.count() == (3 if name == "plan.html" else 5)
     for k in range(tables.count()):
         assert tables.nth(k).is_visible()
     if name == "plan.html":

@@ -1,5 +1,6 @@
 """The pages of a budget: their numbers are `Tight`'s, their words harmless, their files whole."""
 
+import dataclasses
 import math
 from itertools import pairwise
 
@@ -22,7 +23,7 @@ from accountant.reports.plan_page import plan_page
 from accountant.reports.plan_summary import summarise
 from accountant.reports.what_if_grid import COUNT_FACTORS, NOISE_FACTORS, SHOWN_DELTA_AXIS
 from mechanisms import Gaussian, Laplace, RandomizedResponse
-from tests.html_checks import Checked, harmless
+from tests.html_checks import Checked, harmless, saved_tables
 
 HOSTILE = [
     "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\x1b[31mred\x1b[0m",
@@ -90,15 +91,45 @@ def test_every_accountant_has_its_curve(summary):
 
 def test_the_page_embeds_the_summary(summary):
     found = Checked(plan_page(summary, "plan.toml")).data
-    grid = summary.grid
-    assert found["epsilon"] == [
-        [[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon
-    ]
-    for i, row in enumerate(grid.epsilon):
-        for j, cell in enumerate(row):
-            fits = "".join(str(int(x <= BUDGET.epsilon)) for x in cell)
-            assert found["fits"][i][j] == fits
-    assert found["here"] == [*grid.plan_index, summary.budget_delta_index]
+    grids = (summary.grid, *summary.line_grids)
+    for grid, data in zip(grids, found["grids"], strict=True):
+        assert data["epsilon"] == [
+            [[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon
+        ]
+        for i, row in enumerate(grid.epsilon):
+            for j, cell in enumerate(row):
+                fits = "".join(str(int(x <= BUDGET.epsilon)) for x in cell)
+                assert data["fits"][i][j] == fits
+    assert found["here"] == [*summary.grid.plan_index, summary.budget_delta_index]
+
+
+def test_each_line_is_turned_for_itself(summary):
+    lines = [cost.line for cost in summary.costs]
+    assert [grid.turned for grid in summary.line_grids] == [0, 1, 2]
+    for grid in summary.line_grids:
+        i, j = grid.plan_index
+        assert grid.epsilon[i][j] == summary.grid.epsilon[i][j]
+        for i, j, k in [(0, 6, 3), (10, 0, 6)]:
+            others = [line for index, line in enumerate(lines) if index != grid.turned]
+            turned = plan_of([lines[grid.turned]], grid.noise_factors[i], grid.count_factors[j])
+            lower, upper = Tight().bracket(Sequential([plan_of(others), turned]), grid.deltas[k])
+            if grid.turned == 2:  # randomised response has no noise to scale
+                assert math.isnan(grid.epsilon[i][j][k])
+            else:
+                assert lower * (1 - 1e-12) <= grid.epsilon[i][j][k] <= upper * (1 + 3e-4)
+    assert summary.line_grids[1].releases[-1] == 20 + 12 + 1
+
+
+def test_the_tables_are_saved_as_csv(summary):
+    saved = saved_tables(plan_page(summary, "plan.toml"))
+    head, *rows = saved["plan-what-if.csv"]
+    assert head == ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
+    assert len(rows) == 4 * 11 * 7
+    at = next(row for row in rows if row[:3] == ["ages", "2.0", "1.5"])
+    known = summary.line_grids[0].epsilon[NOISE_FACTORS.index(2.0)][COUNT_FACTORS.index(1.5)]
+    assert float(at[5]) == known[summary.budget_delta_index]
+    assert [row[0] for row in saved["plan-accountants.csv"][1:]] == list(summary.curves)
+    assert next(row[:4] for row in saved["plan-lines.csv"][1:])[0::3] == ["ages", "20"]
 
 
 def test_the_tables_say_it_all_without_a_script(summary):
@@ -125,7 +156,7 @@ def test_hostile_names_are_escaped(words, summary):
         )
         for one in summary.costs
     )
-    hostile = type(summary)(summary.plan, summary.budget, summary.grid, costs, summary.curves)
+    hostile = dataclasses.replace(summary, costs=costs)
     html = plan_page(hostile, words, words)
     harmless(html, {"script": 2})
 

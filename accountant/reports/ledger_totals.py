@@ -1,0 +1,118 @@
+"""What each run, author and month of a ledger spent, as shares of the epsilon at its delta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import final
+
+from accountant.book.history import Line, Status
+from accountant.book.log_reader import TERMS
+from accountant.errors import ParameterError
+from accountant.formats.plan_json import from_dict
+from accountant.plans.parallel import Parallel
+
+GROUPINGS = ("run", "author", "month")
+NO_RUN, UNNAMED_RUN = "outside of runs", "runs without a name"
+MAX_LEAVES = 1_000_000  # of a plan; more are not counted
+
+
+@final
+@dataclass(slots=True)
+class GroupTotal:
+    """What one run, author or month spent: ``amount`` in the unit of the ledger's sums."""
+
+    name: str
+    releases: int = 0
+    planned: int = 0
+    is_counted: bool = True
+    first: str = ""
+    last: str = ""
+    amount: float = 0.0
+
+    def note(self, line: Line, amount: float) -> None:
+        """Add a line and what it added to the ledger's total."""
+        self.first, self.last = self.first or line.time, line.time
+        self.amount += amount
+        if line.kind != "plan":
+            self.releases += 1
+            return
+        planned = _planned_releases(line)
+        self.is_counted &= planned is not None
+        self.planned += planned or 0
+
+    @property
+    def to_come(self) -> int:
+        """Return how many releases are paid for and were not made; 0 if that is not known."""
+        return max(self.planned - self.releases, 0) if self.is_counted else 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupShare:
+    """A group's part of the epsilon spent; the parts of one grouping add up to it.
+
+    Epsilons of releases that are composed do not add up.  So the epsilon of all is divided in
+    proportion to what does add up: the epsilons, rho, mu squared or divergences of the ledger.
+    """
+
+    group: GroupTotal
+    epsilon: float
+
+
+class LedgerTotals:
+    """Totals of a history that is read once, by run, by author and by month."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, GroupTotal]] = {name: {} for name in GROUPINGS}
+        self._last: Line | None = None  # the latest that changed the total
+
+    def note(self, line: Line) -> None:
+        """Take the next line of the history."""
+        added = 0.0
+        if self._last is None or line.spent != self._last.spent:  # a plan paid for its steps
+            added = max(line.total - self._total_before(line), 0.0)
+            self._last = line
+        if line.kind == TERMS:
+            return
+        run = line.run or (UNNAMED_RUN if line.kind in ("plan", "step") else NO_RUN)
+        for grouping, name in zip(GROUPINGS, (run, line.author, line.time[:7]), strict=True):
+            self._groups[grouping].setdefault(name, GroupTotal(name)).note(line, added)
+
+    def _total_before(self, line: Line) -> float:
+        """Return the total before a line in its unit; where that is new, the groups take it on."""
+        if self._last is None:
+            return 0.0
+        if line.counts == self._last.counts:
+            return self._last.total
+        before = line.total * min(self._last.epsilon / line.epsilon, 1.0) if line.epsilon else 0.0
+        for groups in self._groups.values():
+            for one in groups.values():
+                one.amount *= before / self._last.total if self._last.total else 0.0
+        return before
+
+    def shares(self, status: Status) -> dict[str, list[GroupShare]]:
+        """Return the groups of each grouping in order of first use; each adds up to epsilon."""
+        return {name: list(_shares(status, groups)) for name, groups in self._groups.items()}
+
+    @property
+    def unfinished_runs(self) -> list[GroupTotal]:
+        """Return the runs of plans with releases that are paid for and were not made."""
+        return [one for one in self._groups["run"].values() if one.to_come]
+
+
+def _shares(status: Status, groups: dict[str, GroupTotal]) -> Iterator[GroupShare]:
+    whole = sum(one.amount for one in groups.values())
+    for one in groups.values():
+        yield GroupShare(one, status.epsilon * (one.amount / whole) if whole else 0.0)
+
+
+def _planned_releases(line: Line) -> int | None:
+    """The number of releases of a plan; None if it is not known, or users have parts of it."""
+    try:
+        leaves = list(islice(from_dict(line.facts).leaves(), MAX_LEAVES))
+    except ParameterError:  # of a package that is not installed here
+        return None
+    parallel = any(isinstance(leaf, Parallel) for leaf in leaves)
+    return None if parallel or len(leaves) == MAX_LEAVES else len(leaves)
