@@ -14,6 +14,7 @@ import audits.__main__ as auditing
 from accountant.cli.exit_status import exit_process, run_app
 from accountant.cli.ledger import app as ledger
 from accountant.cli.page import page
+from audits.cli.index import index
 from dp_attest import __version__
 
 PROGRAM = "dp-attest"
@@ -30,6 +31,7 @@ app.add_typer(auditing.app, name="audit", help="Try to falsify privacy claims of
 app.add_typer(accounting.app, name="account", help="Plan a budget, and say what a plan costs.")
 app.add_typer(ledger, name="ledger")
 app.command("page")(page)
+app.command("index")(index)
 
 
 def _show_version(asked: bool) -> None:

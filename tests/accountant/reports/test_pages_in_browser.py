@@ -18,7 +18,12 @@ from accountant.reports.history_page import history_page
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.plan_page import plan_page
 from accountant.reports.plan_summary import summarise
+from audits.report.folder_page import folder_page, index_of
+from audits.report.page import to_html
+from audits.results.result_file import to_json
 from mechanisms import Gaussian, Laplace
+from tests.accountant.example_files import PLAN
+from tests.audits.results.report_rows import result, row
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe_api = pytest.importorskip(
@@ -30,6 +35,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+PAGES = ["plan.html", "history.html", "findings.html", "index.html"]
 BUDGET = Budget(2.0, 1e-6)
 LINES = [PlanLine(Laplace(scale=20.0), 20, "ages <b>"), PlanLine(Gaussian(scale=15.0), 4)]
 
@@ -50,6 +56,10 @@ def folder(summary, tmp_path_factory):
                 ledger.release(Laplace(scale=20.0), len)
         html = history_page(book.status("visits"), book.history("visits"), "spent.db")
     (folder / "history.html").write_text(html)
+    (folder / "plan.toml").write_text(PLAN)
+    (folder / "findings.json").write_text(to_json(result(row(), row("y", wrong=True))))
+    (folder / "findings.html").write_text(to_html(result(row(), row("y", wrong=True))))
+    (folder / "index.html").write_text(folder_page(index_of(folder), "work", "python -m x"))
     return folder
 
 
@@ -192,7 +202,7 @@ def test_a_table_is_saved_from_the_page(opened):
         assert file.readline().startswith("name,release,")
 
 
-@pytest.mark.parametrize("name", ["plan.html", "history.html"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_prints_on_a4_without_loss_at_its_sides(opened, name):
     """210 mm less margins of 14 mm are 688 pixels of 1/96 inch."""
     page = opened(name, viewport={"width": 688, "height": 971})
@@ -248,7 +258,7 @@ def test_what_the_grid_does_not_cover_is_said(opened, summary, typed):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["plan.html", "history.html"])
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("width", [1100, 360])
 def test_axe_finds_no_violation(opened, scheme, name, width):
     page = opened(name, color_scheme=scheme, viewport={"width": width, "height": 800})

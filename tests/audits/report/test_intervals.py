@@ -110,7 +110,7 @@ def test_every_verdict_has_a_shape_and_a_colour_of_its_own():
     kinds = {verdict_shape(one) for one in ROWS}
     assert kinds == set(VERDICTS)
     shapes, colours = {}, {}
-    css = style.get_source(_environment("audits.report"), "report.css")[0]
+    css = style.get_source(_environment("audits.report"), "findings.css")[0]
     for bar in page.bars:
         (kind,) = bar["kind"]
         drawn = frozenset(

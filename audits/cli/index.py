@@ -1,0 +1,47 @@
+"""``python -m audits index``: plans, ledgers and audits of a folder on one page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+PROGRAM = "python -m audits index"
+
+
+def index(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="With the folders in it.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The page; in FOLDER its links work.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+) -> None:
+    """Write one page over the plans, ledgers and audits of a folder.
+
+    It says of each plan what it costs and whether that fits, of each data set what was spent, and
+    of each audit its verdict. A name is a link where a page lies beside it: plan.html beside
+    plan.toml.
+
+    Example: python -m audits index work --out work/index.html
+
+    Exit status: 0 written, 2 bad usage or no such folder, 130 interrupted.
+    """
+    import shlex
+    from pathlib import Path
+
+    from rich.progress import TextColumn
+
+    from accountant.cli.progress import terminal_progress
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable, write_atomically
+    from audits.report.folder_page import folder_page, index_of
+
+    place = Path(folder)
+    if not place.is_dir():
+        raise ParameterError("FOLDER", folder, "a folder that exists")
+    check_writable({"--out": out})
+    if Path(out).is_file() and not force:
+        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
+    with terminal_progress(TextColumn("reading {task.description}")) as bar:
+        task = bar.add_task("", total=None)
+        found = index_of(place, lambda name: bar.update(task, description=name))
+    command = shlex.join([*PROGRAM.split(), folder, "--out", out])
+    write_atomically(Path(out), folder_page(found, place.resolve().name, command))
