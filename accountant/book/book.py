@@ -78,7 +78,7 @@ class Book(TableDisplay):
     @classmethod
     def open(
         cls,
-        url: str,
+        url: str | os.PathLike[str],
         *,
         pin: str | os.PathLike[str] | None = None,
         wait: float = 30.0,
@@ -90,8 +90,8 @@ class Book(TableDisplay):
 
         Parameters
         ----------
-        url : str
-            ``sqlite:///PATH`` or ``postgresql://...``.
+        url : str or path
+            A file, which SQLite makes, ``sqlite:///PATH`` or ``postgresql://...``.
         pin : path, optional
             A file, best on another machine, that holds the last entry's hash, so that a book put
             back from a backup is noticed.
