@@ -28,7 +28,7 @@ tests thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
 # many tests start processes, which would compile every module again
 tests thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: audits test style types contracts tests thorough lowest newest peers docs bench mutants table numbers clean
+.PHONY: audits test style types contracts tests thorough lowest newest peers docs site bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -77,6 +77,9 @@ docs:  ## the site in site/: every page, notebook and docstring; a warning or de
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python $(PIP_INSTALL) --editable ".[docs]"
 	.venv-docs/bin/python -m mkdocs build --strict $(ARGS)
+
+site: $(READY)  ## build the site, and look at three of its pages in a browser
+	$(BIN)/python -m pytest -q -m slow tests/docs/test_site.py
 
 bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)

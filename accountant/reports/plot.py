@@ -18,7 +18,6 @@ from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 
-POINTS = 33
 # dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, thick
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
 
@@ -44,16 +43,18 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    epsilons = _range(plan, delta)
+    deltas = _drawn_deltas(delta)
     for one, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
-        curve = _curve(one, plan, epsilons)
+        curve = _curve(one, plan, deltas)
         if curve is not None:
             tight = isinstance(one, Tight)
-            left.plot(epsilons, curve, color=colour, lw=2.6 if tight else 1.4, label=one.name)
+            left.plot(curve, deltas, color=colour, lw=2.6 if tight else 1.4, label=one.name)
     left.set(
         yscale="log", xlabel="epsilon", ylabel="delta", ylim=(max(delta, 1e-300) * 1e-3, 1.0),
         title="What each accountant can promise",
     )  # fmt: skip
+    top = Tight().epsilon(plan, deltas[0])
+    left.set_xlim(0.0, 1.5 * top if 0 < top < math.inf else 1.0)
     left.axhline(max(delta, 1e-300), color="#888888", lw=0.8, ls=":")
     left.legend(frameon=False)
     alpha = np.linspace(0, 1, 201)
@@ -69,14 +70,17 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     return figure
 
 
-def _range(plan: Plan, delta: float) -> Array:
-    top = Tight().epsilon(plan, max(delta, 1e-12) * 1e-3)
-    return np.linspace(0.0, 1.5 * top if 0 < top < math.inf else 1.0, POINTS)
+def _drawn_deltas(delta: float) -> Array:
+    """Deltas from a thousandth of the plan's towards 1, closer together where curves bend to 0."""
+    low = max(delta, 1e-12) * 1e-3
+    return np.concatenate([np.geomspace(low, 0.02, 48), np.linspace(0.04, 0.98, 25)])
 
 
-def _curve(one: Accountant, plan: Plan, epsilons: Array) -> Array | None:
+def _curve(one: Accountant, plan: Plan, deltas: Array) -> Array | None:
+    """Epsilons at the deltas; infinite ones are left out of the line."""
     drawn = Tight(width=1e-4) if isinstance(one, Tight) else one  # finer than the line
     try:
-        return drawn.deltas(plan, epsilons)
+        epsilons = drawn.epsilons(plan, deltas)
     except UnsupportedPlan:
         return None
+    return np.where(np.isfinite(epsilons), epsilons, np.nan)
