@@ -9,14 +9,14 @@ from typing import Any
 
 from accountant.accountants.tight import Tight
 from accountant.book.account_state import AFTER_PLAN, MOST_READ_IN_LOCK, AccountState, Standing
-from accountant.book.hash_chain import (
+from accountant.book.chain.hash_chain import (
     LogEntry,
     canonical_json,
     digest,
 )
 from accountant.book.label_claim import LabelClaim
+from accountant.book.limits.user_totals import encode_users
 from accountant.book.log import Log
-from accountant.book.user_totals import encode_users
 from accountant.errors import (
     BudgetExceeded,
     OffPlan,

@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry
+from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry
+from accountant.book.limits.terms import Terms
+from accountant.book.limits.user_totals import UserTotals, decode_users
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS, TERMS, author_key
-from accountant.book.terms import Terms
-from accountant.book.user_totals import UserTotals, decode_users
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import certified_total, pure_after_plan

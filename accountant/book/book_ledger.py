@@ -12,8 +12,8 @@ import numpy as np
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.book_meter import BookMeter
+from accountant.book.chain.hash_chain import LogEntry
 from accountant.book.dataset_opening import checked_name
-from accountant.book.hash_chain import LogEntry
 from accountant.book.label_claim import LabelTaken, await_label
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness

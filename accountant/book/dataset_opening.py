@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.hash_chain import canonical_json
+from accountant.book.chain.hash_chain import canonical_json
+from accountant.book.limits.terms import utc_time
 from accountant.book.log import Log
-from accountant.book.terms import utc_time
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.composition_notions import ORDER_RANGE, notion_of

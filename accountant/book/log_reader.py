@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from accountant.book.databases.storage import Storage
-from accountant.book.hash_chain import (
+from accountant.book.chain.hash_chain import (
     FIRST_PREDECESSOR,
     ChainHead,
     LogEntry,
@@ -19,8 +18,9 @@ from accountant.book.hash_chain import (
     digest,
     next_hash,
 )
-from accountant.book.key_index import Node, descend
-from accountant.book.signing_key import SigningKey, without_signature
+from accountant.book.chain.key_index import Node, descend
+from accountant.book.chain.signing_key import SigningKey, without_signature
+from accountant.book.databases.storage import Storage
 from accountant.errors import LedgerCorrupt
 
 UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from accountant.book.account import Account, FreshnessCheck
-from accountant.book.hash_chain import LogEntry, canonical_json, digest
-from accountant.book.user_totals import encode_users
+from accountant.book.chain.hash_chain import LogEntry, canonical_json, digest
+from accountant.book.limits.user_totals import encode_users
 from accountant.errors import OffPlan, ParameterError
 from accountant.formats.plan_json import to_dict
 from accountant.ledger.interfaces import Releasable

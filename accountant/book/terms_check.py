@@ -7,10 +7,10 @@ from typing import Any
 
 from accountant.book.account import Account
 from accountant.book.account_state import Standing
-from accountant.book.hash_chain import LogEntry
+from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
+from accountant.book.limits.user_totals import UserTotals
 from accountant.book.log_reader import CHARGING_KINDS
-from accountant.book.terms import CHANGES, Terms, exceeds_every_way
-from accountant.book.user_totals import UserTotals
 from accountant.errors import DatasetClosed, LedgerCorrupt
 from accountant.ledger.totals import Total
 

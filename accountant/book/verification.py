@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from accountant.accountants.tight import Tight
 from accountant.book.account import Account
 from accountant.book.account_state import Standing
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.signing_key import parse_head
 from accountant.book.index_check import IndexCheck, RowCheck
+from accountant.book.limits.terms import exceeds_every_way
+from accountant.book.limits.user_totals import UserTotals
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS, TERMS
-from accountant.book.signing_key import parse_head
-from accountant.book.terms import exceeds_every_way
 from accountant.book.terms_check import TermsCheck
-from accountant.book.user_totals import UserTotals
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import PlanFileError, from_dict
 from accountant.ledger.totals import Total, largest_total

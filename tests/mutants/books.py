@@ -2,16 +2,16 @@
 
 from accountant.book import (
     account,
-    book,
+    book_history,
+    book_terms,
     log,
     log_reader,
-    terms,
     terms_changes,
     terms_check,
-    user_totals,
     verification,
 )
 from accountant.book.account_state import AccountState
+from accountant.book.limits import terms, user_totals
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation
 from tests.mutants.edits import edit
@@ -123,14 +123,14 @@ def loses_a_line_between_pages(patch):
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, book, "read_history", "len(read) < ROWS_PER_PAGE",
+        patch, book_history, "read_history", "len(read) < ROWS_PER_PAGE",
         "len(read) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
 
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
-    edit(patch, book, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
+    edit(patch, book_history, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
 
 
 def spends_over_the_quota(patch):
@@ -145,7 +145,7 @@ def forgets_the_last_charge(patch):
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book, "set_quota", "totals.items()", "[]")
+    edit(patch, book_terms, "set_quota", "totals.items()", "[]")
 
 
 def verifies_no_quota(patch):
