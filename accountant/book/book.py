@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self, final
 
@@ -14,7 +15,7 @@ from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect
 from accountant.book.databases.database_files import MissingBook
-from accountant.book.dataset_opening import DatasetTerms, checked_name
+from accountant.book.dataset_opening import DatasetTerms, checked_buckets, checked_name
 from accountant.book.history import (
     Status,
 )
@@ -138,6 +139,11 @@ class Book(BookTerms):
         idealised: bool | None = None,
         expires: str | datetime | None = None,
         people: str | None = None,
+        window: str | None = None,
+        carry: int | None = None,
+        buckets: str | None = None,
+        plan: Plan | None = None,
+        runs: int | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -164,6 +170,20 @@ class Book(BookTerms):
         people : str, optional
             A name for those whom the data are about: budgets of data sets of one name add up in
             `people`.
+        window : {"month", "30 days"}, optional
+            The budget is of each calendar month, or of any 30 days in a row (UTC, by the times of
+            the log): it protects a person's data of one window, if each release reads data of its
+            own window only.
+        carry : int, optional
+            How many windows before leave what they did not spend to a later one; 0 by default.
+        buckets : str, optional
+            What the buckets of people are, such as "region": the people of each have the budget,
+            and a release is paid by the buckets that `ledger` was given.
+        plan : Plan, optional
+            Set aside at the opening, at its exact cost if its sum does not fit: a run of it is
+            then paid for.  Without ``notion`` the one in which it fits is chosen.
+        runs : int, optional
+            How many runs of the plan are set aside; 1 by default.
 
         Returns
         -------
@@ -172,10 +192,15 @@ class Book(BookTerms):
 
         Raises
         ------
+        BudgetExceeded
+            If the plan does not fit; nothing is opened.
         ParameterError
             If the data set is there with other terms; its budget may be that of the opening.
         """
-        asked = DatasetTerms(budget, notion, order, users, unit, idealised, expires, people)
+        asked = DatasetTerms(
+            budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
+            plan, runs,
+        )  # fmt: skip
         if budget is not None and self._found(checked_name("name", name)) is None:
             asked.write(self._log, name)
         account = self._account(name)
@@ -195,6 +220,7 @@ class Book(BookTerms):
         public: Any = None,
         run: str | None = None,
         undeclared: bool = False,
+        buckets: Iterable[str] | None = None,
     ) -> BookLedger:
         """Return a gate to data that spends the budget of a data set.
 
@@ -216,6 +242,8 @@ class Book(BookTerms):
             Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
         undeclared : bool
             As in `Ledger`; the log and every report show what was released so.
+        buckets : iterable of str, optional
+            The buckets whose people the data are of: each pays for all that is released here.
 
         Returns
         -------
@@ -233,7 +261,9 @@ class Book(BookTerms):
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")
         whole = None if plan is None else as_plan(plan)
-        return BookLedger(self._account(name), data, whole, rng, public, run, undeclared)
+        account = self._account(name)
+        named = checked_buckets(account.buckets, buckets)
+        return BookLedger(account, data, whole, rng, public, run, undeclared, named)
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -125,16 +125,15 @@ class BookStatus(TableDisplay):
         Parameters
         ----------
         name : str
-            Name of a data set that was opened without ``users``.
+            Name of the data set.
 
         Returns
         -------
         Quotas of Quota
-            By author; each ``epsilon`` is that of the author's spends alone, rounded up.
+            By author; each ``epsilon`` is that of the author's spends alone, rounded up: with
+            ``users`` the largest of any user, with a window in the one that is open.
         """
         account = self._account(name)
-        if account.users is not None:
-            raise ParameterError("name", name, "a data set without users=")
         with self._log.reading():
             return quotas_of(account)
 
@@ -142,7 +141,8 @@ class BookStatus(TableDisplay):
         """Return the sums of budgets over data sets about the same people.
 
         What all data sets of a name together reveal of a person has at most the sums of epsilons
-        and deltas of their budgets, in whatever order they are asked.
+        and deltas of their budgets, in whatever order they are asked.  A budget of a window is of a
+        person's data of one window, and a budget of buckets of those in one of them.
 
         Returns
         -------

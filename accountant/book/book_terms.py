@@ -97,12 +97,13 @@ class BookTerms(BookHistory):
         Parameters
         ----------
         name : str
-            Name of a data set that was opened without ``users``.
+            Name of the data set.
         author : str
             Who; see `Book.open`.
         quota : float or Budget
             The largest epsilon of the author's own spends, as `quotas` shows it, at the delta of
-            the data set; 0 refuses all.
+            the data set; 0 refuses all.  With ``users`` it is for each user, with a window for
+            each window; spends on several buckets add up.
         reason : str
             Why; it stays in the log.
 

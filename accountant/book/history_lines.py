@@ -110,7 +110,7 @@ class LineReader:
     def _change_notion(self, counting: str | None) -> None:
         """Take the notion under the terms in force, and beside a certified plan the one there."""
         self._counting = counting
-        self._notion = self._account.notions_of(self._budget)[counting is not None]
+        self._notion = self._account.shown_notion(self._budget, counting is not None)
 
     def add_outcome(self, outcome: Outcome) -> None:
         """Note what came of a spend, in a few bytes."""

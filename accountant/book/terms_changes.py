@@ -35,9 +35,11 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
             allowed = f"one with delta of at least {held.delta:g}: what was spent relies on it"
             raise ParameterError("budget", budget, allowed)
         before = account.standing()
-        after = _notions_under(account, budget)[before.notion is not account.notion]
-        each = None if account.users is None else account.user_totals().totals
-        if exceeds_every_way(after, before.total, each):
+        after = account.limit_under(
+            _notions_under(account, budget), account.counts_after_plan(before.notion),
+            account.log.last_charge(account.name), account.log.latest,
+        )  # fmt: skip
+        if exceeds_every_way(after, before.total, account.each_total()):
             unit, spent, limit = after.shown(before.total)
             allowed = f"one that holds what was spent, {unit} {format_upper(spent)}"
             allowed += f" (its limit is {format_lower(limit)})"
@@ -67,19 +69,14 @@ def set_expiry(account: Account, when: str, reason: str) -> None:
 def set_quota(account: Account, author: str, quota: object, reason: str) -> None:
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
-    if account.users is not None:
-        allowed = "a data set without users=: there each user has a budget"
-        raise ParameterError("name", account.name, allowed)
     with account.log.reading():
-        account.author_totals()  # most of it before the lock, which others wait for
+        account.owns()  # most of it before the lock, which others wait for
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
         facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
         if not quotas:  # from now on each charge states its author's total
-            notion = account.standing().notion
-            totals = account.author_totals()
-            facts["used"] = {one: notion.encode(total) for one, total in totals.items()}
+            facts["used"] = account.stated_owns(account.standing().notion, account.owns())
         _append(account, "quota", facts, reason)
 
 

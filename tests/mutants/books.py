@@ -2,6 +2,7 @@
 
 from accountant.book import (
     account,
+    account_charges,
     book_history,
     book_terms,
     log,
@@ -10,6 +11,7 @@ from accountant.book import (
     terms_check,
     verification,
 )
+from accountant.book.account_shares import AccountShares
 from accountant.book.account_state import AccountState
 from accountant.book.limits import terms, user_totals
 from accountant.ledger import composition_notions, filters, odometer, totals
@@ -19,13 +21,13 @@ from tests.mutants.edits import edit
 
 def largest_tuple(patch):
     """Takes both coordinates of the total that spent most."""
-    for module in (totals, account, user_totals, verification):
+    for module in (totals, account_charges, user_totals, verification):
         patch.setattr(module, "largest_total", max)
 
 
 def worst_user_by_tuple(patch):
     """States both coordinates of the user who spent most."""
-    for module in (account, user_totals, verification):
+    for module in (account_charges, user_totals, verification):
         patch.setattr(module, "largest_total", max)
 
 
@@ -91,7 +93,7 @@ def mixes_neighbours(patch):
     def last_stated(stated, asked):
         return asked.relation or stated
 
-    for module in (filters, odometer, account):
+    for module in (filters, odometer, account_charges):
         patch.setattr(module, "joint_relation", last_stated)
 
 
@@ -102,7 +104,7 @@ def forgets_the_neighbours(patch):
         joint_relation(stated, asked)
         return asked.relation
 
-    for module in (filters, odometer, account):
+    for module in (filters, odometer, account_charges):
         patch.setattr(module, "joint_relation", last_relation)
 
 
@@ -140,17 +142,17 @@ def spends_over_the_quota(patch):
 
 def forgets_the_last_charge(patch):
     """Begins an author's total anew with each charge."""
-    patch.setattr(AccountState, "own_total", lambda _, notion, author: notion.zero)
+    patch.setattr(AccountShares, "own_parts", lambda *_: {})
 
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book_terms, "set_quota", "totals.items()", "[]")
+    edit(patch, book_terms, "set_quota", "account.owns())\n", "{})\n")
 
 
 def verifies_no_quota(patch):
     """Recomputes an author's total and forgets the quota."""
     edit(
         patch, terms_check.TermsCheck, "_check_own",
-        "account.terms.is_over_quota(author, notion, after)", "False",
+        "account.terms.is_over_quota(author, notion, spent)", "False",
     )  # fmt: skip
