@@ -105,14 +105,20 @@ class AccountCharges(AccountShares):
 
     def _next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
         """Return what the entry of the next run says, if its plan was set aside for one more."""
-        found = self.runs()
-        if self.aside is None or found is None or self.aside["plan"] != to_dict(plan):
+        if not self.free_runs(plan):
             return {}
-        made, paid = found
         last = self.log.entry_with_key(set_aside_key(self.name))
-        if last is None or made >= paid:
+        if last is None:
             return {}
-        return {PAID: last.facts.get(PAID, last.seq), "nth": made + 1}
+        return {PAID: last.facts.get(PAID, last.seq), "nth": last.facts.get("nth", 0) + 1}
+
+    def free_runs(self, plan: Plan) -> int:
+        """Return how many more runs of a plan were set aside."""
+        runs = self.runs()
+        if self.aside is None or runs is None or self.aside["plan"] != to_dict(plan):
+            return 0
+        made, paid = runs
+        return paid - made
 
     def runs(self) -> tuple[int, int] | None:
         """Return how many runs were made of a plan that was set aside, and are paid for."""

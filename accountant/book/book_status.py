@@ -8,16 +8,18 @@ from numpy.typing import NDArray
 from accountant.book.account import Account
 from accountant.book.dataset_opening import checked_name, dataset_key
 from accountant.book.history import (
+    Buckets,
     PeopleTable,
     Quotas,
     Status,
+    buckets_of,
     people_of,
     quotas_of,
     status_of,
     statuses_table,
 )
 from accountant.book.log import Log
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan
 from accountant.table_display import Table, TableDisplay
 
@@ -103,7 +105,8 @@ class BookStatus(TableDisplay):
         Returns
         -------
         int
-            Rounded down; at most 10^9, and 0 after its end.  Of users with own budgets, for all.
+            Rounded down; at most 10^9, and 0 after its end.  Of users or buckets with own budgets,
+            for all of them; runs of a plan that was set aside count.
 
         Raises
         ------
@@ -115,7 +118,13 @@ class BookStatus(TableDisplay):
             notion, total = account.standing()
             if account.terms.is_over(self._log.latest):
                 return 0
-        return notion.remaining(total, as_plan(plan))
+            free = account.free_runs(as_plan(plan))
+        try:
+            return free + notion.remaining(total, as_plan(plan))
+        except UnsupportedPlan:
+            if not free:
+                raise
+            return free
 
     def quotas(self, name: str) -> Quotas:
         """Return what each author spent of a data set, and may spend.
@@ -136,6 +145,27 @@ class BookStatus(TableDisplay):
         account = self._account(name)
         with self._log.reading():
             return quotas_of(account)
+
+    def buckets(self, name: str) -> Buckets:
+        """Return what the people of each bucket of a data set spent.
+
+        It reads the whole log once; `status` has the largest at once.
+
+        Parameters
+        ----------
+        name : str
+            Name of a data set that was opened with ``buckets``.
+
+        Returns
+        -------
+        Buckets of Bucket
+            Those that paid for something, by name; each ``epsilon`` is rounded up.
+        """
+        account = self._account(name)
+        if account.buckets is None:
+            raise ParameterError("name", name, "a data set that was opened with buckets=")
+        with self._log.reading():
+            return buckets_of(account)
 
     def people(self) -> PeopleTable:
         """Return the sums of budgets over data sets about the same people.

@@ -42,6 +42,25 @@ class Quotas(TableDisplay, list[Quota]):
                      lower=("left",))  # fmt: skip
 
 
+class Bucket(NamedTuple):
+    """What the people of one bucket spent: ``epsilon``, rounded up, and what is ``left``."""
+
+    name: str
+    epsilon: float
+    left: float
+
+
+class Buckets(TableDisplay, list[Bucket]):
+    """The buckets of a data set, by name."""
+
+    def __repr__(self) -> str:
+        return f"<Buckets: {len(self)}>"
+
+    def _table(self) -> Table:
+        return Table(("bucket", "epsilon", "left"), [tuple(one) for one in self],
+                     upper=("epsilon",), lower=("left",))  # fmt: skip
+
+
 class StatusFields(NamedTuple):
     """The fields of `Status`."""
 
@@ -248,6 +267,16 @@ def _protects(account: Account) -> str:
     if account.window is not None:
         return f"the data of {account.unit} in {account.window.length} (UTC)"
     return account.unit if account.buckets is None else f"{account.unit} in one {account.buckets}"
+
+
+def buckets_of(account: Account) -> Buckets:
+    """Return what the people of every bucket spent; call it inside a transaction."""
+    notion, most = account.standing().notion, account.budget.epsilon
+    return Buckets(
+        Bucket(one, epsilon, max(most - epsilon, 0.0))
+        for one, total in sorted(account.bucket_totals().items())
+        for epsilon in [min(notion.epsilon(total), largest_epsilon(account.budget))]
+    )
 
 
 def quotas_of(account: Account) -> Quotas:
