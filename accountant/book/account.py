@@ -57,16 +57,16 @@ class Account(AccountCharges):
         label: LabelClaim | None = None,
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
-        self._refuse_idealised(mechanism)
+        self.refuse_idealised(mechanism)
         words, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
             if label is not None:
                 label.refuse_if_taken(self.log)
                 facts = {**facts, "holder": label.holder}
-            self._refuse_if_over()
+            self.refuse_if_over()
             last = self.log.last_charge(self.name)
-            notion, stated = self._charge(last, as_plan(mechanism), loss, who, facts)
+            notion, stated = self.charge(last, as_plan(mechanism), loss, who, facts)
             cost = notion.cost(loss)
             entry = self.log.append(
                 "reserve",
@@ -74,16 +74,16 @@ class Account(AccountCharges):
                     **facts,
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
-                    "relation": self._relation(last, mechanism),
+                    "relation": self.relation(last, mechanism),
                     "cost": notion.encode(cost),
                     **stated,
-                    **self._within_quota(notion, who, lambda held: notion.add(held, cost)),
-                    **self._counting(notion),
+                    **self.within_quota(notion, who, lambda held: notion.add(held, cost)),
+                    **self.counting(notion),
                     "who": words,
                     "block": None if raw is None else digest(raw),
                 },
                 self.name,
-                self._fresh(freshness_check()),
+                self.fresh(freshness_check()),
                 None if label is None else label.key,
             )
             if raw is not None:
@@ -96,7 +96,7 @@ class Account(AccountCharges):
         A first plan whose sum does not fit is charged its certified epsilon.
         Where another process was the first to reserve a plan under the key, its entry is returned.
         """
-        self._refuse_idealised(plan)
+        self.refuse_idealised(plan)
         with self.log.reading():
             self.follow_terms()
             unspent = self.log.last_charge(self.name) is None
@@ -106,13 +106,13 @@ class Account(AccountCharges):
             earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
                 return earlier
-            self._refuse_if_over()
-            paid = self._next_run_set_aside(plan)
+            self.refuse_if_over()
+            paid = self.next_run_set_aside(plan)
             return self._append_plan(plan, {**facts, **paid}, certified, key)
 
     def set_aside(self, plan: Plan, runs: int, certified: float) -> None:
         """Charge so many runs of a plan at once; inside the transaction that opens the data set."""
-        self._refuse_idealised(plan)
+        self.refuse_idealised(plan)
         whole = plan if runs == 1 else Repeat(plan, runs)
         self._append_plan(whole, {"run": None, "coins": [], "runs": runs}, certified, None)
 
@@ -121,20 +121,20 @@ class Account(AccountCharges):
     ) -> LogEntry:
         """Append the charge of a plan, or of a run that was set aside, which costs no more."""
         last = self.log.last_charge(self.name)
-        whole = {**facts, "plan": to_dict(plan), "relation": self._relation(last, plan)}
+        whole = {**facts, "plan": to_dict(plan), "relation": self.relation(last, plan)}
         notion, _ = self.standing_after(last)
         if PAID in facts and last is not None:
-            whole |= {"total": last.facts["total"], **self._counting(notion)}
+            whole |= {"total": last.facts["total"], **self.counting(notion)}
         else:
-            notion, stated = self._charge_plan(last, plan, certified, facts)
-            whole |= {**stated, **self._counting(notion)}
+            notion, stated = self.charge_plan(last, plan, certified, facts)
+            whole |= {**stated, **self.counting(notion)}
             if last is None and notion is self._after_plan:
                 whole["certified"] = certified
 
         def spend(held: Total[Any]) -> Total[Any]:
             return held if PAID in facts else self.total_after_plan(notion, held, plan, whole)
 
-        whole |= self._within_quota(notion, None, spend)
+        whole |= self.within_quota(notion, None, spend)
         return self.log.append("plan", whole, self.name, key)
 
     def reserve_step(
@@ -146,14 +146,14 @@ class Account(AccountCharges):
         named: bool,
     ) -> LogEntry:
         """Record that a step, paid by its plan, is about to read the data."""
-        self._refuse_idealised(mechanism)
+        self.refuse_idealised(mechanism)
         words, raw = (None, None) if who is None else encode_users(who)
         key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
         with self.log.writing():
-            self._refuse_run_of_other_window(mechanism, facts["run"])
+            self.refuse_run_of_other_window(mechanism, facts["run"])
             if key is not None and self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
-            self._refuse_if_over()
+            self.refuse_if_over()
             whole = {
                 **facts,
                 "mechanism": self.description_of(mechanism),

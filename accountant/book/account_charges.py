@@ -36,7 +36,7 @@ from accountant.plans.plan import Plan
 class AccountCharges(AccountShares):
     """Totals after a spend, as an entry states them, and every reason to refuse one."""
 
-    def _charge(
+    def charge(
         self,
         last: LogEntry | None,
         mechanism: Plan,
@@ -68,19 +68,19 @@ class AccountCharges(AccountShares):
             stated["parts"] = encoded(notion, after)
         return notion, stated
 
-    def _charge_plan(
+    def charge_plan(
         self, last: LogEntry | None, plan: Plan, certified: float, facts: dict[str, Any]
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
         """Return what an entry states after a plan: the sum, or where it does not fit its cost."""
         try:
-            return self._charge(last, plan, plan, None, facts)
+            return self.charge(last, plan, plan, None, facts)
         except (BudgetExceeded, UnsupportedPlan):
             whole = certified_total(certified)
             if last is not None or self._after_plan.exceeds(whole):
                 raise
             return self._after_plan, {"total": self._after_plan.encode(whole)}
 
-    def _within_quota(
+    def within_quota(
         self,
         notion: CompositionNotion[Any],
         who: Users | None,
@@ -103,7 +103,7 @@ class AccountCharges(AccountShares):
         self.terms.refuse_over_quota(author, notion, before, after)
         return {"own": encoded(notion, parts)}
 
-    def _next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
+    def next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
         """Return what the entry of the next run says, if its plan was set aside for one more."""
         if not self.free_runs(plan):
             return {}
@@ -129,7 +129,7 @@ class AccountCharges(AccountShares):
             raise LedgerCorrupt(self.log.name, "does not say what was set aside")
         return last.facts.get("nth", 0), self.aside["runs"]
 
-    def _refuse_run_of_other_window(self, mechanism: Releasable, run: int) -> None:
+    def refuse_run_of_other_window(self, mechanism: Releasable, run: int) -> None:
         """Refuse a step after the window that paid for its plan: it would read later data."""
         if self.window is not None:
             label = self.window.label(self.log.entry(run).latest)
@@ -146,24 +146,26 @@ class AccountCharges(AccountShares):
             return math.inf
         return exact_where_sums_exceed(self.notion, plan)
 
-    def _counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
+    def counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
+        """Return how an entry names the notion beside a certified plan."""
         return {"counting": AFTER_PLAN} if notion is self._after_plan else {}
 
-    def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
+    def relation(self, last: LogEntry | None, asked: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""
         return joint_relation(None if last is None else last.facts["relation"], asked)
 
-    def _fresh(self, fingerprint: str) -> str:
+    def fresh(self, fingerprint: str) -> str:
+        """Return the key of noise that no release of the book had before; refuse other noise."""
         key = f"noise:{fingerprint}"
         if self.log.entry_in_column(key) is not None:
             raise UnhealthyRandomness("this book has an earlier release with the same")
         return key
 
-    def _refuse_if_over(self) -> None:
+    def refuse_if_over(self) -> None:
         """Refuse to spend or to look after the end; inside the transaction that would."""
         self.follow_terms().refuse_if_over(self.name, self.log.latest)
 
-    def _refuse_idealised(self, plan: Any) -> None:
+    def refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.
 
         Stored answers are given all the same: nothing is reserved for them.

@@ -54,6 +54,7 @@ class Spend(Facts, gc=False):
     seeded: bool = False
     undeclared: str = ""
     executor: str = ""
+    runs: int | None = None  # of a plan that is set aside
 
 
 Read = TypeVar("Read", bound=Facts)
@@ -136,7 +137,7 @@ class LineReader:
         if kind == TERMS:
             return self._line_of_terms(one)
         if kind == "plan":
-            said, outcome = one.plan, "planned"
+            said, outcome = one.plan, "planned" if one.runs is None else "set aside"
             self._runs[one.seq], run = run, one.seq
         if kind != "step":  # a step was paid for by its plan
             if one.total is None:

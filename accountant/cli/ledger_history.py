@@ -70,21 +70,20 @@ def place_of(stated: str | None) -> str | int | None:
 
 
 def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
-    """Yield the lines as rows of a table as wide as a terminal; the last column goes on below."""
+    """Yield the lines as a table as wide as a terminal; what was spent for stands below each."""
     from textwrap import wrap
 
     from accountant.cli.ledger_options import COLUMNS
     from accountant.formatting import escape_control
 
-    yield f"{'entry':>6}  {'time (UTC)':<16}  {'author':<10}  {'epsilon':>9}  what\n"
+    yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
     for one, epsilon in zip(lines, epsilons, strict=True):
-        author = escape_control(one.author)
-        who = author if len(author) <= 10 else f"{author[:9]}…"
-        start = f"{one.seq:>6}  {one.time[:16].replace('T', ' ')}  {who:<10}  {epsilon:>9}  "
-        said = escape_control(" ".join(filter(None, [f"{one.outcome}:", one.what, _notes(one)])))
-        for words in wrap(said, COLUMNS - len(start), break_on_hyphens=False):
-            yield f"{start}{words}\n"
-            start = " " * len(start)
+        when = one.time[:16].replace("T", " ")
+        row = f"{one.seq:>6}  {when}  {epsilon:>9}  {one.outcome:<9}  {escape_control(one.author)}"
+        yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
+        said = escape_control(" ".join(filter(None, [one.what, _notes(one)])))
+        for words in wrap(said, COLUMNS - 8, break_on_hyphens=False):
+            yield f"{'':8}{words}\n"
 
 
 def _words_of_line(line: Line, epsilon: str) -> str:
