@@ -20,5 +20,5 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     return render(
         "history.html", status=status, history=HistoryFigures(status, lines), book=book,
         command_line=command_line, left=format_remaining(status.limit, status.total),
-        meaning=explanation(status.budget.epsilon, status.budget.delta, status.relation),
+        meaning=explanation(status.most, status.budget.delta, status.relation),
     )  # fmt: skip
