@@ -116,12 +116,14 @@ class ChargeCheck:
                 self._refuse("sets other runs aside than its data set was opened with")
             self._runs[account.name] = entry, 0
         elif PAID in facts:
-            paid = first is not None and aside is not None
-            if not paid or (facts[PAID], facts["plan"]) != (first.seq, aside["plan"]):
+            if aside is None or first is None:
                 self._refuse("is a run of a plan that was not set aside")
-            if facts["nth"] != made + 1 or made >= aside["runs"]:
+            elif (facts[PAID], facts["plan"]) != (first.seq, aside["plan"]):
+                self._refuse("is a run of another plan than was set aside")
+            elif facts["nth"] != made + 1 or made >= aside["runs"]:
                 self._refuse("is one run more than was set aside")
-            self._runs[account.name] = first, made + 1
+            else:
+                self._runs[account.name] = first, made + 1
 
     def _check_certified(self, account: Account, facts: dict[str, Any]) -> None:
         """Check the epsilon that a plan was charged, up to the round-off of another machine."""

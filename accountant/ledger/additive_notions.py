@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class AdditiveNotion(CompositionNotion[float]):
         """Return what is left of the sum, rounded down."""
         return max(math.nextafter(self._full - total.spent, -math.inf), 0.0)
 
-    def with_more(self, more: float) -> AdditiveNotion:
+    def with_more(self, more: float) -> Self:
         """Return the notion whose limit is larger, rounded down."""
         if more <= 0:
             return self

@@ -152,7 +152,8 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         pure = self.pure.with_more(more.pure)
         zcdp, rdp = self.zcdp.with_more(more.rho), self.rdp.with_more(more.renyi)
         epsilon = max(one.budget.epsilon for one in (pure, zcdp, rdp))
-        limit = Total(Sums(*(one.limit.spent for one in (pure, zcdp, rdp))), self.limit.infinity)
+        sums = Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent)
+        limit = Total(sums, self.limit.infinity)
         budget = Budget(epsilon, self.budget.delta)
         made = replace(self, budget=budget, limit=limit, pure=pure, zcdp=zcdp, rdp=rdp)
         object.__setattr__(made, "_costs", self._costs)  # whatever the limit
