@@ -17,7 +17,13 @@ from accountant.book.verification import Verified, verify_log
 
 
 class BookHistory(BookStatus):
-    """What the log says of each spend, and whether it is intact; nothing here writes."""
+    """What the log says of each spend, and whether it is intact; nothing here writes.
+
+    Parameters
+    ----------
+    log : Log
+        What `Book.open` opens.
+    """
 
     def history(
         self,

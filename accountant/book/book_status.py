@@ -25,7 +25,13 @@ from accountant.table_display import Table, TableDisplay
 
 
 class BookStatus(TableDisplay):
-    """The accounts of a book, and where they stand; nothing here writes."""
+    """The accounts of a book, and where they stand; nothing here writes.
+
+    Parameters
+    ----------
+    log : Log
+        What `Book.open` opens.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log

@@ -14,7 +14,13 @@ from accountant.book.terms_changes import close_dataset, raise_budget, set_expir
 
 
 class BookTerms(BookHistory):
-    """What may be spent of a data set, until when, and by whom."""
+    """What may be spent of a data set, until when, and by whom.
+
+    Parameters
+    ----------
+    log : Log
+        What `Book.open` opens.
+    """
 
     def close_dataset(self, name: str, reason: str) -> Status:
         """Close a data set for good: nothing more is spent, and stored answers stay readable.
