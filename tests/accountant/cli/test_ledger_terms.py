@@ -133,7 +133,7 @@ def test_history_filters_runs_and_ends_and_fits_a_terminal(url, capsys, monkeypa
 
 def test_a_plan_is_set_aside_at_its_own_cost(tmp_path, capsys):
     book, plan = tmp_path / "b.db", tmp_path / "plan.toml"
-    noise = 20 * Laplace(25.0)
+    noise = 5 * Laplace(6.0)
     write_plan(noise, plan)
     assert run("open", book, "d", "--plan", plan, "--runs", 2, "--delta", 1e-6, "--json") == 0
     cost = Tight().epsilon(2 * noise, 1e-6)

@@ -59,7 +59,7 @@ def test_comments_weights_and_targets_stay(tmp_path):
     assert read_plan(again) == allocate(found.releases, Budget(0.5, 1e-6)).plan
 
 
-@pytest.mark.parametrize("text", [COMMENTED, INLINE, COMMENTED.replace("\n", "\r\n")])
+@pytest.mark.parametrize("text", [INLINE, COMMENTED.replace("\n", "\r\n")])
 def test_every_form_of_a_file_says_the_same_after_a_fit(tmp_path, text):
     toml = fitted(tmp_path, text)
     plan, whole = read_plan(toml), read_file(toml, again=True)
