@@ -36,6 +36,11 @@ def check_writable(targets: dict[str, str | None]) -> None:
         raise ParameterError(last, targets[last], "another file than the others")
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file, without a byte order mark."""
+    return path.read_text(encoding="utf-8-sig")
+
+
 def write_text(name: str | None, text: str | Iterable[str]) -> None:
     """Write text or its pieces to the file that an option names; ``-`` is stdout, None no file."""
     if name == "-":

@@ -7,38 +7,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from accountant.accountants.tight import Tight
-from accountant.book.account_state import AFTER_PLAN, MOST_READ_IN_LOCK, AccountState, Standing
-from accountant.book.hash_chain import (
+from accountant.book.account_charges import AccountCharges
+from accountant.book.account_state import MOST_READ_IN_LOCK, PAID
+from accountant.book.chain.hash_chain import (
     LogEntry,
     canonical_json,
     digest,
 )
 from accountant.book.label_claim import LabelClaim
+from accountant.book.limits.user_totals import encode_users
 from accountant.book.log import Log
-from accountant.book.user_totals import encode_users
 from accountant.errors import (
-    BudgetExceeded,
     OffPlan,
     ParameterError,
-    UnhealthyRandomness,
-    UnsupportedPlan,
 )
 from accountant.formats.plan_json import to_dict
-from accountant.ledger.certified_plan import certified_total
 from accountant.ledger.interfaces import Releasable, charged_plan
-from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users
-from accountant.ledger.totals import CompositionNotion, Total, largest_total
-from accountant.plans.adjacency import joint_relation
-from accountant.plans.declared_releases import idealised_part
-from accountant.plans.plan import Plan, as_plan
+from accountant.ledger.totals import Total
+from accountant.plans.plan import Plan, Repeat, as_plan
 
 FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
 ATTEMPTS = 3
 
 
-class Account(AccountState):
+class Account(AccountCharges):
     """Spends the budget of one data set; its state is read from the log."""
 
     def __init__(self, log: Log, opened: LogEntry) -> None:
@@ -64,16 +57,16 @@ class Account(AccountState):
         label: LabelClaim | None = None,
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
-        self._refuse_idealised(mechanism)
+        self.refuse_idealised(mechanism)
         words, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
             if label is not None:
                 label.refuse_if_taken(self.log)
                 facts = {**facts, "holder": label.holder}
-            self._refuse_if_over()
+            self.refuse_if_over()
             last = self.log.last_charge(self.name)
-            notion, total = self._standing_with(last, as_plan(mechanism), loss, who)
+            notion, stated = self.charge(last, as_plan(mechanism), loss, who, facts)
             cost = notion.cost(loss)
             entry = self.log.append(
                 "reserve",
@@ -81,16 +74,16 @@ class Account(AccountState):
                     **facts,
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
-                    "relation": self._relation(last, mechanism),
+                    "relation": self.relation(last, mechanism),
                     "cost": notion.encode(cost),
-                    "total": notion.encode(total),
-                    **self._within_quota(notion, lambda held: notion.add(held, cost)),
-                    **self._counting(notion),
+                    **stated,
+                    **self.within_quota(notion, who, lambda held: notion.add(held, cost)),
+                    **self.counting(notion),
                     "who": words,
                     "block": None if raw is None else digest(raw),
                 },
                 self.name,
-                self._fresh(freshness_check()),
+                self.fresh(freshness_check()),
                 None if label is None else label.key,
             )
             if raw is not None:
@@ -103,29 +96,46 @@ class Account(AccountState):
         A first plan whose sum does not fit is charged its certified epsilon.
         Where another process was the first to reserve a plan under the key, its entry is returned.
         """
-        self._refuse_idealised(plan)
+        self.refuse_idealised(plan)
         with self.log.reading():
             self.follow_terms()
             unspent = self.log.last_charge(self.name) is None
         # before the lock, which others wait for
-        certified = self._certified_epsilon(plan) if unspent else math.inf
+        certified = self.certified_epsilon(plan) if unspent else math.inf
         with self._charging():
             earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
                 return earlier
-            self._refuse_if_over()
-            last = self.log.last_charge(self.name)
-            notion, total = self._standing_with_plan(last, plan, certified)
-            whole = {
-                **facts, "plan": to_dict(plan), "relation": self._relation(last, plan),
-                "total": notion.encode(total), **self._counting(notion),
-            }  # fmt: skip
+            self.refuse_if_over()
+            paid = self.next_run_set_aside(plan)
+            return self._append_plan(plan, {**facts, **paid}, certified, key)
+
+    def set_aside(self, plan: Plan, runs: int, certified: float) -> None:
+        """Charge so many runs of a plan at once; inside the transaction that opens the data set."""
+        self.refuse_idealised(plan)
+        whole = plan if runs == 1 else Repeat(plan, runs)
+        self._append_plan(whole, {"run": None, "coins": [], "runs": runs}, certified, None)
+
+    def _append_plan(
+        self, plan: Plan, facts: dict[str, Any], certified: float, key: str | None
+    ) -> LogEntry:
+        """Append the charge of a plan, or of a run that was set aside, which costs no more."""
+        last = self.log.last_charge(self.name)
+        whole = {**facts, "plan": to_dict(plan), "relation": self.relation(last, plan)}
+        notion, _ = self.standing_after(last)
+        if PAID in facts and last is not None:
+            whole |= {"total": last.facts["total"], **self.counting(notion)}
+        else:
+            notion, stated = self.charge_plan(last, plan, certified, facts)
+            whole |= {**stated, **self.counting(notion)}
             if last is None and notion is self._after_plan:
                 whole["certified"] = certified
-            whole |= self._within_quota(
-                notion, lambda held: self.total_after_plan(notion, held, plan, whole)
-            )
-            return self.log.append("plan", whole, self.name, key)
+
+        def spend(held: Total[Any]) -> Total[Any]:
+            return held if PAID in facts else self.total_after_plan(notion, held, plan, whole)
+
+        whole |= self.within_quota(notion, None, spend)
+        return self.log.append("plan", whole, self.name, key)
 
     def reserve_step(
         self,
@@ -136,13 +146,14 @@ class Account(AccountState):
         named: bool,
     ) -> LogEntry:
         """Record that a step, paid by its plan, is about to read the data."""
-        self._refuse_idealised(mechanism)
+        self.refuse_idealised(mechanism)
         words, raw = (None, None) if who is None else encode_users(who)
         key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
         with self.log.writing():
+            self.refuse_run_of_other_window(mechanism, facts["run"])
             if key is not None and self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
-            self._refuse_if_over()
+            self.refuse_if_over()
             whole = {
                 **facts,
                 "mechanism": self.description_of(mechanism),
@@ -154,32 +165,6 @@ class Account(AccountState):
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
-
-    def _refuse_if_over(self) -> None:
-        """Refuse to spend or to look after the end; inside the transaction that would."""
-        self.follow_terms().refuse_if_over(self.name, self.log.latest)
-
-    def _within_quota(
-        self, notion: CompositionNotion[Any], spend: Callable[[Total[Any]], Total[Any]]
-    ) -> dict[str, list[str]]:
-        """Return what the author has charged after a spend; refuse more than the author's quota."""
-        if not self.terms.quotas:
-            return {}
-        before = self.own_total(notion, self.log.author)
-        after = spend(before)
-        self.terms.refuse_over_quota(self.log.author, notion, before, after)
-        return {"own": notion.encode(after)}
-
-    def _refuse_idealised(self, plan: Any) -> None:
-        """Refuse noise that floats decide, unless the data set was opened to take it.
-
-        Stored answers are given all the same: nothing is reserved for them.
-        """
-        part = None if self.idealised else idealised_part(plan)
-        if part is not None:
-            allowed = 'of arithmetic="exact", as the last digits of floats can reveal the data; '
-            allowed += "a data set opened with idealised=True takes idealised noise too"
-            raise ParameterError("mechanism", shown(part), allowed)
 
     def answer(self, reserved: LogEntry, raw: bytes, key: str | None) -> LogEntry:
         """Store an answer and return its entry, or the earlier entry of the same key."""
@@ -220,51 +205,3 @@ class Account(AccountState):
                 known = {"repr": repr(plan)[:1000]}
             self._described[key] = known
         return known
-
-    def _standing_with(
-        self, last: LogEntry | None, mechanism: Plan, charged: Plan, who: Users | None
-    ) -> Standing:
-        """Return the largest total of a user after the spend; refuse one that does not fit."""
-        notion, before = self.standing_after(last)
-
-        def spend(total: Total[Any]) -> Total[Any]:
-            return notion.spend(total, charged, asked=mechanism)
-
-        if self.users is None:
-            return Standing(notion, spend(before))
-        ends = self.user_totals().totals_after(who, spend)
-        if not ends:  # no user answers, so no user pays
-            spend(notion.zero)
-        return Standing(notion, largest_total([before, *ends.values()]))
-
-    def _standing_with_plan(self, last: LogEntry | None, plan: Plan, certified: float) -> Standing:
-        """Return the standing after a plan: the sum, or where it does not fit the certificate."""
-        try:
-            return self._standing_with(last, plan, plan, None)
-        except (BudgetExceeded, UnsupportedPlan):
-            whole = certified_total(certified)
-            if last is not None or self._after_plan.exceeds(whole):
-                raise
-            return Standing(self._after_plan, whole)
-
-    def _certified_epsilon(self, plan: Plan) -> float:
-        """Return the epsilon of a first plan whose sum does not fit; infinite where it fits."""
-        try:
-            if not self.notion.refuses(self.notion.zero, self.notion.cost(plan)):
-                return math.inf
-        except UnsupportedPlan:
-            pass
-        return Tight().epsilon(plan, self.budget.delta)
-
-    def _counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
-        return {"counting": AFTER_PLAN} if notion is self._after_plan else {}
-
-    def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
-        """Return the neighbour relation of all spends so far; refuse a different one."""
-        return joint_relation(None if last is None else last.facts["relation"], asked)
-
-    def _fresh(self, fingerprint: str) -> str:
-        key = f"noise:{fingerprint}"
-        if self.log.entry_in_column(key) is not None:
-            raise UnhealthyRandomness("this book has an earlier release with the same")
-        return key

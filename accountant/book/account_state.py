@@ -6,11 +6,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry
+from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry
+from accountant.book.limits.terms import Terms
+from accountant.book.limits.user_totals import Spend, UserTotals, decode_users
+from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING_KINDS, TERMS, author_key
-from accountant.book.terms import Terms
-from accountant.book.user_totals import UserTotals, decode_users
+from accountant.book.log_reader import CHARGING_KINDS
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import certified_total, pure_after_plan
@@ -19,6 +20,7 @@ from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.plans.plan import Plan
 
+PAID = "paid"  # of a run of a plan that was set aside: the number of the entry that paid for it
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
 START = ChainHead(0, FIRST_PREDECESSOR)
 MOST_READ_IN_LOCK = 32  # entries: the others wait meanwhile
@@ -41,6 +43,10 @@ class AccountState:
         self.users: int | None = facts["users"]
         self.unit: str = facts["unit"]
         self.people: str | None = facts.get("people")
+        self.window = window_of(facts)
+        # the plan that was set aside for some runs, as plain values
+        self.aside: dict[str, Any] | None = facts.get("aside")
+        self.buckets: str | None = facts.get("buckets")  # what they are, such as regions
         self.idealised: bool = facts.get("idealised", False)
         self.opened: str = facts["time"]
         self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
@@ -49,8 +55,7 @@ class AccountState:
         self._terms_mark = ""  # the hash of the entry that states the terms
         self.adopt(self.opening)
         self._user_totals = self.unspent_users()
-        self._applied_head = self._authors_head = START
-        self._authors: dict[str, Total[Any]] = {}
+        self._applied_head = START
 
     def adopt(self, terms: Terms) -> None:
         """Take these terms; kind and order of the notion stay as the data set was opened."""
@@ -79,12 +84,57 @@ class AccountState:
         self.follow_terms()
         return self.standing_after(self.log.last_charge(self.name))
 
-    def standing_after(self, last: LogEntry | None) -> Standing:
-        """Return the notion and the total after a charge; those of the start for None."""
+    def standing_after(self, last: LogEntry | None, now: str | None = None) -> Standing:
+        """Return the notion and the total after a charge; those of the start for None.
+
+        With a window, what is spent in the one that is open ``now``, by default the latest time.
+        """
+        if self.window is not None:
+            when = self.log.latest if now is None else now
+            parts = {} if last is None else decoded(self.notion, last.facts["parts"])
+            notion = self.window.notion(self.notion, parts, when)
+            return Standing(notion, self.window.spent(notion, parts, when))
         if last is None:
             return Standing(self.notion, self.notion.zero)
         notion = self.notion_in(last.facts)
         return Standing(notion, notion.decode(last.facts["total"]))
+
+    def counts_after_plan(self, notion: CompositionNotion[Any]) -> bool:
+        """Return whether a notion adds epsilons to that of a certified plan."""
+        return notion is self._after_plan
+
+    def limit_under(
+        self,
+        notions: tuple[CompositionNotion[Any], CompositionNotion[Any]],
+        after_plan: bool,
+        last: LogEntry | None,
+        now: str,
+    ) -> CompositionNotion[Any]:
+        """Return which of the notions of a budget limits what was spent up to a charge."""
+        if self.window is None:
+            return notions[after_plan]
+        parts = {} if last is None else decoded(self.notion, last.facts["parts"])
+        return self.window.notion(notions[0], parts, now)
+
+    def shown_notion(self, budget: Budget, after_plan: bool) -> CompositionNotion[Any]:
+        """Return the notion that shows totals under a budget, whatever window they are of."""
+        notion = self.notions_of(budget)[after_plan]
+        return notion if self.window is None else self.window.widest(notion)
+
+    def parts_after(
+        self, notion: CompositionNotion[Any], parts: Parts, now: str, spend: Spend
+    ) -> Parts:
+        """Return the parts after a spend at a time; those that no longer count are left out."""
+        label = WHOLE
+        if self.window is not None:
+            parts, label = self.window.live(parts, now), self.window.label(now)
+        return {**parts, label: spend(parts.get(label, notion.zero))}
+
+    def total_of(self, notion: CompositionNotion[Any], parts: Parts, now: str) -> Total[Any]:
+        """Return the total of parts: of the window that is open, where there are windows."""
+        if self.window is not None:
+            return self.window.spent(notion, parts, now)
+        return parts.get(WHOLE, notion.zero)
 
     def notion_in(self, facts: dict[str, Any]) -> CompositionNotion[Any]:
         """Return the notion in which a charging entry states its total."""
@@ -127,6 +177,8 @@ class AccountState:
     def apply(self, user_totals: UserTotals, entry: LogEntry) -> None:
         """Add the cost of a log entry to its users' totals, without checking the limit."""
         facts, notion = entry.facts, self.notion_in(entry.facts)
+        if PAID in facts:
+            return
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
             ends = user_totals.totals_after(
@@ -147,38 +199,6 @@ class AccountState:
         if "certified" in facts:
             return certified_total(facts["certified"])
         return notion.after(total, plan)
-
-    def own_total(self, notion: CompositionNotion[Any], author: str) -> Total[Any]:
-        """Return what an author charged, as the author's last entry states it, under quotas."""
-        last = self.log.entry_with_key(author_key(self.name, author))
-        if last is None:
-            return notion.zero
-        if last.facts["dataset"] != self.name or (last.kind != TERMS and "own" not in last.facts):
-            raise LedgerCorrupt(self.log.name, "does not say what an author spent", last.seq)
-        return notion.decode(
-            last.facts["used"][author] if last.kind == TERMS else last.facts["own"]
-        )
-
-    def own_after(self, before: Total[Any] | None, facts: dict[str, Any]) -> Total[Any]:
-        """Return what the author of a charge has charged after it; None for nothing before."""
-        notion = self.notion_in(facts)
-        held = notion.zero if before is None else before
-        if facts["kind"] == "plan":
-            return self.total_after_plan(notion, held, from_dict(facts["plan"]), facts)
-        return notion.add(held, notion.decode(facts["cost"]))
-
-    def author_totals(self) -> dict[str, Total[Any]]:
-        """Return what every author charged, from all entries; call it inside a transaction."""
-        try:
-            for entry in self.log.entries_after(self._authors_head):
-                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                    author = entry.facts["author"]
-                    self._authors[author] = self.own_after(self._authors.get(author), entry.facts)
-                self._authors_head = entry.chain_head
-        except BaseException:  # an entry may be added, and its number not noted yet
-            self._authors, self._authors_head = {}, START
-            raise
-        return self._authors
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""

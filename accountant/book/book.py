@@ -3,47 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from accountant.accountants.budget import Budget
-from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
+from accountant.book.book_terms import BookTerms
+from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead
+from accountant.book.chain.head_pin import HeadPin
+from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect
 from accountant.book.databases.database_files import MissingBook
-from accountant.book.dataset_opening import DatasetTerms, checked_name, dataset_key
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead
-from accountant.book.head_pin import HeadPin
+from accountant.book.dataset_opening import DatasetTerms, checked_buckets, checked_name
 from accountant.book.history import (
-    History,
-    Line,
-    PeopleTable,
-    Quotas,
     Status,
-    people_of,
-    quotas_of,
-    status_of,
-    statuses_table,
-    stored_answer,
 )
-from accountant.book.history_reader import Selection, read_history
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
-from accountant.book.signing_key import SigningKey
-from accountant.book.terms import utc_time
-from accountant.book.terms_changes import close_dataset, raise_budget, set_expiry, set_quota
-from accountant.book.verification import Verified, verify_log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
-from accountant.table_display import Table, TableDisplay
 
 
 @final
-class Book(TableDisplay):
+class Book(BookTerms):
     """The durable ledger: data sets, their budgets and every spend, in a log that only grows.
 
     Threads may share a book; every process opens its own, with `Book.open`.  A reservation is on
@@ -70,10 +53,6 @@ class Book(TableDisplay):
     (0.25, 1)
     >>> book.close(); folder.cleanup()
     """
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._accounts: dict[str, Account] = {}
 
     @classmethod
     def open(
@@ -160,6 +139,11 @@ class Book(TableDisplay):
         idealised: bool | None = None,
         expires: str | datetime | None = None,
         people: str | None = None,
+        window: str | None = None,
+        carry: int | None = None,
+        buckets: str | None = None,
+        plan: Plan | None = None,
+        runs: int | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -186,6 +170,20 @@ class Book(TableDisplay):
         people : str, optional
             A name for those whom the data are about: budgets of data sets of one name add up in
             `people`.
+        window : {"month", "30 days"}, optional
+            The budget is of each calendar month, or of any 30 days in a row (UTC, by the times of
+            the log): it protects a person's data of one window, if each release reads data of its
+            own window only.
+        carry : int, optional
+            How many windows before leave what they did not spend to a later one; 0 by default.
+        buckets : str, optional
+            What the buckets of people are, such as "region": the people of each have the budget,
+            and a release is paid by the buckets that `ledger` was given.
+        plan : Plan, optional
+            Set aside at the opening, at its exact cost if its sum does not fit: a run of it is
+            then paid for.  Without ``notion`` the one in which it fits is chosen.
+        runs : int, optional
+            How many runs of the plan are set aside; 1 by default.
 
         Returns
         -------
@@ -194,10 +192,15 @@ class Book(TableDisplay):
 
         Raises
         ------
+        BudgetExceeded
+            If the plan does not fit; nothing is opened.
         ParameterError
             If the data set is there with other terms; its budget may be that of the opening.
         """
-        asked = DatasetTerms(budget, notion, order, users, unit, idealised, expires, people)
+        asked = DatasetTerms(
+            budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
+            plan, runs,
+        )  # fmt: skip
         if budget is not None and self._found(checked_name("name", name)) is None:
             asked.write(self._log, name)
         account = self._account(name)
@@ -217,6 +220,7 @@ class Book(TableDisplay):
         public: Any = None,
         run: str | None = None,
         undeclared: bool = False,
+        buckets: Iterable[str] | None = None,
     ) -> BookLedger:
         """Return a gate to data that spends the budget of a data set.
 
@@ -238,6 +242,8 @@ class Book(TableDisplay):
             Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
         undeclared : bool
             As in `Ledger`; the log and every report show what was released so.
+        buckets : iterable of str, optional
+            The buckets whose people the data are of: each pays for all that is released here.
 
         Returns
         -------
@@ -255,355 +261,9 @@ class Book(TableDisplay):
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")
         whole = None if plan is None else as_plan(plan)
-        return BookLedger(self._account(name), data, whole, rng, public, run, undeclared)
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the data sets, in the order in which they were opened."""
-        with self._log.reading():
-            found = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
-        return [row[0] for row in found]
-
-    def spent(self, name: str) -> float:
-        """Return the epsilon at the budget's delta of all spends, reservations included.
-
-        It is what a fixed plan of that cost has; while answers still choose what comes next the
-        guarantee is the budget.  With users, it is the largest of theirs.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-
-        Returns
-        -------
-        float
-            Rounded up.
-        """
-        return self.status(name).epsilon
-
-    def spent_each(self, name: str) -> NDArray[np.float64]:
-        """Return `spent` for each user of a data set that was opened with ``users``.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-
-        Returns
-        -------
-        array of shape (users,)
-            Rounded up.
-        """
         account = self._account(name)
-        account.read_ahead()
-        with self._log.reading():
-            notion, _ = account.standing()
-            return account.user_totals().per_user(notion.epsilon)
-
-    def status(self, name: str) -> Status:
-        """Return budget, notion, total and limit of a data set.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-
-        Returns
-        -------
-        Status
-            Its ``epsilon`` is rounded up.
-        """
-        account = self._account(name)
-        with self._log.reading():
-            return status_of(account)
-
-    def remaining(self, name: str, plan: Plan) -> int:
-        """Return how many more times a release, or a whole plan, fits what a data set has left.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-        plan : Plan
-            A mechanism, a loss or a plan.
-
-        Returns
-        -------
-        int
-            Rounded down; at most 10^9, and 0 after its end.  Of users with own budgets, for all.
-
-        Raises
-        ------
-        UnsupportedPlan
-            If the notion of the data set cannot add it up.
-        """
-        account = self._account(name)
-        with self._log.reading():
-            notion, total = account.standing()
-            if account.terms.is_over(self._log.latest):
-                return 0
-        return notion.remaining(total, as_plan(plan))
-
-    def close_dataset(self, name: str, reason: str) -> Status:
-        """Close a data set for good: nothing more is spent, and stored answers stay readable.
-
-        Steps of a plan that was paid for are refused too.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-        reason : str
-            Why; it stays in the log.
-
-        Returns
-        -------
-        Status
-            Where the data set stands.
-        """
-        close_dataset(self._account(name), reason)
-        return self.status(name)
-
-    def raise_budget(self, name: str, budget: Budget, reason: str) -> Status:
-        """Give a data set another budget, in the notion and at the order of its opening.
-
-        If answers decided on the change, the deltas of all its budgets add up
-        (docs/proofs/two_filters.md).
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-        budget : Budget
-            One that holds what was spent; its delta may not be less than before.
-        reason : str
-            Why; it stays in the log.
-
-        Returns
-        -------
-        Status
-            Where the data set stands.
-
-        Raises
-        ------
-        DatasetClosed
-            If it was closed.
-        """
-        raise_budget(self._account(name), budget, reason)
-        return self.status(name)
-
-    def expire(self, name: str, when: str | datetime, reason: str) -> Status:
-        """Set the time from which on a data set refuses to spend; it may be moved on later.
-
-        The latest time in the log counts, also where the clock of a machine runs behind it.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-        when : str or datetime
-            The time: ISO 8601, UTC where it states no time zone.
-        reason : str
-            Why; it stays in the log.
-
-        Returns
-        -------
-        Status
-            Where the data set stands.
-
-        Raises
-        ------
-        DatasetClosed
-            If it was closed.
-        """
-        set_expiry(self._account(name), utc_time("when", when), reason)
-        return self.status(name)
-
-    def set_quota(self, name: str, author: str, quota: Budget | float, reason: str) -> Status:
-        """Limit what one author's own spends may cost, within the budget of the data set.
-
-        A quota limits use.  What protects people is the budget, which all authors share.  Authors
-        are who they say they are.
-
-        Parameters
-        ----------
-        name : str
-            Name of a data set that was opened without ``users``.
-        author : str
-            Who; see `Book.open`.
-        quota : float or Budget
-            The largest epsilon of the author's own spends, as `quotas` shows it, at the delta of
-            the data set; 0 refuses all.
-        reason : str
-            Why; it stays in the log.
-
-        Returns
-        -------
-        Status
-            Where the data set stands.
-
-        Raises
-        ------
-        DatasetClosed
-            If it was closed.
-        """
-        set_quota(self._account(name), author, quota, reason)
-        return self.status(name)
-
-    def quotas(self, name: str) -> Quotas:
-        """Return what each author spent of a data set, and may spend.
-
-        It reads the whole log once; `status` has those with a quota at once.
-
-        Parameters
-        ----------
-        name : str
-            Name of a data set that was opened without ``users``.
-
-        Returns
-        -------
-        Quotas of Quota
-            By author; each ``epsilon`` is that of the author's spends alone, rounded up.
-        """
-        account = self._account(name)
-        if account.users is not None:
-            raise ParameterError("name", name, "a data set without users=")
-        with self._log.reading():
-            return quotas_of(account)
-
-    def people(self) -> PeopleTable:
-        """Return the sums of budgets over data sets about the same people.
-
-        What all data sets of a name together reveal of a person has at most the sums of epsilons
-        and deltas of their budgets, in whatever order they are asked.
-
-        Returns
-        -------
-        PeopleTable of People
-            For each name that `dataset` was given as ``people``; sums are rounded up.
-
-        References
-        ----------
-        Vadhan & Zhang (2023), Lyu (2022): concurrent composition of interactive mechanisms.
-        """
-        return people_of(self.status(name) for name in self.names)
-
-    def history(
-        self,
-        name: str,
-        *,
-        since: int | str | datetime | None = None,
-        last: int | None = None,
-        author: str | None = None,
-        run: str | None = None,
-        until: int | str | datetime | None = None,
-    ) -> History:
-        """Return the spends of a data set, and the changes of its terms, in order.
-
-        A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
-        number of the last line of a page begins the next page.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-        since : int, str or datetime, optional
-            Only lines after the entry of this number, or from this time on: ISO 8601, UTC where it
-            states no time zone.
-        last : int, optional
-            Of these lines, only so many at the end.
-        author : str, optional
-            Only lines of this author.
-        run : str, optional
-            Only the plan and the steps of this run.
-        until : int, str or datetime, optional
-            Only lines up to the entry of this number, or up to this time.
-
-        Returns
-        -------
-        History of Line
-            The oldest first; epsilons are rounded up.
-        """
-        lines = self.iter_history(name, since=since, last=last, author=author, run=run, until=until)
-        return History(lines)
-
-    def iter_history(
-        self,
-        name: str,
-        *,
-        since: int | str | datetime | None = None,
-        last: int | None = None,
-        author: str | None = None,
-        run: str | None = None,
-        until: int | str | datetime | None = None,
-    ) -> Iterator[Line]:
-        """Return the lines of `history` one by one: a million of them fit into memory.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set.
-        since : int, str or datetime, optional
-            As in `history`.
-        last : int, optional
-            As in `history`.
-        author : str, optional
-            As in `history`.
-        run : str, optional
-            As in `history`.
-        until : int, str or datetime, optional
-            As in `history`.
-
-        Returns
-        -------
-        iterator of Line
-            The oldest first, up to the last one at the start; epsilons are rounded up.
-        """
-        return read_history(self._account(name), Selection.of(since, last, author, run, until))
-
-    def answer(self, line: Line) -> Any:
-        """Return the stored answer of a line of the history.
-
-        Parameters
-        ----------
-        line : Line
-            One of `history`.
-
-        Returns
-        -------
-        Any
-            The answer; None where there is none.
-        """
-        with self._log.reading():
-            return stored_answer(self._log, line)
-
-    def verify(self, head: str | None = None) -> Verified:
-        """Check every hash, total, user, answer, index and page, and pin the end.
-
-        Parameters
-        ----------
-        head : str, optional
-            What `head` or an earlier check gave: the log must go on from it.  With a key it must
-            be signed, ``NUMBER:HASH:SIGNATURE``, and the entries too.
-
-        Returns
-        -------
-        Verified
-            Number of entries, and the head to note.
-
-        Raises
-        ------
-        LedgerCorrupt
-            If something was changed, cut off, removed or put back.
-        """
-        return verify_log(self._log, head)
-
-    @property
-    def head(self) -> str:
-        """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key."""
-        with self._log.reading():
-            return self._log.signed_head()
+        named = checked_buckets(account.buckets, buckets)
+        return BookLedger(account, data, whole, rng, public, run, undeclared, named)
 
     def close(self) -> None:
         """Close the connection to the database."""
@@ -620,21 +280,3 @@ class Book(TableDisplay):
 
     def __repr__(self) -> str:
         return f"Book({self._log.name!r})"
-
-    def _table(self) -> Table:
-        return statuses_table(self.status(name) for name in self.names)
-
-    def _found(self, name: str) -> Account | None:
-        if name not in self._accounts:
-            with self._log.reading():
-                opened = self._log.entry_with_key(dataset_key(name))
-            if opened is None:
-                return None
-            self._accounts[name] = Account(self._log, opened)
-        return self._accounts[name]
-
-    def _account(self, name: str) -> Account:
-        account = self._found(checked_name("name", name))
-        if account is None:
-            raise ParameterError("name", name, "a data set of this book; dataset() opens one")
-        return account

@@ -12,8 +12,8 @@ import numpy as np
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.book_meter import BookMeter
+from accountant.book.chain.hash_chain import LogEntry
 from accountant.book.dataset_opening import checked_name
-from accountant.book.hash_chain import LogEntry
 from accountant.book.label_claim import LabelTaken, await_label
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
@@ -44,9 +44,10 @@ class BookLedger(Ledger):
         public: Any,
         run: str | None,
         undeclared: bool = False,
+        buckets: tuple[str, ...] = (),
     ) -> None:
         self._book_meter = meter = BookMeter(
-            account, self._noise_fingerprint, lambda: self._answering, rng is not None
+            account, self._noise_fingerprint, lambda: self._answering, rng is not None, buckets
         )
         super().__init__(data, plan, rng, public, "full", undeclared, meter)
         if account.users not in (None, self._users):
@@ -57,7 +58,9 @@ class BookLedger(Ledger):
         else:
             warn_of_large_delta(account.budget.delta, self._users)
         if self._plan is not None:
-            meter.run = PlanRun(account, self._plan, run, self._users, self.coin_words)
+            meter.run = PlanRun(
+                account, self._plan, run, self._users, self.coin_words, meter.bucket_facts
+            )
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
@@ -71,7 +74,7 @@ class BookLedger(Ledger):
             account, checked = meter.account, checked_name("label", label)
             described = account.description_of(mechanism)
             while True:
-                found = await_label(account.log, account.name, checked, described)
+                found = await_label(account.log, account.name, checked, described, meter.buckets)
                 if isinstance(found, LogEntry):
                     return self._stored_answer(found, described)
                 meter.label = found

@@ -31,8 +31,9 @@ class BookMeter:
         fingerprint: FreshnessCheck,
         is_answering: Callable[[], bool],
         seeded: bool,
+        buckets: tuple[str, ...] = (),
     ) -> None:
-        self.account, self.seeded = account, seeded
+        self.account, self.seeded, self.buckets = account, seeded, buckets
         self.fingerprint, self.is_answering = fingerprint, is_answering
         self.run: PlanRun | None = None
         self.executor = ""  # the class of one that the gate did not make itself
@@ -45,6 +46,11 @@ class BookMeter:
         """Return the leaf of the plan that may be released next; None without a plan."""
         return None if self.run is None else self.run.next
 
+    @property
+    def bucket_facts(self) -> dict[str, Any]:
+        """Return the buckets that pay, as an entry names them; nothing without buckets."""
+        return {"buckets": list(self.buckets)} if self.buckets else {}
+
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Write the reservation; an error leaves the state unchanged."""
         if self._closed:
@@ -55,6 +61,7 @@ class BookMeter:
         facts: dict[str, Any] = {
             "label": None if label is None else label.label,
             "seeded": self.seeded,
+            **self.bucket_facts,
         }
         undeclared = name_of_undeclared(mechanism)
         if undeclared:

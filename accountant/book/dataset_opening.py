@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.hash_chain import canonical_json
+from accountant.book.chain.hash_chain import canonical_json
+from accountant.book.limits.composition_rule import rule_for
+from accountant.book.limits.terms import utc_time
+from accountant.book.limits.windows import checked_window
 from accountant.book.log import Log
-from accountant.book.terms import utc_time
 from accountant.domains import IntegerRange
-from accountant.errors import ParameterError
+from accountant.errors import BudgetExceeded, ParameterError
+from accountant.formats.plan_json import to_dict
+from accountant.ledger.certified_plan import (
+    certified_total,
+    exact_where_sums_exceed,
+    pure_after_plan,
+)
 from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
+from accountant.plans.plan import Plan, Repeat, as_plan
 
+RUNS = IntegerRange(1, 1_000_000)
 USERS = IntegerRange(1, (1 << 31) - 1)
 
 
@@ -29,6 +41,11 @@ class DatasetTerms(NamedTuple):
     idealised: bool | None = None
     expires: str | datetime | None = None
     people: str | None = None
+    window: str | None = None
+    carry: int | None = None
+    buckets: str | None = None
+    plan: Plan | None = None
+    runs: int | None = None
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -37,7 +54,14 @@ class DatasetTerms(NamedTuple):
         budget = self.budget
         if self.order is not None:
             ORDER_RANGE.check("order", self.order)  # also where the notion has none: it is written
-        notion = notion_of(self.notion, budget, self.order)
+        limits = {**checked_window(self.window, self.carry), **self._checked_buckets()}
+        rule = self.notion, self.order
+        whole = self.checked_plan()
+        if whole is not None:
+            limits["aside"] = {"plan": to_dict(as_plan(self.plan)), "runs": self.runs or 1}
+            if rule == (None, None):
+                rule = rule_for(whole, budget)
+        notion = notion_of(rule[0], budget, rule[1])
         return {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
@@ -48,7 +72,30 @@ class DatasetTerms(NamedTuple):
             **({"idealised": True} if self._takes_idealised() else {}),
             **({} if self.expires is None else {"expires": utc_time("expires", self.expires)}),
             **({} if self.people is None else {"people": checked_name("people", self.people)}),
+            **limits,
         }
+
+    def _checked_buckets(self) -> dict[str, Any]:
+        """Return what the buckets are; refuse two kinds of limits that do not go together."""
+        given = [name for name in ("users", "window", "buckets") if getattr(self, name) is not None]
+        if len(given) > 1:
+            allowed = f"given without {given[0]}=; open two data sets of one people= instead"
+            raise ParameterError(given[1], getattr(self, given[1]), allowed)
+        if self.buckets is None:
+            return {}
+        return {"buckets": checked_name("buckets", self.buckets)}
+
+    def checked_plan(self) -> Plan | None:
+        """Return all runs of the plan that is set aside, as one plan."""
+        if self.plan is None:
+            if self.runs is not None:
+                raise ParameterError("runs", self.runs, "given with plan=")
+            return None
+        if self.window is not None or self.buckets is not None:
+            allowed = "absent: each window, or bucket, pays for the runs that are made in it"
+            raise ParameterError("plan", self.plan, allowed)
+        plan, runs = as_plan(self.plan), 1 if self.runs is None else RUNS.check("runs", self.runs)
+        return plan if runs == 1 else Repeat(plan, runs)
 
     def _takes_idealised(self) -> bool:
         if self.idealised is not None and not isinstance(self.idealised, bool):
@@ -56,11 +103,26 @@ class DatasetTerms(NamedTuple):
         return bool(self.idealised)
 
     def write(self, log: Log, name: str) -> None:
-        """Write the terms, unless another process did so first."""
-        facts = self.checked_facts()
+        """Write the terms, and what is set aside, unless another process did so first."""
+        facts, whole = self.checked_facts(), self.checked_plan()
+        # before the lock, which others wait for
+        certified = math.inf if whole is None else self._certified_epsilon(whole, facts)
         with log.writing():
-            if log.entry_with_key(dataset_key(name)) is None:
-                log.append("dataset", facts, name, dataset_key(name))
+            if log.entry_with_key(dataset_key(name)) is not None:
+                return
+            opened = log.append("dataset", facts, name, dataset_key(name))
+            if self.plan is not None:
+                Account(log, opened).set_aside(as_plan(self.plan), self.runs or 1, certified)
+
+    def _certified_epsilon(self, whole: Plan, facts: dict[str, Any]) -> float:
+        """Return the exact cost of what is set aside, where its sum does not fit the budget."""
+        budget = Budget(facts["epsilon"], facts["delta"])
+        notion = notion_of(facts["notion"], budget, facts["order"])
+        certified = exact_where_sums_exceed(notion, whole)
+        if certified < math.inf and pure_after_plan(budget).exceeds(certified_total(certified)):
+            remedy = "that is its exact cost: fewer runs or more noise fit"
+            raise BudgetExceeded(0.0, certified, budget, "epsilon", budget.epsilon, remedy)
+        return certified
 
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the stored data set has these terms."""
@@ -77,7 +139,13 @@ class DatasetTerms(NamedTuple):
             ("unit", self.unit, account.unit),
             ("idealised", self.idealised, account.idealised),
             ("people", self.people, account.people),
-        ):
+            ("window", self.window, account.window and account.window.kind),
+            ("carry", self.carry, account.window and account.window.carry),
+            ("buckets", self.buckets, account.buckets),
+            ("plan", None if self.plan is None else to_dict(as_plan(self.plan)),
+             account.aside and account.aside["plan"]),
+            ("runs", self.runs, account.aside and account.aside["runs"]),
+        ):  # fmt: skip
             if given is not None and given != held:
                 raise ParameterError(argument, given, f"{held!r}, as the data set was opened")
 
@@ -85,6 +153,22 @@ class DatasetTerms(NamedTuple):
 def dataset_key(name: str) -> str:
     """Return the key of a data set's first entry."""
     return canonical_json({"dataset": name})
+
+
+def checked_buckets(held: str | None, buckets: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the names of the buckets that pay, each once; none where a data set has none."""
+    if held is None:
+        if buckets is not None:
+            allowed = "absent: the data set was opened without buckets="
+            raise ParameterError("buckets", buckets, allowed)
+        return ()
+    if buckets is None or isinstance(buckets, str):
+        allowed = f"a list of names: each {held} whose people the data are of"
+        raise ParameterError("buckets", buckets, allowed)
+    names = tuple(sorted({checked_name("buckets", one) for one in buckets}))
+    if not names:
+        raise ParameterError("buckets", buckets, f"one {held} at least")
+    return names
 
 
 def checked_name(argument: str, name: object) -> str:

@@ -32,9 +32,7 @@ FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
     """Yield the status of the data set and every line of its history, as one JSON document."""
-    quotas = [one._asdict() for one in status.quotas]
-    shown = {**status._asdict(), "budget": _budget(status), "quotas": quotas}
-    document = {"schema": SCHEMA, "dataset": shown, "history": []}
+    document = {"schema": SCHEMA, "dataset": status_facts(status), "history": []}
     start, end = json.dumps(document, indent=2, allow_nan=False).rsplit("]", 1)
     yield start
     comma = ""
@@ -43,6 +41,12 @@ def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
         yield f"{comma}\n    {json.dumps(facts, allow_nan=False)}"
         comma = ","
     yield f"{comma and chr(10) + '  '}]{end}\n"
+
+
+def status_facts(status: Status) -> dict[str, Any]:
+    """Return a status as plain values."""
+    quotas = [one._asdict() for one in status.quotas]
+    return {**status._asdict(), "budget": _budget(status), "quotas": quotas}
 
 
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
@@ -77,7 +81,7 @@ def registry_rows(
             made[one.what, one.kind] += 1
     whole = {
         "data set": status.name,
-        "unit of privacy": status.unit,
+        "unit of privacy": status.protects,
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",

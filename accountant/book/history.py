@@ -42,6 +42,25 @@ class Quotas(TableDisplay, list[Quota]):
                      lower=("left",))  # fmt: skip
 
 
+class Bucket(NamedTuple):
+    """What the people of one bucket spent: ``epsilon``, rounded up, and what is ``left``."""
+
+    name: str
+    epsilon: float
+    left: float
+
+
+class Buckets(TableDisplay, list[Bucket]):
+    """The buckets of a data set, by name."""
+
+    def __repr__(self) -> str:
+        return f"<Buckets: {len(self)}>"
+
+    def _table(self) -> Table:
+        return Table(("bucket", "epsilon", "left"), [tuple(one) for one in self],
+                     upper=("epsilon",), lower=("left",))  # fmt: skip
+
+
 class StatusFields(NamedTuple):
     """The fields of `Status`."""
 
@@ -64,6 +83,11 @@ class StatusFields(NamedTuple):
     reason: str
     quotas: tuple[Quota, ...]
     people: str | None
+    protects: str
+    most: float
+    window: str | None
+    buckets: str | None
+    runs: tuple[int, int] | None
 
 
 class Status(TableDisplay, StatusFields):
@@ -72,7 +96,11 @@ class Status(TableDisplay, StatusFields):
     ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
     added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
     when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
-    of authors who have one, ``people`` the name of those whom the data are about.
+    of authors who have one, ``people`` the name of those whom the data are about.  ``protects``
+    says what the budget is of, and ``most`` the epsilon that it has at most: more than the budget
+    where a ``window``, a month or some days, takes over what those before it left.  ``total``,
+    ``limit`` and ``epsilon`` are of the window that is open, and of the one of the ``buckets`` that
+    spent most.  ``runs`` are how many runs of the plan that was set aside were made, and are paid.
     """
 
     __slots__ = ()
@@ -115,7 +143,7 @@ def people_of(statuses: Iterable[Status]) -> PeopleTable:
     return PeopleTable(
         People(
             name, tuple(one.name for one in some),
-            _sum_up(one.budget.epsilon for one in some), _sum_up(one.budget.delta for one in some),
+            _sum_up(one.most for one in some), _sum_up(one.budget.delta for one in some),
             _sum_up(one.epsilon for one in some),
         )
         for name, some in found.items()
@@ -214,28 +242,49 @@ def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
     notion, total = account.standing()
     last = account.log.last_charge(account.name)
-    shown = shown_total(account.budget, notion, total)
-    epsilon = min(notion.epsilon(total), largest_epsilon(account.budget))
+    shown = shown_total(notion.budget, notion, total)
+    epsilon = min(notion.epsilon(total), largest_epsilon(notion.budget))
     return Status(
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
         account.users, *shown, epsilon,
         account.opened, None if last is None else last.facts["relation"],
-        tuple(notion.encode(total)), notion is not account.notion, account.terms.expires,
+        tuple(notion.encode(total)), account.counts_after_plan(notion), account.terms.expires,
         account.terms.closed or None, account.terms.reason,
         tuple(
-            Quota(one, notion.epsilon(account.own_total(notion, one)), quota)
+            Quota(one, notion.epsilon(own), quota)
             for one, quota in account.terms.quotas.items()
+            for own in [account.own_total(notion, account.own_parts(notion, one))]
         ),
-        account.people,
+        account.people, _protects(account),
+        account.shown_notion(account.budget, account.counts_after_plan(notion)).budget.epsilon,
+        None if account.window is None else account.window.label(account.log.latest),
+        account.buckets, account.runs(),
     )  # fmt: skip
+
+
+def _protects(account: Account) -> str:
+    """Return what a budget protects, in words."""
+    if account.window is not None:
+        return f"the data of {account.unit} in {account.window.length} (UTC)"
+    return account.unit if account.buckets is None else f"{account.unit} in one {account.buckets}"
+
+
+def buckets_of(account: Account) -> Buckets:
+    """Return what the people of every bucket spent; call it inside a transaction."""
+    notion, most = account.standing().notion, account.budget.epsilon
+    return Buckets(
+        Bucket(one, epsilon, max(most - epsilon, 0.0))
+        for one, total in sorted(account.bucket_totals().items())
+        for epsilon in [min(notion.epsilon(total), largest_epsilon(account.budget))]
+    )
 
 
 def quotas_of(account: Account) -> Quotas:
     """Return what every author spent of a data set; call it inside a transaction."""
     notion, _ = account.standing()
-    held, quotas = account.author_totals(), account.terms.quotas
+    held, quotas = account.owns(), account.terms.quotas
     return Quotas(
-        Quota(one, notion.epsilon(held.get(one, notion.zero)), quotas.get(one))
+        Quota(one, notion.epsilon(account.own_total(notion, held.get(one, {}))), quotas.get(one))
         for one in sorted({*held, *quotas})
     )
 

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.hash_chain import LogEntry
+from accountant.book.chain.hash_chain import LogEntry
 from accountant.book.history import Line
+from accountant.book.limits.terms import Terms, changed_words
 from accountant.book.log import Log
 from accountant.book.log_reader import TERMS, UNDECODED
-from accountant.book.terms import Terms, changed_words
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
 
@@ -54,6 +54,7 @@ class Spend(Facts, gc=False):
     seeded: bool = False
     undeclared: str = ""
     executor: str = ""
+    runs: int | None = None  # of a plan that is set aside
 
 
 Read = TypeVar("Read", bound=Facts)
@@ -110,7 +111,7 @@ class LineReader:
     def _change_notion(self, counting: str | None) -> None:
         """Take the notion under the terms in force, and beside a certified plan the one there."""
         self._counting = counting
-        self._notion = self._account.notions_of(self._budget)[counting is not None]
+        self._notion = self._account.shown_notion(self._budget, counting is not None)
 
     def add_outcome(self, outcome: Outcome) -> None:
         """Note what came of a spend, in a few bytes."""
@@ -136,7 +137,7 @@ class LineReader:
         if kind == TERMS:
             return self._line_of_terms(one)
         if kind == "plan":
-            said, outcome = one.plan, "planned"
+            said, outcome = one.plan, "planned" if one.runs is None else "set aside"
             self._runs[one.seq], run = run, one.seq
         if kind != "step":  # a step was paid for by its plan
             if one.total is None:

@@ -19,8 +19,8 @@ from accountant.book.history_lines import (
     Spend,
     read_page,
 )
+from accountant.book.limits.terms import utc_time
 from accountant.book.log_reader import ROWS_PER_PAGE
-from accountant.book.terms import utc_time
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 

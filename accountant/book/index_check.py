@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from accountant.book.hash_chain import LogEntry
-from accountant.book.key_index import Node, new_nodes
+from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.chain.key_index import Node, new_nodes
 from accountant.book.log import Log
 from accountant.book.log_reader import ROWS_PER_PAGE, own_keys
 from accountant.errors import LedgerCorrupt

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accountant.book.hash_chain import LogEntry, canonical_json
+from accountant.book.chain.hash_chain import LogEntry, canonical_json
 from accountant.book.log import Log
 from accountant.errors import ParameterError
 
@@ -42,16 +42,21 @@ class LabelClaim(NamedTuple):
             raise LabelTaken
 
 
-def label_key(dataset: str, label: str) -> str:
-    """Return the key of a label of a data set."""
-    return canonical_json({"dataset": dataset, "label": label})
+def label_key(dataset: str, label: str, buckets: tuple[str, ...] = ()) -> str:
+    """Return the key of a label of a data set, or of some of its buckets."""
+    some = {"buckets": list(buckets)} if buckets else {}
+    return canonical_json({"dataset": dataset, "label": label, **some})
 
 
 def await_label(
-    log: Log, dataset: str, label: str, mechanism: dict[str, Any]
+    log: Log,
+    dataset: str,
+    label: str,
+    mechanism: dict[str, Any],
+    buckets: tuple[str, ...] = (),
 ) -> LogEntry | LabelClaim:
     """Return the entry of the label's answer, or the claim to release it."""
-    key = label_key(dataset, label)
+    key = label_key(dataset, label, buckets)
     waited_for, give_up = 0, 0.0
     while True:
         with log.reading():

@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from accountant.book.databases.storage import Question, Storage
-from accountant.book.hash_chain import (
+from accountant.book.chain.hash_chain import (
     FIRST_PREDECESSOR,
     ChainHead,
     LogEntry,
     canonical_json,
     next_hash,
 )
-from accountant.book.head_pin import HeadPin
-from accountant.book.key_index import new_nodes
+from accountant.book.chain.head_pin import HeadPin
+from accountant.book.chain.key_index import new_nodes
+from accountant.book.chain.signing_key import SigningKey, format_head
+from accountant.book.databases.storage import Question, Storage
 from accountant.book.log_reader import CHARGING_KINDS, HASH_OF, LogReader, own_keys
-from accountant.book.signing_key import SigningKey, format_head
 from accountant.errors import LedgerCorrupt, ParameterError
 
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from accountant.book.databases.storage import Storage
-from accountant.book.hash_chain import (
+from accountant.book.chain.hash_chain import (
     FIRST_PREDECESSOR,
     ChainHead,
     LogEntry,
@@ -19,8 +18,9 @@ from accountant.book.hash_chain import (
     digest,
     next_hash,
 )
-from accountant.book.key_index import Node, descend
-from accountant.book.signing_key import SigningKey, without_signature
+from accountant.book.chain.key_index import Node, descend
+from accountant.book.chain.signing_key import SigningKey, without_signature
+from accountant.book.databases.storage import Storage
 from accountant.errors import LedgerCorrupt
 
 UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
@@ -277,6 +277,16 @@ def author_key(dataset: str, author: str) -> str:
     return canonical_json({"author": author, "charges": dataset})
 
 
+def bucket_key(dataset: str, bucket: str) -> str:
+    """Return the key of the charges of one bucket of people."""
+    return canonical_json({"bucket": bucket, "charges": dataset})
+
+
+def set_aside_key(dataset: str) -> str:
+    """Return the key of the runs of the plan that was set aside for a data set."""
+    return canonical_json({"charges": dataset, "plan": "set aside"})
+
+
 def own_keys(entry: LogEntry) -> list[str]:
     """Return the keys that an entry must be found by, whether or not it has an index yet."""
     facts = entry.facts
@@ -285,7 +295,9 @@ def own_keys(entry: LogEntry) -> list[str]:
     name, kind = facts["dataset"], facts["kind"]
     if kind in CHARGING_KINDS:
         own = [author_key(name, facts["author"])] if "own" in facts else []
-        return [charge_key(name), *own, *keys]
+        buckets = [bucket_key(name, one) for one in facts.get("buckets", ())]
+        aside = [set_aside_key(name)] if "runs" in facts or "paid" in facts else []
+        return [charge_key(name), *own, *buckets, *aside, *keys]
     if kind == TERMS:
         return [terms_key(name), *(author_key(name, one) for one in facts.get("used", ())), *keys]
     return keys

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from accountant.book.account import Account, FreshnessCheck
-from accountant.book.hash_chain import LogEntry, canonical_json, digest
-from accountant.book.user_totals import encode_users
+from accountant.book.chain.hash_chain import LogEntry, canonical_json, digest
+from accountant.book.limits.user_totals import encode_users
 from accountant.errors import OffPlan, ParameterError
 from accountant.formats.plan_json import to_dict
 from accountant.ledger.interfaces import Releasable
@@ -27,17 +27,26 @@ class PlanRun:
     """The state of one run of a plan: its position, earlier releases and public coins."""
 
     def __init__(
-        self, account: Account, plan: Plan, name: str | None, users: int, coins: tuple[int, ...]
+        self,
+        account: Account,
+        plan: Plan,
+        name: str | None,
+        users: int,
+        coins: tuple[int, ...],
+        buckets: dict[str, Any],
     ) -> None:
         self._account, self._plan, self._users = account, plan, users
         key = None if name is None else canonical_json({"dataset": account.name, "run": name})
         with account.log.reading():
             opened = None if key is None else account.log.entry_with_key(key)
         if opened is None:
-            facts = {"run": name, "coins": list(coins)}
+            facts = {"run": name, "coins": list(coins), **buckets}
             opened = account.reserve_plan(plan, facts, key)
         if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
+        if sorted(opened.facts.get("buckets", ())) != buckets.get("buckets", []):
+            paid = ", ".join(sorted(opened.facts["buckets"]))
+            raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None
         self._last_recorded = 0  # what comes later is of another process in the same run
         if self._named:

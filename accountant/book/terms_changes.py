@@ -7,7 +7,7 @@ from typing import Any
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.dataset_opening import checked_name
-from accountant.book.terms import Terms, exceeds_every_way
+from accountant.book.limits.terms import Terms, exceeds_every_way
 from accountant.domains import Interval
 from accountant.errors import ParameterError
 from accountant.formatting import format_lower, format_upper
@@ -19,7 +19,6 @@ QUOTA = Interval(0.0, 1e300)
 
 def close_dataset(account: Account, reason: str) -> None:
     """Close a data set for good, unless it is closed."""
-    checked_name("reason", reason)
     with account.log.writing():
         if not account.follow_terms().closed:
             _append(account, "closed", {}, reason)
@@ -27,7 +26,6 @@ def close_dataset(account: Account, reason: str) -> None:
 
 def raise_budget(account: Account, budget: Budget, reason: str) -> None:
     """Set another budget, within which all that was spent must be."""
-    checked_name("reason", reason)
     if not isinstance(budget, Budget):
         raise ParameterError("budget", budget, "a Budget")
     account.read_ahead()
@@ -37,9 +35,11 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
             allowed = f"one with delta of at least {held.delta:g}: what was spent relies on it"
             raise ParameterError("budget", budget, allowed)
         before = account.standing()
-        after = _notions_under(account, budget)[before.notion is not account.notion]
-        each = None if account.users is None else account.user_totals().totals
-        if exceeds_every_way(after, before.total, each):
+        after = account.limit_under(
+            _notions_under(account, budget), account.counts_after_plan(before.notion),
+            account.log.last_charge(account.name), account.log.latest,
+        )  # fmt: skip
+        if exceeds_every_way(after, before.total, account.each_total()):
             unit, spent, limit = after.shown(before.total)
             allowed = f"one that holds what was spent, {unit} {format_upper(spent)}"
             allowed += f" (its limit is {format_lower(limit)})"
@@ -61,7 +61,6 @@ def _notions_under(
 
 def set_expiry(account: Account, when: str, reason: str) -> None:
     """Set the time from which on nothing is spent; it may be later than the one before."""
-    checked_name("reason", reason)
     with account.log.writing():
         account.follow_terms()
         _append(account, "expires", {"expires": when}, reason)
@@ -70,20 +69,14 @@ def set_expiry(account: Account, when: str, reason: str) -> None:
 def set_quota(account: Account, author: str, quota: object, reason: str) -> None:
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
-    checked_name("reason", reason)
-    if account.users is not None:
-        allowed = "a data set without users=: there each user has a budget"
-        raise ParameterError("name", account.name, allowed)
     with account.log.reading():
-        account.author_totals()  # most of it before the lock, which others wait for
+        account.owns()  # most of it before the lock, which others wait for
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
         facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
         if not quotas:  # from now on each charge states its author's total
-            notion = account.standing().notion
-            totals = account.author_totals()
-            facts["used"] = {one: notion.encode(total) for one, total in totals.items()}
+            facts["used"] = account.stated_owns(account.standing().notion, account.owns())
         _append(account, "quota", facts, reason)
 
 

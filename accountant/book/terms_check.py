@@ -6,11 +6,13 @@ from collections import defaultdict
 from typing import Any
 
 from accountant.book.account import Account
-from accountant.book.account_state import Standing
-from accountant.book.hash_chain import LogEntry
+from accountant.book.account_shares import Owns
+from accountant.book.account_state import START, Standing
+from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
+from accountant.book.limits.user_totals import UserTotals
+from accountant.book.limits.windows import WHOLE, decoded, encoded
 from accountant.book.log_reader import CHARGING_KINDS
-from accountant.book.terms import CHANGES, Terms, exceeds_every_way
-from accountant.book.user_totals import UserTotals
 from accountant.errors import DatasetClosed, LedgerCorrupt
 from accountant.ledger.totals import Total
 
@@ -20,7 +22,7 @@ class TermsCheck:
 
     def __init__(self, book: str) -> None:
         self._book, self._latest = book, ""
-        self._own: defaultdict[str, dict[str, Total[Any]]] = defaultdict(dict)  # of each author
+        self._own: defaultdict[str, Owns] = defaultdict(dict)  # of each author
         self._timed = False  # whether some terms depend on the time
 
     def check_time(self, entry: LogEntry) -> None:
@@ -31,10 +33,15 @@ class TermsCheck:
         if self._timed and entry.latest < self._latest:
             self._refuse("its time is before that of the entry before", entry)
         self._latest = max(entry.latest, entry.facts["time"])
-        self._timed |= entry.facts.get("expires") is not None
+        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
 
     def check_change(
-        self, account: Account, entry: LogEntry, before: Standing, users: UserTotals | None
+        self,
+        account: Account,
+        entry: LogEntry,
+        before: Standing,
+        each: list[Total[Any]] | None,
+        last: LogEntry | None,
     ) -> Standing:
         """Check an entry that changes the terms, adopt them, and return the standing under them."""
         held, terms = account.terms, Terms.of(entry.facts)
@@ -45,15 +52,19 @@ class TermsCheck:
         if change not in CHANGES or kept[0] != kept[1]:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
-            self._check_quota(account, entry, before, users)
+            self._check_quota(account, entry, before)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < held.budget.delta:
             self._refuse("lowers a delta that spends relied on", entry)
-        beside_plan = before.notion is not account.notion
+        after_plan = account.counts_after_plan(before.notion)
+        if account.window is not None:
+            before = account.standing_after(last, entry.latest)
         account.adopt(terms)
-        after = Standing(account.notions_of(terms.budget)[beside_plan], before.total)
-        if exceeds_every_way(*after, None if users is None else users.totals):
+        notions = account.notions_of(terms.budget)
+        notion = account.limit_under(notions, after_plan, last, entry.latest)
+        after = Standing(notion, before.total)
+        if exceeds_every_way(*after, each):
             self._refuse("lowers the budget below what was spent", entry)
         return after
 
@@ -63,31 +74,44 @@ class TermsCheck:
             account.terms.refuse_if_over(account.name, entry.latest)
         except DatasetClosed:
             self._refuse("was made after its data set was closed or had expired", entry)
-        if entry.kind in CHARGING_KINDS and account.users is None:
+        if entry.kind in CHARGING_KINDS:
             self._check_own(account, entry)
+        elif account.window is not None:
+            paid = account.log.entry(entry.facts["run"]).latest
+            if account.window.label(paid) != account.window.label(entry.latest):
+                self._refuse("was made in another window than the one that paid for it", entry)
 
     def _check_own(self, account: Account, entry: LogEntry) -> None:
         """Check what a charge says of its author's own total, while there are quotas."""
         author, facts, own = entry.facts["author"], entry.facts, self._own[account.name]
-        own[author] = after = account.own_after(own.get(author), facts)
-        notion = account.notion_in(facts)
+        if account.users is None or account.terms.quotas:  # with users, it is much to add up
+            account.add_own(own, entry)
         if not account.terms.quotas:
             return
-        if facts["own"] != notion.encode(after) and notion.decode(facts["own"]) != after:
+        notion, held = account.notion_in(facts), own[author]
+        after = {WHOLE: held.worst_total()} if isinstance(held, UserTotals) else held
+        if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
             self._refuse("what its author spent is not the sum of it", entry)
-        if account.terms.is_over_quota(author, notion, after):
+        spent = account.own_total(notion, held, entry.latest)
+        if account.terms.is_over_quota(author, notion, spent):
             self._refuse("spends more than the quota of its author", entry)
 
-    def _check_quota(
-        self, account: Account, entry: LogEntry, before: Standing, users: UserTotals | None
-    ) -> None:
+    def _check_quota(self, account: Account, entry: LogEntry, before: Standing) -> None:
         """Check that a quota changes that of one author, and where all authors stand at first."""
         held, facts, notion = account.terms.quotas, entry.facts, before.notion
         whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
-        if users is not None or {**held, **whose} != facts["quotas"]:
+        if {**held, **whose} != facts["quotas"]:
             self._refuse("changes other terms than it says", entry)
-        used = {one: notion.decode(words) for one, words in facts.get("used", {}).items()}
-        if used != ({} if held else self._own[account.name]):
+        own = self._own[account.name]
+        if account.users is not None and not held:
+            for one in account.log.entries_after(START):
+                if one.seq >= entry.seq:
+                    break
+                if one.kind in CHARGING_KINDS and one.facts["dataset"] == account.name:
+                    account.add_own(own, one)
+        used = {one: decoded(notion, words) for one, words in facts.get("used", {}).items()}
+        spent = {} if held else account.stated_owns(notion, own)
+        if used != {one: decoded(notion, words) for one, words in spent.items()}:
             self._refuse("does not say what each author spent before", entry)
 
     def _refuse(self, why: str, entry: LogEntry) -> None:

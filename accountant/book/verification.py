@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from accountant.accountants.tight import Tight
 from accountant.book.account import Account
-from accountant.book.account_state import Standing
-from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.signing_key import parse_head
+from accountant.book.charge_check import ChargeCheck
 from accountant.book.index_check import IndexCheck, RowCheck
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS, TERMS
-from accountant.book.signing_key import parse_head
-from accountant.book.terms import exceeds_every_way
 from accountant.book.terms_check import TermsCheck
-from accountant.book.user_totals import UserTotals
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.formats.plan_json import PlanFileError, from_dict
-from accountant.ledger.totals import Total, largest_total
-from accountant.plans.plan import as_plan
+from accountant.formats.plan_json import PlanFileError
 
-CERTIFIED_ROUND_OFF = 1e-6  # of an epsilon that another version of the libraries computed
 BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 
 
@@ -63,19 +57,14 @@ def verify_log(log: Log, head: str | None) -> Verified:
     return found
 
 
-class _LogCheck:
+class _LogCheck(ChargeCheck):
     """Reads along the log and recomputes what each data set spent."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self.seq = log, 0
+        super().__init__(log)
         self._terms = TermsCheck(log.name)
         self._accounts: dict[str, Account] = {}
-        self._standings: dict[str, Standing] = {}
-        self._users: dict[str, UserTotals | None] = {}
         self._charged: dict[str, int] = {}
-        self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
-        self._last: Any = None
-        self._known: tuple[list[str], Total[Any]] = ([], Total(0, 0))
         self._attached: dict[int, str] = {}
         self._reserved: set[int] = set()
 
@@ -89,15 +78,18 @@ class _LogCheck:
             self._standings[name] = account.standing_after(None)
             self._users[name] = account.unspent_users()
         elif kind == TERMS:
-            account, users = self._accounts[name], self._users[name]
+            account = self._accounts[name]
             self._standings[name] = self._terms.check_change(
-                account, entry, self._standings[name], users
-            )
+                account, entry, self._standings[name], self._each_total(account),
+                self._last_charge.get(name),
+            )  # fmt: skip
         elif kind in CHARGING_KINDS:
             if facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0):
                 self._refuse("does not name the charge before it")
             self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq
+            if self._accounts[name].window is not None:
+                self._last_charge[name] = entry
         if kind in {*CHARGING_KINDS, "step"}:
             self._terms.check_spend(self._accounts[name], entry)
         if kind in {"reserve", "step"}:
@@ -110,57 +102,6 @@ class _LogCheck:
             self._reserved.discard(facts["of"])
             if kind == "release":
                 self._attached[entry.seq] = facts["answer"]
-
-    def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
-        """Check that the total an entry states is the previous total plus its cost."""
-        name, notion = account.name, account.notion_in(facts)
-        (before_notion, before), users = self._standings[name], self._users[name]
-        changes = notion is not before_notion
-        if changes != ("certified" in facts) or (changes and before != before_notion.zero):
-            self._refuse("counts what was spent in another way than the entry before")
-        if changes:
-            before = notion.zero
-            self._check_certified(account, facts)
-        cost = self._cost(account, facts) if facts["kind"] == "reserve" else notion.zero
-        if users is not None:
-            account.apply(users, entry)
-            after = largest_total([users.worst_total(), before])
-        elif facts["kind"] == "plan":
-            plan = from_dict(facts["plan"])
-            after = account.total_after_plan(notion, before, plan, facts)
-        else:
-            after = notion.add(before, cost)
-        # the words first, which are quick to compare; decimals have several for one number
-        stated = facts["total"]
-        if stated != notion.encode(after) and notion.decode(stated) != after:
-            self._refuse("its total is not the sum of what was spent")
-        if exceeds_every_way(notion, after, None if users is None else users.totals):
-            self._refuse("spends more than the budget")
-        self._standings[name] = Standing(notion, after)
-
-    def _check_certified(self, account: Account, facts: dict[str, Any]) -> None:
-        """Check the epsilon that a plan was charged, up to the round-off of another machine."""
-        stated = float(facts["certified"]) * (1 + CERTIFIED_ROUND_OFF)
-        if not Tight().epsilon(from_dict(facts["plan"]), account.budget.delta) <= stated:
-            self._refuse("its total is less than what its plan costs")
-
-    def _cost(self, account: Account, facts: dict[str, Any]) -> Total[Any]:
-        """Return the cost of an entry's loss, cached; as stated where it cannot be recomputed."""
-        notion, loss = account.notion_in(facts), facts["loss"]
-        if "repr" in loss:
-            return notion.decode(facts["cost"])
-        asked = (account.name, facts.get("counting"), loss)
-        if asked != self._last:  # its words take longer to make than to compare
-            key = (account.name, facts.get("counting"), str(loss))
-            if key not in self._costs:
-                made: Any = from_dict(loss)
-                words = notion.encode(notion.cost(as_plan(made)))
-                self._costs[key] = words, notion.decode(words)
-            self._last, self._known = asked, self._costs[key]
-        words, cost = self._known
-        if words != facts["cost"]:
-            self._refuse("its cost is not what its loss costs")
-        return cost
 
     def check_attachments(self) -> None:
         """Check the attachments of the log."""
@@ -189,6 +130,3 @@ class _LogCheck:
                 first, held = None, 0
         if first is not None:
             yield first, sizes[-1][0]
-
-    def _refuse(self, why: str) -> None:
-        raise LedgerCorrupt(self._log.name, why, self.seq)

@@ -23,7 +23,11 @@ from accountant.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from accountant.formats.plan_file import PlanFile
+    from collections.abc import Sequence
+
+    from accountant.accountants.budget import Budget
+    from accountant.planning.allocation_table import Allocation
+    from accountant.planning.requests import Wanted
 
 
 def fit(
@@ -71,7 +75,9 @@ def fit(
       weight = 1.0            # or target = 40.0
 
     It minimises the sum of count times weight times error. Scales and targets that are
-    given come first; the rest share what is left. It reads no data.
+    given come first; the rest share what is left. It reads no data. --out keeps comments, weights
+    and targets of the plan file, and writes `fitted` beside them: the scale that was found. It may
+    be the same file (--force); a later fit finds the noise anew.
 
     Examples: python -m accountant fit wanted.toml --out plan.toml;
     python -m accountant fit wanted.toml --more 4;
@@ -81,12 +87,10 @@ def fit(
     Exit status: 0 found, 1 what is given costs more than the budget, 2 bad usage or a bad plan
     file, 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
-    from accountant.cli.record_counts import records_needed_for
     from accountant.domains import POSITIVE
-    from accountant.errors import BudgetExceeded, ParameterError
+    from accountant.errors import ParameterError
     from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file
-    from accountant.planning.allocation import allocate
     from accountant.planning.what_if import with_more_records
 
     if (need is None) != (records is None) or (bound is not None and need is None):
@@ -94,14 +98,34 @@ def fit(
     factor = None if more is None else POSITIVE.check("--more", parse_number(more))
     target = _target(out, force)
     check_writable({"--json": None if json == "-" else json})
-    file = read_file(plan)
-    budget = budget_of(file, epsilon, delta)
+    file = read_file(plan, again=True)
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
+    asked = None if need is None or records is None else (need, records, bound)
+    found = _report(releases, budget_of(file, epsilon, delta), asked, json)
+    if target is not None:
+        from accountant.files import write_atomically
+        from accountant.formats.fitted_file import with_noise
+
+        write_atomically(target, with_noise(Path(plan), target.suffix, file, found))
+        print(f"wrote {target}", file=sys.stderr)
+
+
+def _report(
+    releases: Sequence[Wanted],
+    budget: Budget,
+    asked: tuple[str, str, str | None] | None,
+    json: str | None,
+) -> Allocation:
+    """Find the noise, say it, and say how many records are needed where that was asked."""
+    from accountant.cli.record_counts import records_needed_for
+    from accountant.errors import BudgetExceeded
+    from accountant.planning.allocation import allocate
+
     try:
         found = allocate(releases, budget)
         facts, lines = allocation_facts(found), [str(found)]
-        if need is not None and records is not None:
-            needed = records_needed_for(need, records, bound, releases, budget)
+        if asked is not None:
+            needed = records_needed_for(*asked, releases, budget)
             facts["records"] = dataclasses.asdict(needed)
             lines.append(str(needed))
     except BudgetExceeded as error:
@@ -110,17 +134,7 @@ def fit(
     print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
         write_json(json, facts)
-    if target is not None:
-        _write(file.with_noise_of(found), target)
-
-
-def _write(fitted: PlanFile, target: Path) -> None:
-    """Write the plan in the form that the name of the file says."""
-    from accountant.files import write_atomically
-    from accountant.formats.toml_writer import file_to_json, file_to_toml
-
-    write_atomically(target, (file_to_json if target.suffix == ".json" else file_to_toml)(fitted))
-    print(f"wrote {target}", file=sys.stderr)
+    return found
 
 
 def _target(out: str | None, force: bool) -> Path | None:

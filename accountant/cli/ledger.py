@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from accountant.cli import ledger_terms
+from accountant.cli import ledger_history, ledger_open, ledger_terms
+from accountant.cli.ledger_history import Author, Run, Since, Until, place_of
 from accountant.cli.ledger_options import (
     BookName,
     DatasetName,
@@ -17,15 +16,12 @@ from accountant.cli.ledger_options import (
     KeyFile,
     PinFile,
     open_book,
+    print_all_as_json,
+    print_json,
     print_people,
     print_statuses,
-    wrapped,
 )
 
-if TYPE_CHECKING:
-    from accountant.book.history import Line
-
-LINES_AT_ONCE = 1000
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="""Budgets of data sets in a book that every process can spend from.
@@ -39,71 +35,7 @@ interrupted.""",
 )  # fmt: skip
 
 
-@app.command("open")
-def open_(
-    book: BookName,
-    name: DatasetName,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The budget's epsilon.")],
-    delta: Annotated[str, typer.Option(metavar="D", help="Its delta; 0 is pure.")] = "0",
-    notion: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
-            "else pure-or-rdp, which admits the most.",
-        ),
-    ] = None,
-    order: Annotated[
-        str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
-    ] = None,
-    users: Annotated[
-        str | None, typer.Option(metavar="N", help="Each of N users has this budget.")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
-    ] = None,
-    idealised: Annotated[
-        bool,
-        typer.Option(
-            "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
-        ),
-    ] = False,
-    expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
-    ] = None,
-    people: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
-    ] = None,
-    pin: PinFile = None,
-    key: KeyFile = None,
-) -> None:
-    """Open a data set with its budget; the book is made if there is none.
-
-    Example: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person"
-    """
-    from accountant.accountants.budget import Budget
-    from accountant.book.dataset_opening import DatasetTerms, checked_name
-    from accountant.cli.exit_status import parse_number
-    from accountant.domains import DELTA, POSITIVE
-
-    budget = Budget(
-        POSITIVE.check("--epsilon", parse_number(epsilon)),
-        DELTA.check("--delta", parse_number(delta)),
-    )
-    a, n = (
-        None if order is None else parse_number(order),
-        None if users is None else parse_number(users),
-    )
-    checked_name("name", name)
-    terms = DatasetTerms(budget, notion, a, n, unit, idealised, expires, people)  # type: ignore[arg-type]  # checked next
-    terms.checked_facts()  # before a book is made
-    with open_book(book, pin, create=True, key=key) as found:
-        found.dataset(
-            name, budget, notion, order=a, users=n, unit=unit, idealised=idealised or None,  # type: ignore[arg-type]  # checked before
-            expires=expires, people=people,
-        )  # fmt: skip
-        print_statuses([found.status(name)])
+app.command("open")(ledger_open.open_)
 
 
 @app.command()
@@ -116,86 +48,13 @@ def status(
     """
     with open_book(book, pin) as found:
         names = found.names if name is None else [name]
-        print_statuses([found.status(one) for one in names], json)
+        statuses = [found.status(one) for one in names]
+        if json and name is None:
+            print_all_as_json(statuses, found.people())
+            return
+        print_statuses(statuses, json)
         if not json:
             print_people(found.people(), names)
-
-
-@app.command()
-def history(
-    book: BookName,
-    name: DatasetName,
-    json: JsonFlag = False,
-    since: Annotated[
-        str | None, typer.Option(metavar="N|TIME", help="After entry N, or from TIME (UTC) on.")
-    ] = None,
-    last: Annotated[str | None, typer.Option(metavar="N", help="Only the last N.")] = None,
-    author: Annotated[str | None, typer.Option(metavar="WHO", help="Only what WHO spent.")] = None,
-    run: Annotated[str | None, typer.Option(metavar="RUN", help="Only a plan's run.")] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="N|TIME", help="Up to entry N, or up to TIME (UTC).")
-    ] = None,
-    pin: PinFile = None,
-) -> None:
-    """Print every spend of a data set, and the changes of its terms: when, by whom, for what.
-
-    Example: python -m accountant ledger history book.db survey --last 20
-    """
-    from accountant.book.export import history_json
-    from accountant.cli.exit_status import parse_number
-
-    start, end, most = (None if one is None else parse_number(one) for one in (since, until, last))
-    if isinstance(start, float):
-        start = since
-    if isinstance(end, float):
-        end = until
-    with open_book(book, pin) as found:
-        lines = found.iter_history(
-            name, since=start, last=most, author=author, run=run, until=end  # type: ignore[arg-type]  # checked there
-        )  # fmt: skip
-        if json:
-            sys.stdout.writelines(history_json(found.status(name), lines))
-        else:
-            while page := list(islice(lines, LINES_AT_ONCE)):
-                sys.stdout.writelines(map(_words_of_line, page, _displayed_epsilons(page)))
-
-
-def _words_of_line(line: Line, epsilon: str) -> str:
-    from accountant.formatting import escape_control
-
-    trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
-    trusted.append(f"executor {line.executor}" * bool(line.executor))
-    label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded, *trusted]))
-    words = (
-        f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}  "
-        f"{line.what}  {label}"
-    )
-    if sys.stdout.isatty():
-        return f"{wrapped(words.rstrip())}\n"
-    return f"{escape_control(words.rstrip())}\n"
-
-
-def _displayed_epsilons(lines: list[Line]) -> list[str]:
-    """Return each line's epsilon in its displayed form.
-
-    Totals only rise while the terms stay: lines between two that are displayed alike are displayed
-    like them.
-    """
-    from accountant.formatting import format_upper
-
-    shown = [""] * len(lines)
-    starts = [0, *(k for k, one in enumerate(lines) if one.kind == "terms"), len(lines)]
-    ranges = [(first, end - 1) for first, end in pairwise(starts) if first < end]
-    while ranges:
-        first, last = ranges.pop()
-        for one in {first, last}:
-            shown[one] = shown[one] or format_upper(lines[one].epsilon)
-        if shown[first] == shown[last]:
-            shown[first:last] = [shown[first]] * (last - first)
-        elif last - first > 1:
-            middle = (first + last) // 2
-            ranges += [(first, middle), (middle, last)]
-    return shown
 
 
 @app.command()
@@ -218,10 +77,8 @@ def remaining(
         counts = [(one.label, found.remaining(name, one.plan(one.scale))) for one in file.releases]
         times = found.remaining(name, whole)
     if json:
-        from json import dumps
-
         lines = [{"release": label, "count": count} for label, count in counts]
-        print(dumps({"dataset": name, "lines": lines, "whole": times}, indent=2))
+        print_json({"dataset": name, "lines": lines, "whole": times})
         return
     for label, count in counts:
         print(escape_control(f"{count:,} more of {label} would fit"))
@@ -234,6 +91,7 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="HEAD", help="An end of the log that `head` printed.")
     ] = None,
+    json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -243,17 +101,23 @@ def verify(
     """
     with open_book(book, pin, key=key) as found:
         checked = found.verify(head)
+    if json:
+        print_json({"entries": checked.entries, "head": checked.head})
+        return
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
 
 @app.command()
-def head(book: BookName, pin: PinFile = None, key: KeyFile = None) -> None:
+def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFile = None) -> None:
     """Print the end of a book's log, to note elsewhere: `verify --head` finds what was rewritten.
 
     Example: python -m accountant ledger head book.db --key /mnt/elsewhere/book.key
     """
     with open_book(book, pin, key=key) as found:
-        print(found.head)
+        if json:
+            print_json({"head": found.head})
+        else:
+            print(found.head)
 
 
 @app.command()
@@ -271,6 +135,10 @@ def export(
         str, typer.Option(metavar="WORDS", help="What is done to the answers.")
     ] = "not stated",
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    since: Since = None,
+    author: Author = None,
+    run: Run = None,
+    until: Until = None,
     pin: PinFile = None,
 ) -> None:
     """Write the history of a data set, or its entry in a public registry, to a file.
@@ -291,7 +159,10 @@ def export(
     if relation is not None:
         relation = check_relation("--relation", relation)
     with open_book(book, pin) as found:
-        status, lines = found.status(name), found.iter_history(name)
+        status = found.status(name)
+        lines = found.iter_history(
+            name, since=place_of(since), author=author, run=run, until=place_of(until)
+        )
         if not registry:
             is_json = kind == "json"
             write_text(
@@ -302,5 +173,5 @@ def export(
     write_text(out, made.registry_json(rows) if kind == "json" else made.registry_csv(rows))
 
 
-for _name, _command in ledger_terms.COMMANDS.items():
+for _name, _command in {"history": ledger_history.history, **ledger_terms.COMMANDS}.items():
     app.command(_name)(_command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,7 +35,7 @@ def open_book(
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url
     from accountant.cli.exit_status import print_error
-    from accountant.errors import DatasetClosed, LedgerBusy, LedgerCorrupt
+    from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
 
     try:
         with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
@@ -43,7 +43,7 @@ def open_book(
     except (LedgerCorrupt, LedgerBusy) as error:
         print_error("python -m accountant ledger", str(error))
         raise typer.Exit(CORRUPT if isinstance(error, LedgerCorrupt) else BUSY) from None
-    except DatasetClosed as error:
+    except (BudgetExceeded, DatasetClosed) as error:
         print_error("python -m accountant ledger", str(error))
         raise typer.Exit(USAGE) from None
 
@@ -57,6 +57,23 @@ def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
             sys.stdout.writelines(history_json(one, []))
         else:
             print("\n".join(wrapped(line) for line in _words_of_status(one)))
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print plain values as one JSON document."""
+    from json import dumps
+
+    print(dumps(document, indent=2))
+
+
+def print_all_as_json(statuses: list[Status], people: PeopleTable) -> None:
+    """Print where all data sets of a book stand, as one JSON document."""
+    from accountant.book.export import SCHEMA, status_facts
+
+    print_json({
+        "schema": SCHEMA, "datasets": [status_facts(one) for one in statuses],
+        "people": people.to_records(),
+    })  # fmt: skip
 
 
 def print_people(people: PeopleTable, names: list[str]) -> None:
@@ -93,8 +110,13 @@ def _words_of_status(one: Status) -> Iterator[str]:
         f"{one.budget.delta:g}"
     )
     total = f"{one.counts} {format_upper(one.total)} of {one.limit:.6g}"
-    who = f"each of {one.users} users" if one.users else one.unit
-    yield f"{one.name}: spent {spent} ({total}), for {who}"
+    who = f"each of {one.users} users" if one.users else one.protects
+    when = "" if one.window is None else f" in {one.window}"
+    yield f"{one.name}: spent {spent} ({total}){when}, for {who}"
+    if one.most > one.budget.epsilon:
+        yield f"  with what is carried over at most epsilon {format_upper(one.most)}"
+    if one.runs is not None:
+        yield f"  {one.runs[0]:,} of {one.runs[1]:,} runs of the plan that was set aside are made"
     if one.closed is not None:
         yield f"  closed {one.closed[:19]} (UTC): {one.reason}"
     elif one.expires is not None:

@@ -14,6 +14,7 @@ from accountant.cli.ledger_options import (
     KeyFile,
     PinFile,
     open_book,
+    print_json,
     print_statuses,
 )
 
@@ -86,6 +87,7 @@ def expire(
 def quota(
     book: BookName,
     name: DatasetName,
+    author: Annotated[str | None, typer.Option(metavar="WHO", help="Only what WHO spent.")] = None,
     set_: Annotated[
         str | None, typer.Option("--set", metavar="WHO=E", help="The epsilon that WHO may spend.")
     ] = None,
@@ -101,23 +103,23 @@ def quota(
     from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
 
-    author, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
-    if set_ is not None and not author:
+    whose, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
+    if set_ is not None and not whose:
         raise ParameterError("--set", set_, "WHO=E, such as ada=0.25")
     if (set_ is None) != (reason is None):
         raise ParameterError("--reason", reason, "given with --set, and only with it")
     with open_book(book, pin, key=key) as found:
         if set_ is not None and reason is not None:
-            found.set_quota(name, author, parse_number(epsilon), reason)  # type: ignore[arg-type]  # checked there
-        _print_quotas(name, found.quotas(name), json)
+            found.set_quota(name, whose, parse_number(epsilon), reason)  # type: ignore[arg-type]  # checked there
+        quotas = found.quotas(name)
+        some = [one for one in quotas if author in (None, one.author)]
+        _print_quotas(name, type(quotas)(some), json)
 
 
 def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
     """Print the authors, one a line: numbers first, so that lines begin alike."""
     if as_json:
-        from json import dumps
-
-        print(dumps({"dataset": name, "quotas": quotas.to_records()}, indent=2))
+        print_json({"dataset": name, "quotas": quotas.to_records()})
         return
     from accountant.formatting import escape_control, format_lower, format_upper
 
@@ -128,6 +130,25 @@ def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
         print(f"{format_upper(one.epsilon):>12}{quota:>12}{left:>12}  {escape_control(one.author)}")
 
 
+def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
+    """Say what the people of each bucket of a data set spent.
+
+    Example: python -m accountant ledger buckets book.db survey
+    """
+    from accountant.formatting import escape_control, format_lower, format_upper
+
+    with open_book(book, pin) as found:
+        table = found.buckets(name)
+    if json:
+        print_json({"dataset": name, "buckets": table.to_records()})
+        return
+    print(f"{'epsilon':>12}{'left':>12}  bucket")
+    for one in table:
+        print(f"{format_upper(one.epsilon):>12}{format_lower(one.left):>12}  "
+              f"{escape_control(one.name)}")  # fmt: skip
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "close": close, "raise": raise_, "expire": expire, "quota": quota,
+    "buckets": buckets,
 }  # fmt: skip

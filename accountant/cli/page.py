@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from accountant.cli.exit_status import CommandLineError
+from accountant.cli.ledger_options import KeyFile, PinFile
 from accountant.cli.options import Delta, Epsilon, Force, budget_of
 from accountant.cli.progress import terminal_progress
 
@@ -30,6 +31,8 @@ def page(
         typer.Option(metavar="NAME", help="Which data set of the ledger, if it has several."),
     ] = None,
     force: Force = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
 ) -> None:
     """Write one self-contained page: a plan against its budget, or what a ledger has spent.
 
@@ -56,9 +59,9 @@ def page(
     if ledger is not None:
         if epsilon is not None or delta is not None:
             raise CommandLineError("--ledger is given without a budget: the book has its own")
-        content = _history(ledger, dataset)
-    elif dataset is not None:
-        raise ParameterError("--dataset", dataset, "given with --ledger")
+        content = _history(ledger, dataset, pin, key)
+    elif (dataset, pin, key) != (None, None, None):
+        raise ParameterError("--dataset, --pin, --key", dataset or pin, "given with --ledger")
     else:
         content = _plan(str(plan), epsilon, delta)
     write_atomically(Path(out), content)
@@ -89,7 +92,7 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     return plan_page(summary, Path(name).name, shlex.join([*again, "--out", "FILE"]))
 
 
-def _history(ledger: str, name: str | None) -> str:
+def _history(ledger: str, name: str | None, pin: str | None, key: str | None) -> str:
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url, scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
@@ -97,7 +100,7 @@ def _history(ledger: str, name: str | None) -> str:
 
     url = book_url(ledger)
     try:
-        with Book.open(url, create=False) as book:
+        with Book.open(url, pin=pin, create=False, key=key) as book:
             if name is None and len(book.names) != 1:
                 raise ParameterError("--dataset", None, f"one of {', '.join(book.names)}")
             shown = book.names[0] if name is None else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,10 @@ from accountant.cli.options import (
     budget_of,
     write_json,
 )
+
+if TYPE_CHECKING:
+    from accountant.planning.allocation_table import Allocation
+    from accountant.plans.plan import Plan
 
 
 def plan(
@@ -60,9 +64,8 @@ def plan(
     from accountant.domains import RECORDS
     from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file, read_plan
-    from accountant.formatting import format_remaining, format_upper
+    from accountant.formatting import format_upper
     from accountant.planning.allocation_table import Allocation
-    from accountant.planning.capacity import remaining_capacity
     from accountant.planning.what_if import for_groups
 
     check_writable({"--json": None if json == "-" else json})
@@ -77,21 +80,28 @@ def plan(
         [(_, dearer)] = for_groups(whole, budget.delta, [size])
         lines.append(f"for groups of {size:,}: epsilon {format_upper(dearer, 9)}")
         facts["groups"] = {"size": size, "epsilon": dearer}
-    fits = cost <= budget.epsilon
-    if fits:
-        left = format_remaining(budget.epsilon, cost)
-        shown = "nothing" if left == "0" else f"epsilon {left}"
-        lines.append(f"fits the budget; {shown} is left")
-        more = [
-            (one.label, remaining_capacity(whole, one.plan(one.scale), budget))
-            for one in file.releases
-        ]
-        lines += [f"{count} more of {label} would fit" for label, count in more]
-        facts["more"] = [{"release": label, "count": count} for label, count in more]
-    else:
-        lines.append("does not fit the budget")
+    facts["fits"] = cost <= budget.epsilon
+    lines += _words_of_rest(whole, table, facts)
     print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
-        write_json(json, {**facts, "fits": fits})
-    if not fits:
+        write_json(json, facts)
+    if not facts["fits"]:
         raise typer.Exit(EXCEEDED)
+
+
+def _words_of_rest(whole: Plan, table: Allocation, facts: dict[str, Any]) -> list[str]:
+    """Return what is left of the budget and how much more would fit, and note it as facts."""
+    from accountant.formatting import format_remaining
+    from accountant.planning.capacity import remaining_capacity
+
+    if not facts["fits"]:
+        return ["does not fit the budget"]
+    left = format_remaining(table.budget.epsilon, table.epsilon)
+    shown = "nothing" if left == "0" else f"epsilon {left}"
+    more = [
+        (one.label, remaining_capacity(whole, one.plan(one.scale), table.budget))
+        for one in table.releases
+    ]
+    facts["more"] = [{"release": label, "count": count} for label, count in more]
+    would = [f"{count} more of {label} would fit" for label, count in more]
+    return [f"fits the budget; {shown} is left", *would]

@@ -9,7 +9,7 @@ from typing import Any, final
 from accountant.accountants.budget import Budget
 from accountant.errors import ParameterError
 from accountant.formats.plan_json import KeyPath, PlanFileError, from_dict
-from accountant.formats.request_tables import from_table, to_table
+from accountant.formats.request_tables import FITTED, from_table, to_table
 from accountant.planning.allocation_table import Allocation, sequential_plan
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Repeat
@@ -55,8 +55,11 @@ class PlanFile:
         return cls((Wanted(one, count=plan.count if isinstance(plan, Repeat) else 1),))
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> PlanFile:
-        """Return the document that plain values stand for, or raise `PlanFileError`."""
+    def from_dict(cls, document: dict[str, Any], again: bool = False) -> PlanFile:
+        """Return the document that plain values stand for, or raise `PlanFileError`.
+
+        With ``again`` noise that was found from weights and targets is open, to be found anew.
+        """
         for key, value in document.items():
             if key not in {"budget", "release"}:
                 why = f"absent: unknown key {key!r}; a plan file has [[release]] and [budget]"
@@ -67,15 +70,18 @@ class PlanFile:
             raise PlanFileError(("release",), tables, why)
         budget = _budget(document["budget"]) if "budget" in document else None
         releases = tuple(from_table(one, ("release", i)) for i, one in enumerate(tables))
+        if again:
+            open_ = [{**one, FITTED: None} for one in tables]
+            releases = tuple(from_table(one, ("release", i)) for i, one in enumerate(open_))
         _refuse_repeated_names(one.name for one in releases)
         return cls(releases, budget)
 
 
-def plan_file_of_document(document: dict[str, Any]) -> PlanFile:
+def plan_file_of_document(document: dict[str, Any], again: bool = False) -> PlanFile:
     """Return the file in a JSON document's content: {plan}, or {budget, release}."""
     if set(document) == {"plan"}:
         return PlanFile.of(from_dict(document["plan"], ("plan",)))
-    return PlanFile.from_dict(document)
+    return PlanFile.from_dict(document, again)
 
 
 def _budget(table: Any) -> Budget:

@@ -14,7 +14,7 @@ name = "ages"           # for tables
 kind = "Gaussian"       # its scale is to be found: least of weighted errors, or a target
 sensitivity = 2.0
 error = "deviation"     # or { maximum = 30 }, { selection = 100 }
-weight = 1.0
+weight = 1.0            # `fit --out` writes beside it what it found: fitted = 35.2
 
 [[release]]
 kind = "PoissonSampled"
@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accountant.errors import ParameterError
+from accountant.files import read_text
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
 from accountant.formats.plan_json import KeyPath, PlanFileError, parse_document
 from accountant.formats.toml_positions import NestingTooDeep, key_offsets, line_and_column, tokens
@@ -89,9 +90,12 @@ def read_plan(name: str | os.PathLike[str]) -> Plan:
     return _read(os.fspath(name), lambda file: file.plan)
 
 
-def read_file(name: str | os.PathLike[str]) -> PlanFile:
-    """Return all that a .toml or .json file says; errors as those of `read_plan`."""
-    return _read(os.fspath(name), lambda file: file)
+def read_file(name: str | os.PathLike[str], again: bool = False) -> PlanFile:
+    """Return all that a .toml or .json file says; errors as those of `read_plan`.
+
+    With ``again`` noise that was found from weights and targets is to be found anew.
+    """
+    return _read(os.fspath(name), lambda file: file, again)
 
 
 def from_toml(text: str) -> Plan:
@@ -104,7 +108,7 @@ def file_from_toml(text: str) -> PlanFile:
     return _from_toml(text, lambda file: file)
 
 
-def _read(name: str, part: Callable[[PlanFile], T]) -> T:
+def _read(name: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         allowed = "a .toml or .json file (YAML is not read: it can name code to run)"
@@ -115,27 +119,27 @@ def _read(name: str, part: Callable[[PlanFile], T]) -> T:
         if path.stat().st_size > MAX_FILE_SIZE:
             why = f"the file is longer than {MAX_FILE_SIZE:,} bytes"
             raise PlanSyntaxError(1, 1, why, name)
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except OSError as error:
         raise ParameterError("plan", name, f"a file that can be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise ParameterError("plan", name, "a file of UTF-8 text") from None
     try:
         if path.suffix == ".toml":
-            return _from_toml(text, part)
-        return part(plan_file_of_document(parse_document(text)))
+            return _from_toml(text, part, again)
+        return part(plan_file_of_document(parse_document(text), again))
     except PlanSyntaxError as error:
         raise error.in_file(name) from None
     except PlanFileError as error:
         raise PlanFileError((name, *error.path), error.value, error.why) from None
 
 
-def _from_toml(text: str, part: Callable[[PlanFile], T]) -> T:
+def _from_toml(text: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
     if len(text) > MAX_FILE_SIZE:
         raise PlanSyntaxError(1, 1, f"the file is longer than {MAX_FILE_SIZE:,} characters")
     document = _parse_toml(text)
     try:
-        return part(PlanFile.from_dict(document))
+        return part(PlanFile.from_dict(document, again))
     except PlanFileError as error:
         raise _error_at_path(text, error.path, str(error)) from None
     except ParameterError as error:

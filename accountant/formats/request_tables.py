@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, final
 
+from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.formats.plan_json import KeyPath, PlanFileError, from_dict, to_dict, to_plain_value
 from accountant.formats.registry import constructor_fields, plan_kinds
@@ -14,6 +15,7 @@ from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
 NOISE_CHOICES = ("weight", "target")
+FITTED = "fitted"  # the scale that `fit` found from a weight or a target
 ERROR_FORMS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES }'
 
 
@@ -36,10 +38,15 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
     inner = dict(table)
     kind = plan_kinds().get(str(inner.get("kind")))
     own = constructor_fields(kind) if kind else {}
-    given = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES) if key in inner}
+    given = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED)
+             if key in inner}  # fmt: skip
     if "count" in inner and "count" not in own:
         given["count"] = inner.pop("count")
     shares = [key for key in NOISE_CHOICES if key in given]
+    fitted = given.pop(FITTED, None)
+    if fitted is not None and not shares:
+        why = "absent: it stands beside a weight or a target; noise set by hand is a scale"
+        raise PlanFileError((*path, FITTED), fitted, why)
     try:
         if "error" in given:
             given["error"] = _measure(given["error"])
@@ -48,6 +55,9 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
         given.setdefault("error", Deviation())
         found = _release_without_noise(inner, path, given)
         found.error_at(found.unit)  # a measure that the mechanism does not declare
+        if fitted is not None:
+            plan = found.plan(POSITIVE.check(FITTED, fitted))
+            found = Wanted(plan, found.error, count=found.count, name=found.name)
     except PlanFileError:
         raise
     except ParameterError as error:

@@ -54,7 +54,11 @@ def write_plan(plan: Plan, name: str | os.PathLike[str], budget: Budget | None =
 
 def file_to_toml(file: PlanFile) -> str:
     """Return the file as TOML; `file_from_toml` returns an equal file."""
-    document = file.to_dict()
+    return document_to_toml(file.to_dict())
+
+
+def document_to_toml(document: dict[str, Any]) -> str:
+    """Return the content of a plan file as TOML."""
     blocks = []
     if "budget" in document:
         blocks.append(["[budget]", *table_lines(document["budget"])])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Self, final
 
 import numpy as np
 
@@ -75,6 +75,22 @@ class AdditiveNotion(CompositionNotion[float]):
             return None
         left = max(self.limit.spent - total.spent, 0.0)
         return int(left / (cost.spent * (1 + ROUND_OFF_MARGIN)))
+
+    def left(self, total: Total[float]) -> float:
+        """Return what is left of the sum, rounded down."""
+        return max(math.nextafter(self._full - total.spent, -math.inf), 0.0)
+
+    def with_more(self, more: float) -> Self:
+        """Return the notion whose limit is larger, rounded down."""
+        if more <= 0:
+            return self
+        most = math.nextafter(self.limit.spent + more, 0.0)
+        epsilon = max(self._epsilon(most, spendable_delta(self.budget)), self.budget.epsilon)
+        budget = Budget(epsilon, self.budget.delta)
+        made = replace(self, budget=budget, limit=Total(most, self.limit.infinity))
+        object.__setattr__(made, "_costs", self._costs)  # whatever the limit
+        object.__setattr__(made, "_full", math.nextafter(self._full + more, 0.0))
+        return made
 
     def epsilon(self, total: Total[float]) -> float:
         """Return epsilon at the budget's delta, rounded up; 0 if the total is empty."""

@@ -179,6 +179,15 @@ class DivergencesNotion(CompositionNotion[Array]):
         del cost, total
         return None
 
+    def left(self, total: Total[Array]) -> Array:
+        """Return infinity: there is no limit."""
+        return np.full_like(total.spent, np.inf)
+
+    def with_more(self, more: Array) -> DivergencesNotion:
+        """Return the notion itself: there is no limit."""
+        del more
+        return self
+
     def encode(self, total: Total[Array]) -> list[str]:
         """Return the sums as floats in hexadecimal."""
         return [one.hex() for one in (*total.spent.tolist(), float(total.infinity))]

@@ -6,11 +6,12 @@ Source: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import final
 
 from accountant.accountants.basic import DECIMAL_CONTEXT, float_ceiling, printed_decimal
+from accountant.accountants.budget import Budget
 from accountant.errors import UnsupportedPlan
 from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_direction
 from accountant.losses.loss import Loss
@@ -58,6 +59,19 @@ class PureDPNotion(CompositionNotion[Decimal]):
             if one
         ]
         return min(left, default=None)
+
+    def left(self, total: Total[Decimal]) -> Decimal:
+        """Return what is left of the sum of epsilons, exactly."""
+        return max(DECIMAL_CONTEXT.subtract(self._full, total.spent), Decimal(0))
+
+    def with_more(self, more: Decimal) -> PureDPNotion:
+        """Return the notion of a larger epsilon, which is rounded up where it is shown."""
+        epsilon = float_ceiling(exact_sum(self._full, more))
+        limit = Total(exact_sum(self.limit.spent, more), self.limit.infinity)
+        made = replace(self, budget=Budget(epsilon, self.budget.delta), limit=limit)
+        object.__setattr__(made, "_costs", self._costs)  # whatever the limit
+        object.__setattr__(made, "_full", exact_sum(self._full, more))
+        return made
 
     def epsilon(self, total: Total[Decimal]) -> float:
         """Return the sum of the epsilons."""

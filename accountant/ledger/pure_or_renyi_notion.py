@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple, final
 
+from accountant.accountants.budget import Budget
 from accountant.errors import UnsupportedPlan
 from accountant.ledger.additive_notions import RDPNotion, ZCDPNotion
 from accountant.ledger.pure_dp_notion import PureDPNotion
@@ -136,6 +137,27 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
             self.rdp.how_often(Total(renyi, 0.0), Total(renyi_sum, 0.0)),
         ]
         return None if None in fits else max(one for one in fits if one is not None)
+
+    def left(self, total: Total[Sums]) -> Sums:
+        """Return what is left of each sum, rounded down."""
+        sums = total.spent
+        return Sums(
+            self.pure.left(Total(sums.pure, Decimal(0))),
+            self.zcdp.left(Total(sums.rho, 0.0)),
+            self.rdp.left(Total(sums.renyi, 0.0)),
+        )
+
+    def with_more(self, more: Sums) -> PureOrRenyiNotion:
+        """Return the notion with three larger limits; its budget is the largest of theirs."""
+        pure = self.pure.with_more(more.pure)
+        zcdp, rdp = self.zcdp.with_more(more.rho), self.rdp.with_more(more.renyi)
+        epsilon = max(one.budget.epsilon for one in (pure, zcdp, rdp))
+        sums = Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent)
+        limit = Total(sums, self.limit.infinity)
+        budget = Budget(epsilon, self.budget.delta)
+        made = replace(self, budget=budget, limit=limit, pure=pure, zcdp=zcdp, rdp=rdp)
+        object.__setattr__(made, "_costs", self._costs)  # whatever the limit
+        return made
 
     def encode(self, total: Total[Sums]) -> list[str]:
         """Return the pure sum in decimals, the others as floats in hexadecimal."""

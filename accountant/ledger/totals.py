@@ -95,6 +95,17 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return how many more releases of ``cost`` surely fit; None for no limit."""
 
     @abstractmethod
+    def left(self, total: Total[Amount]) -> Amount:
+        """Return what is left of each sum, without the tolerance, rounded down; 0 at least."""
+
+    @abstractmethod
+    def with_more(self, more: Amount) -> CompositionNotion[Amount]:
+        """Return the notion whose limit is larger by ``more``, and the budget that it keeps.
+
+        Costs stay what they are; masses at infinity keep their limit.
+        """
+
+    @abstractmethod
     def encode(self, total: Total[Amount]) -> list[str]:
         """Return the total as strings that keep every bit."""
 

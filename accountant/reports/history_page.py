@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
 
 from accountant.book.history import Line, Status
 from accountant.formatting import format_remaining, format_upper
@@ -19,13 +20,20 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     ledger, ``command_line`` the command that makes the page again.
     """
     history = HistoryFigures(status, lines)
-    shares = history.totals.shares(status)
+    # what a window or a bucket spent is no part of one total
+    divisible = status.window is None and status.buckets is None
+    shares = history.totals.shares(status) if divisible else {}
+    # a window that takes over what was left may spend more than the budget
+    whole = status.limit if status.counts == "epsilon" else status.most
+    left, unit = format_remaining(whole, status.epsilon), "epsilon"
+    if status.counts != "epsilon" and status.most > status.budget.epsilon:
+        left, unit = format_remaining(status.limit, status.total), status.counts
     return render(
         "history.html", status=status, history=history, shares=shares, book=book,
-        command_line=command_line, left=format_remaining(status.budget.epsilon, status.epsilon),
-        percent=lambda epsilon: format_upper(100 * epsilon / status.budget.epsilon, 3) + " %",
+        command_line=command_line, left=left, remaining_unit=unit, whole=whole,
+        percent=lambda epsilon: format_upper(100 * epsilon / whole, 3) + " %",
         to_come=_to_come(status, history), saved=csv_address(_total_rows(shares)),
-        meaning=explanation(status.budget.epsilon, status.budget.delta, status.relation),
+        meaning=explanation(status.most, status.budget.delta, status.relation),
     )  # fmt: skip
 
 
@@ -37,8 +45,21 @@ def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:
     ]
     if status.closed:
         return []
-    ends = [(status.expires, "the budget expires: nothing is spent from then on")]
-    return [*runs, *((when, words) for when, words in ends if when)]
+    if status.runs is not None and status.runs[0] < status.runs[1]:
+        made, paid = status.runs
+        runs.append(("", f"{paid - made:,} of {paid:,} runs of the plan that was set aside"))
+    dated = [("", "") if status.window is None else _next_window(status.window)]
+    dated.append((status.expires or "", "the budget expires: nothing is spent from then on"))
+    return [*runs, *sorted(one for one in dated if one[0])]
+
+
+def _next_window(label: str) -> tuple[str, str]:
+    """Return when a later window begins, by the time of the log, and what that means."""
+    if len(label) == len("2026-11"):
+        year, month = divmod(12 * int(label[:4]) + int(label[5:]), 12)
+        return f"{year:04}-{month + 1:02}-01T00:00:00", "the next month has a budget of its own"
+    tomorrow = date.fromisoformat(label) + timedelta(days=1)
+    return f"{tomorrow}T00:00:00", "what was spent on the oldest of the 30 days no longer counts"
 
 
 def _total_rows(shares: dict[str, list[GroupShare]]) -> Iterator[list[object]]:

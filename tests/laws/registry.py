@@ -476,6 +476,20 @@ PATCHED = {
         books.spends_over_the_quota: ("quota",), books.forgets_the_last_charge: ("quota",),
         books.forgets_what_was_before_quotas: ("spend",),
     },
+    test_book_terms.test_no_window_holds_more_than_its_budget: {
+        books.trusts_the_clock_in_windows: ("month", 0),
+        books.counts_shorter_windows: ("30 days", 0), books.forgets_a_month: ("month", 2),
+        books.carries_for_ever: ("month", 2),
+        books.carries_from_before_the_opening: ("30 days", 2),
+    },
+    test_book_terms.test_each_bucket_pays_for_what_touches_it_and_for_nothing_else: {
+        books.charges_one_bucket: (0,), books.adds_up_buckets: (0,),
+        books.forgets_what_a_bucket_spent: (1,),
+    },
+    test_book_terms.test_limits_that_were_not_kept_do_not_verify: {
+        books.verifies_no_parts: ("parts",), books.verifies_no_buckets: ("buckets",),
+        books.verifies_no_runs: ("runs",),
+    },
     test_lower_bounds.test_information_is_bounded_and_nearly_attained: {
         lower_bounds.halves_the_energy: (0.3, 0.01), lower_bounds.halves_the_data: (0.3, 40.0),
     },

@@ -1,5 +1,7 @@
 """Laws of terms that change: the log decides, for every process and at every place."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,121 @@ def test_an_author_never_spends_more_than_the_quota(first):
                 ledger.spend(PureLoss(0.1))
         assert book.quotas("d") == [(author, 0.2, 0.25)]
         book.verify()
+
+
+def months_or_days(kind, day):
+    """How many units a day belongs to: its month, or itself; days count from September 2025."""
+    when = datetime.date(2025, 9, 1) + datetime.timedelta(days=day)
+    return 12 * when.year + when.month if kind == "month" else day
+
+
+def limit_by_hand(kind, carry, made, day):
+    """Tenths that a window may hold, and holds, by the definition; the data set is 9 days old."""
+    now, opened = months_or_days(kind, day), months_or_days(kind, 9)
+    length = 1 if kind == "month" else 30
+
+    def held(age):
+        ages = ((now - months_or_days(kind, when)) // length for when, _ in made)
+        return sum(cost for (_, cost), one in zip(made, ages, strict=True) if one == age)
+
+    whole = (now - opened) if kind == "month" else (now - opened + 1) // length - 1
+    left = 0
+    for age in range(max(min(carry, whole), 0), 0, -1):
+        left = max(left + 10 - held(age), 0)
+    return 10 + left, held(0)
+
+
+@pytest.mark.parametrize("carry", [0, 2])
+@pytest.mark.parametrize("kind", ["month", "30 days"])
+def test_no_window_holds_more_than_its_budget(kind, carry):
+    random = np.random.default_rng(7)
+    steps = np.append(random.integers(-20, 45, size=24), [70, 1])
+    costs = random.integers(2, 21, size=steps.size)
+    day, latest, made = 9, 9, []
+    with pytest.MonkeyPatch.context() as patch:
+
+        def time():
+            when = datetime.datetime(2025, 9, 1, 12, tzinfo=datetime.UTC)
+            return (when + datetime.timedelta(days=day)).isoformat(timespec="microseconds")
+
+        patch.setattr(log, "_now", time)
+        with opened_book(budget=Budget(1.0), window=kind, carry=carry) as book:
+            ledger = book.ledger("d", DATA)
+            for step, cost in zip(steps.tolist(), costs.tolist(), strict=True):
+                day = max(day + step, 0)
+                latest = max(latest, day)  # whatever the clock says
+                most, held = limit_by_hand(kind, carry, made, latest)
+                try:
+                    ledger.spend(PureLoss(cost / 10))
+                except BudgetExceeded:
+                    assert held + cost > most
+                else:
+                    assert held + cost <= most
+                    made.append((latest, cost))
+                if kind == "30 days":
+                    for start in range(latest + 1):
+                        inside = sum(c for when, c in made if start <= when < start + 30)
+                        assert inside <= 10 * (carry + 1)
+            assert len(made) > 6
+            book.verify()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_each_bucket_pays_for_what_touches_it_and_for_nothing_else(seed):
+    random = np.random.default_rng(seed)
+    held, refused = dict.fromkeys("abc", 0), 0
+    with opened_book(budget=Budget(1.0), buckets="day") as book:
+        for _ in range(24):
+            names = random.choice(list("abc"), size=int(random.integers(1, 4)), replace=False)
+            cost = int(random.integers(1, 4))
+            fits = all(held[one] + cost <= 10 for one in names)
+            ledger = book.ledger("d", DATA, buckets=names.tolist())
+            try:
+                ledger.spend(PureLoss(cost / 10))
+            except BudgetExceeded:
+                assert not fits
+                refused += 1
+            else:
+                assert fits
+                held.update({str(one): held[one] + cost for one in names})
+        assert refused
+        assert [one.epsilon * 10 for one in book.buckets("d")] == list(held.values())
+        assert book.spent("d") * 10 == max(held.values())
+        book.verify()
+
+
+def append_limited(book, **changed):
+    """Write a charge of 0.75 with right hashes, whatever the limits say."""
+    whole = {
+        "mechanism": {"repr": "x"}, "loss": {"kind": "PureLoss", "epsilon": 0.75}, "who": None,
+        "relation": None, "cost": ["0.75", "0.0"], "total": ["0.75", "0.0"], "label": None,
+        "seeded": False, "block": None, **changed,
+    }  # fmt: skip
+    with book._log.writing():
+        book._log.append("reserve", whole, "d")
+
+
+@pytest.mark.parametrize("what", ["parts", "buckets", "runs"])
+def test_limits_that_were_not_kept_do_not_verify(what):
+    options = {
+        "parts": {"window": "month"}, "buckets": {"buckets": "region"},
+        "runs": {"plan": 2 * PureLoss(0.1)},
+    }[what]  # fmt: skip
+    with opened_book(budget=Budget(1.0), **options) as book:
+        if what == "runs":
+            facts = book._account("d").log
+            with facts.writing():
+                aside = facts.last_charge("d")
+                run = {**aside.facts, "run": "r", "paid": aside.seq, "nth": 2}
+                del run["runs"]
+                known = {"seq", "time", "author", "kind", "dataset", "key", "index", "before"}
+                facts.append(
+                    "plan", {key: one for key, one in run.items() if key not in known}, "d"
+                )
+        elif what == "parts":
+            append_limited(book, parts={"2026-01": ["0.1", "0.0"]})
+        else:
+            append_limited(book, buckets={"b": ["0.75", "0.0"]})
+            append_limited(book, buckets={"a": ["0.1", "0.0"]})
+        with pytest.raises(LedgerCorrupt):
+            book.verify()

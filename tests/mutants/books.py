@@ -2,16 +2,18 @@
 
 from accountant.book import (
     account,
-    book,
+    account_charges,
+    book_history,
+    book_terms,
+    charge_check,
     log,
     log_reader,
-    terms,
     terms_changes,
     terms_check,
-    user_totals,
-    verification,
 )
+from accountant.book.account_shares import AccountShares
 from accountant.book.account_state import AccountState
+from accountant.book.limits import terms, user_totals, windows
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation
 from tests.mutants.edits import edit
@@ -19,32 +21,32 @@ from tests.mutants.edits import edit
 
 def largest_tuple(patch):
     """Takes both coordinates of the total that spent most."""
-    for module in (totals, account, user_totals, verification):
+    for module in (totals, account_charges, user_totals, charge_check):
         patch.setattr(module, "largest_total", max)
 
 
 def worst_user_by_tuple(patch):
     """States both coordinates of the user who spent most."""
-    for module in (account, user_totals, verification):
+    for module in (account_charges, user_totals, charge_check):
         patch.setattr(module, "largest_total", max)
 
 
 def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
     patch.setattr(
-        verification, "exceeds_every_way",
+        charge_check, "exceeds_every_way",
         lambda notion, total, _: total.spent > notion.limit.spent,
     )  # fmt: skip
 
 
 def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
-    patch.setattr(verification, "exceeds_every_way", lambda *_: False)
+    patch.setattr(charge_check, "exceeds_every_way", lambda *_: False)
 
 
 def spends_after_the_end(patch):
     """Reads the terms and spends all the same."""
-    patch.setattr(account.Account, "_refuse_if_over", lambda _: None)
+    patch.setattr(account.Account, "refuse_if_over", lambda _: None)
 
 
 def keeps_the_terms_it_knew(patch):
@@ -91,7 +93,7 @@ def mixes_neighbours(patch):
     def last_stated(stated, asked):
         return asked.relation or stated
 
-    for module in (filters, odometer, account):
+    for module in (filters, odometer, account_charges):
         patch.setattr(module, "joint_relation", last_stated)
 
 
@@ -102,7 +104,7 @@ def forgets_the_neighbours(patch):
         joint_relation(stated, asked)
         return asked.relation
 
-    for module in (filters, odometer, account):
+    for module in (filters, odometer, account_charges):
         patch.setattr(module, "joint_relation", last_relation)
 
 
@@ -123,14 +125,14 @@ def loses_a_line_between_pages(patch):
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, book, "read_history", "len(read) < ROWS_PER_PAGE",
+        patch, book_history, "read_history", "len(read) < ROWS_PER_PAGE",
         "len(read) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
 
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
-    edit(patch, book, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
+    edit(patch, book_history, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
 
 
 def spends_over_the_quota(patch):
@@ -140,17 +142,84 @@ def spends_over_the_quota(patch):
 
 def forgets_the_last_charge(patch):
     """Begins an author's total anew with each charge."""
-    patch.setattr(AccountState, "own_total", lambda _, notion, author: notion.zero)
+    patch.setattr(AccountShares, "own_parts", lambda *_: {})
 
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book, "set_quota", "totals.items()", "[]")
+    edit(patch, book_terms, "set_quota", "account.owns())\n", "{})\n")
 
 
 def verifies_no_quota(patch):
     """Recomputes an author's total and forgets the quota."""
     edit(
         patch, terms_check.TermsCheck, "_check_own",
-        "account.terms.is_over_quota(author, notion, after)", "False",
+        "account.terms.is_over_quota(author, notion, spent)", "False",
     )  # fmt: skip
+
+
+def trusts_the_clock_in_windows(patch):
+    """Takes the time of the machine for that of the log."""
+    edit(patch, log.Log, "writing", "max(self._time, self._head.latest)", "self._time")
+
+
+def counts_shorter_windows(patch):
+    """Forgets a spend after 15 days."""
+    patch.setattr(windows, "DAYS", 15)
+
+
+def carries_for_ever(patch):
+    """Adds up what windows left, and forgets that it was spent since."""
+    edit(
+        patch, windows.Window, "notion",
+        "held = notion.with_more(held.left", "held = held.with_more(notion.left",
+    )  # fmt: skip
+
+
+def carries_from_before_the_opening(patch):
+    """Gives windows a rest that were over when the data set was opened."""
+    patch.setattr(windows.Window, "_before", lambda self, _: self.carry)
+
+
+def forgets_a_month(patch):
+    """Counts only the month before as a month ago."""
+    edit(patch, windows.Window, "age", "12 * (this_year - year) + ", "")
+
+
+def charges_one_bucket(patch):
+    """Charges the first of the buckets."""
+    edit(
+        patch, account_charges.AccountCharges, "charge", 'in facts["buckets"]}',
+        'in facts["buckets"][:1]}',
+    )  # fmt: skip
+
+
+def adds_up_buckets(patch):
+    """Begins a bucket where the largest stands."""
+    edit(
+        patch, account_charges.AccountCharges, "charge",
+        "spend(self.bucket_total(notion, one))", "spend(before)",
+    )  # fmt: skip
+
+
+def forgets_what_a_bucket_spent(patch):
+    """Begins a bucket's total anew with each charge."""
+    patch.setattr(AccountShares, "bucket_total", lambda _, notion, bucket: notion.zero)
+
+
+def verifies_no_parts(patch):
+    """Trusts what charges say of months."""
+    patch.setattr(charge_check.ChargeCheck, "_check_parts", lambda *_: None)
+
+
+def verifies_no_buckets(patch):
+    """Trusts what charges say of buckets."""
+    patch.setattr(
+        charge_check.ChargeCheck, "_check_buckets",
+        lambda _, name, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
+    )  # fmt: skip
+
+
+def verifies_no_runs(patch):
+    """Trusts a run to be paid for."""
+    patch.setattr(charge_check.ChargeCheck, "_check_runs", lambda *_: None)

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
 from accountant.book.answer_codec import decode_answer, encode_answer
-from accountant.book.hash_chain import digest
+from accountant.book.chain.hash_chain import digest
 from mechanisms import Laplace
 from tests.strategies import answers
 

@@ -48,6 +48,65 @@ def test_row_13_eight_threads_spend_what_there_is_and_no_more(stored_book, share
         sys.setswitchinterval(before)
 
 
+def in_threads(place, work):
+    """Do some work in four threads, each with a book of its own."""
+    failed = []
+
+    def one(number):
+        try:
+            with Book.open(place.url) as book:
+                work(book, number)
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_buckets_are_paid_together_whoever_asks_first(stored_book):
+    made = []
+
+    def work(book, number):
+        for names in (["a", "b"], ["b", "c"], ["c", "a"])[:: 1 - 2 * (number % 2)]:
+            before = len(made)
+            with book.ledger("d", DATA, buckets=names) as ledger:
+                spends(ledger, 5, made)
+            assert len(made) >= before
+
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1.0), buckets="region")
+        in_threads(stored_book, work)
+        charged = [round(10 * one.epsilon) for one in book.buckets("d")]
+        assert sum(charged) == 2 * len(made)  # each release is of two buckets
+        assert sorted(charged)[1:] == [10, 10]  # no two of them have room for one more
+        book.verify()
+
+
+def test_runs_that_were_set_aside_are_handed_out_once_each(stored_book):
+    made, refused = [], []
+
+    def work(book, number):
+        for k in range(3):
+            try:
+                with book.ledger("d", DATA, 2 * TENTH, run=f"{number}, {k}") as ledger:
+                    made.append(float(ledger.release(TENTH, np.sum)))
+            except BudgetExceeded:
+                refused.append(number)
+
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1.0), plan=2 * TENTH, runs=5)
+        in_threads(stored_book, work)
+        assert (len(made), len(refused)) == (5, 7)
+        assert book.status("d").runs == (5, 5)
+        assert book.spent("d") == 1.0
+        book.verify()
+
+
 def process(url, times, sent):
     made = {"small": [], "large": []}
     with Book.open(url) as book:

@@ -3,8 +3,8 @@
 import pytest
 
 from accountant import LedgerUnwritable
-from accountant.book.hash_chain import ChainHead
-from accountant.book.head_pin import HeadPin
+from accountant.book.chain.hash_chain import ChainHead
+from accountant.book.chain.head_pin import HeadPin
 
 
 def test_a_folder_that_went_away_is_named(tmp_path):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, BudgetExceeded, Repeat
+from accountant.book.chain.hash_chain import canonical_json, next_hash
+from accountant.book.chain.key_index import descend, new_nodes
 from accountant.book.databases.write_ahead_log import has_flipped_bit
-from accountant.book.hash_chain import canonical_json, next_hash
-from accountant.book.key_index import descend, new_nodes
 from mechanisms import Laplace
 from tests.accountant.book.test_damaged_indexes import written
 from tests.accountant.book.throwaway_books import unlooked

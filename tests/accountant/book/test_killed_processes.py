@@ -21,14 +21,14 @@ FIFTH = Laplace(5.0)
 LOOKED = b"l" * 8
 
 
-def spends(url, end, times):
+def spends(url, end, times, given):
     """What a child does: says that it looked, and what it was given."""
 
     def query(data):
         os.write(end, LOOKED)
         return data.sum()
 
-    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+    with Book.open(url) as book, book.ledger("d", DATA, **given) as ledger:
         for k in range(times):
             try:
                 answer = ledger.release(FIFTH, query, label=f"sum {k}")
@@ -37,10 +37,10 @@ def spends(url, end, times):
             os.write(end, np.float64(answer).tobytes())
 
 
-def killed(url, stop, times):
+def killed(url, stop, times, given):
     """How many borders there were, how often was looked, and the answers that came out."""
     here, there = os.pipe()
-    borders, status = kill_at_system_call(stop, lambda: spends(url, there, times))
+    borders, status = kill_at_system_call(stop, lambda: spends(url, there, times, given))
     assert status in {0, None}
     os.close(there)
     said = b""
@@ -52,10 +52,15 @@ def killed(url, stop, times):
     return borders, words.count(LOOKED), answers
 
 
+def charges(book):
+    """The lines of what was spent; a quota that was set is another line."""
+    return [line for line in book.history("d") if line.kind != "terms"]
+
+
 def check(url, looked, answers):
     with Book.open(url) as book:
         book.verify()
-        lines = book.history("d")
+        lines = charges(book)
         assert len(lines) >= looked  # no look without a reservation
         assert len(lines) <= 5
         assert book.spent("d") == pytest.approx(len(lines) / 5, abs=1e-12)
@@ -63,22 +68,22 @@ def check(url, looked, answers):
         assert answers <= stored  # nothing came out that is not in the book
 
 
-def sweep(template, url, renew, times, kills, seed):
+def sweep(template, url, renew, times, kills, seed, **given):
     rng = random.Random(seed)
-    borders, _, _ = killed(url(renew(template)), 10**9, times)
+    borders, _, _ = killed(url(renew(template)), 10**9, times, given)
     for _ in range(kills // 2):
         where = url(renew(template))
         looked, answers = 0, set()
         for _ in range(2):  # the second one wakes up to what the first left
-            _, more, told = killed(where, rng.randrange(1, borders + 1), times)
+            _, more, told = killed(where, rng.randrange(1, borders + 1), times, given)
             looked, answers = looked + more, answers | told
             check(where, looked, answers)
-        with Book.open(where) as book, book.ledger("d", DATA) as ledger:
+        with Book.open(where) as book, book.ledger("d", DATA, **given) as ledger:
             for line in book.history("d"):
                 if line.outcome == "answered":  # released once, and never anew
                     again = ledger.release(FIFTH, unlooked, label=line.label)
                     assert again == book.answer(line)
-            left = 5 - len(book.history("d"))
+            left = 5 - len(charges(book))
             for _ in range(left):
                 ledger.spend(FIFTH)
             with pytest.raises(BudgetExceeded):
@@ -92,9 +97,30 @@ SWEEP = [pytest.param(2500, seed, marks=pytest.mark.slow) for seed in range(1, 5
 
 @pytest.mark.parametrize(("kills", "seed"), [(60, 0), *SWEEP])
 def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
+    sweep_files(tmp_path, kills, seed, {})
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ({"window": "30 days", "carry": 1}, {}),
+        ({"buckets": "region"}, {"buckets": ["a", "b"]}),
+        ({"users": 20}, {}),
+    ],
+)
+@pytest.mark.parametrize("kills", [6, pytest.param(600, marks=pytest.mark.slow)])
+def test_row_15_windows_buckets_and_quotas_with_users_are_killed_alike(
+    tmp_path, kills, options, given
+):
+    sweep_files(tmp_path, kills, 0, options, **given)
+
+
+def sweep_files(tmp_path, kills, seed, options, **given):
     template = SQLiteBookFile(tmp_path / "template.db")
     with Book.open(template.url) as book:
-        book.dataset("d", Budget(1.0))
+        book.dataset("d", Budget(1.0), **options)
+        if options:
+            book.set_quota("d", book._log.author, 1.0, "as much as there is")
     db = sqlite3.connect(template.path)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
@@ -105,7 +131,7 @@ def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
             path.with_name(path.name + end).unlink(missing_ok=True)
         return shutil.copy(one.path, path)
 
-    borders = sweep(template, lambda path: f"sqlite:///{path}", renew, 2, kills, seed)
+    borders = sweep(template, lambda path: f"sqlite:///{path}", renew, 2, kills, seed, **given)
     assert borders > 100
 
 

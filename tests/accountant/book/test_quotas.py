@@ -15,8 +15,8 @@ from accountant import (
     ParameterError,
     Tight,
 )
+from accountant.book.chain.key_index import descend
 from accountant.book.export import history_json
-from accountant.book.key_index import descend
 from accountant.book.log_reader import author_key
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import rewritten, unlooked
@@ -143,10 +143,6 @@ def test_wrong_quotas_are_refused_and_write_nothing(sqlite_book):
                 book.set_quota("d", author, 0.1, "why")
         with pytest.raises(ParameterError, match="reason must be"):
             book.set_quota("d", "bob", 0.1, "")
-        for wrong in (lambda: book.set_quota("each", "bob", 0.1, "why"),
-                      lambda: book.quotas("each")):  # fmt: skip
-            with pytest.raises(ParameterError, match="a data set without users="):
-                wrong()
         assert book.verify().entries == entries
         book.close_dataset("d", "over")
         with pytest.raises(DatasetClosed):
@@ -225,3 +221,46 @@ def test_a_book_written_before_takes_terms_and_quotas(tmp_path):
         book.raise_budget("ages", Budget(4.0, book.status("ages").budget.delta), "more")
         book.close_dataset("ages", "over")
         assert book.verify().entries == book._log.head.seq
+
+
+@pytest.mark.parametrize("first", ["quota", "spends"])
+def test_with_users_a_quota_is_of_each_user(stored_book, first):
+    halves = slice(0, 10, 1), slice(5, 15, 1)
+    with opened(stored_book, "ada") as ada, opened(stored_book, "bob") as bob:
+        ada.dataset("d", Budget(1.0), users=20)
+        if first == "quota":
+            bob.set_quota("d", "ada", 0.2, "two of ten")
+        with ada.ledger("d", DATA) as ledger, bob.ledger("d", DATA) as other:
+            ledger.spend(TENTH, halves[0])
+            other.spend(Laplace(2.0), halves[0])
+            if first == "spends":
+                bob.set_quota("d", "ada", 0.2, "two of ten")
+            ledger.spend(TENTH, halves[1])  # of the first 5 only .1 is ada's
+            ledger.spend(TENTH, slice(0, 5, 1))
+            before = stored_book.hash_rows()
+            with pytest.raises(BudgetExceeded, match="quota of 'ada'"):
+                ledger.spend(TENTH, slice(9, 12, 1))
+            assert stored_book.hash_rows() == before
+            ledger.spend(TENTH, slice(10, 20, 1))
+        assert ada.quotas("d") == [("ada", 0.2, 0.2), ("bob", 0.5, None)]
+        assert ada.status("d").quotas == (("ada", 0.2, 0.2),)
+        assert ada.spent_each("d").tolist() == pytest.approx([0.7] * 10 + [0.2] * 5 + [0.1] * 5)
+        ada.verify()
+
+
+def test_a_users_quota_that_was_not_kept_does_not_verify(sqlite_book):
+    with opened(sqlite_book, "ada") as book:
+        book.dataset("d", Budget(1.0), users=20)
+        book.set_quota("d", "ada", 0.25, "a quarter")
+        with book.ledger("d", DATA) as ledger:
+            ledger.spend(TENTH, slice(0, 10, 1))
+            ledger.spend(TENTH, slice(10, 20, 1))
+        last = book.history("d")[-1].seq
+
+    def change(facts):
+        if facts["seq"] == last:  # of other users than were charged before: it would be .2
+            facts["who"] = [9, 19, 1]
+
+    sqlite_book.tamper(*rewritten(sqlite_book, last, change))
+    with opened(sqlite_book, "ada") as book, pytest.raises(LedgerCorrupt):
+        book.verify()

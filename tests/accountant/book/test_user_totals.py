@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accountant import Book, Budget
 from accountant.book.account import Account
-from accountant.book.user_totals import UserTotals, decode_users, encode_users
+from accountant.book.limits.user_totals import UserTotals, decode_users, encode_users
 from accountant.ledger.totals import Total
 from mechanisms import Laplace
 from tests.strategies import users

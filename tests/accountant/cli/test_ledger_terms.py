@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from accountant import Book, Budget
+from accountant import Book, Budget, Tight, write_plan
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
 from mechanisms import Laplace
@@ -129,3 +129,80 @@ def test_history_filters_runs_and_ends_and_fits_a_terminal(url, capsys, monkeypa
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) > 4
+
+
+def test_a_plan_is_set_aside_at_its_own_cost(tmp_path, capsys):
+    book, plan = tmp_path / "b.db", tmp_path / "plan.toml"
+    noise = 5 * Laplace(6.0)
+    write_plan(noise, plan)
+    assert run("open", book, "d", "--plan", plan, "--runs", 2, "--delta", 1e-6, "--json") == 0
+    cost = Tight().epsilon(2 * noise, 1e-6)
+    shown = json.loads(capsys.readouterr().out)["dataset"]
+    assert shown["budget"] == {"epsilon": cost, "delta": 1e-6}
+    assert (shown["epsilon"], shown["runs"]) == (cost, [0, 2])
+    with Book.open(f"sqlite:///{book}") as found:
+        found.ledger("d", DATA, noise, run="one").close()
+    assert run("status", book) == 0
+    assert "  1 of 2 runs of the plan that was set aside are made" in capsys.readouterr().out
+    assert run("remaining", book, "d", plan) == 0
+    assert "the whole plan would fit 1 more times" in capsys.readouterr().out
+    assert run("history", book, "d") == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "  set aside  " in first
+    assert second.endswith("  one")
+    write_plan(noise, plan, Budget(0.5, 1e-6))  # its own budget, which it does not fit
+    for name, more in (("e", ()), ("f", ("--epsilon", 0.6))):
+        assert run("open", book, name, "--plan", plan, *more) == 2
+        assert "fewer runs or more noise fit" in capsys.readouterr().err
+    for words, said in (
+        (("--plan", plan, "--runs", 0), "runs must be"),
+        (("--epsilon", 1, "--runs", 2), "runs must be given with plan="),
+        ((), "--epsilon must be given, or a --plan whose cost it is"),
+    ):
+        assert run("open", book, "g", *words) == 2
+        assert said in capsys.readouterr().err
+    with Book.open(f"sqlite:///{book}") as found:
+        assert found.names == ["d"]
+
+
+def test_windows_and_buckets_on_the_command_line(tmp_path, capsys):
+    book = tmp_path / "b.db"
+    month = ("--epsilon", 1, "--window", "month", "--carry", 2, "--unit", "one person")
+    assert run("open", book, "m", *month) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "for the data of one person in one calendar month (UTC)" in said
+    assert "with what is carried over at most epsilon 3" in said
+    assert run("open", book, "b", "--epsilon", 1, "--buckets", "region", "--people", "all") == 0
+    with Book.open(f"sqlite:///{book}") as found:
+        for names in (["north", "south"], ["north"]):
+            with found.ledger("b", DATA, buckets=names) as ledger:
+                ledger.spend(TENTH)
+    capsys.readouterr()
+    assert run("buckets", book, "b") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "     epsilon        left  bucket",
+        "      0.2000      0.8000  north",
+        "      0.1000      0.9000  south",
+    ]
+    assert run("buckets", book, "b", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["buckets"][0] == {
+        "bucket": "north", "epsilon": 0.2, "left": 0.8
+    }  # fmt: skip
+    assert run("status", book, "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in whole["datasets"]] == ["m", "b"]
+    assert [one["people"] for one in whole["people"]] == ["all"]
+    assert run("verify", book, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["entries"] == 5
+    assert run("head", book, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["head"].startswith("5:")
+    assert run("buckets", book, "m") == 2
+
+
+def test_quotas_and_exports_are_filtered(url, tmp_path, capsys):
+    with Book.open(url, author="bob") as book, book.ledger("d", DATA) as ledger:
+        ledger.release(TENTH, np.sum)
+    assert run("quota", url, "d", "--author", "bob", "--json") == 0
+    assert [one["author"] for one in json.loads(capsys.readouterr().out)["quotas"]] == ["bob"]
+    assert run("export", url, "d", "--author", "ada", "--since", 1, "--out", "-") == 0
+    assert [one["author"] for one in json.loads(capsys.readouterr().out)["history"]] == ["ada"]

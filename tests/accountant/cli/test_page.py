@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from accountant import Book
+from accountant.book.book_history import BookHistory
 from accountant.cli.exit_status import run_app
 from accountant.cli.page import page
 from tests.accountant.example_files import PLAN, spent_book
@@ -50,7 +50,7 @@ def book(tmp_path):
 
 
 def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
-    monkeypatch.delattr(Book, "history")  # which holds all lines at once
+    monkeypatch.delattr(BookHistory, "history")  # which holds all lines at once
     out = tmp_path / "h.html"
     assert run("--ledger", book, "--dataset", "visits <script>", "--out", out) == 0
     assert "Spent over time" in out.read_text()
@@ -58,6 +58,12 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
     plain = tmp_path / "p.html"
     assert run("--ledger", book.removeprefix("sqlite:///"), "--out", plain) == 0
     assert plain.read_text() == out.read_text()
+    pin, key = tmp_path / "book.pin", tmp_path / "book.key"
+    key.write_bytes(b"k" * 32)
+    words = ("--ledger", book, "--pin", pin, "--key", key, "--out", plain, "--force")
+    assert run(*words) == 0
+    pin.write_text(f"99 {'0' * 64}\n")  # no pin that a book writes
+    assert run(*words) == 2
 
 
 @pytest.mark.parametrize(
@@ -69,6 +75,7 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
         (["--ledger", "sqlite:///x.db", "--out", "x.html"], "a book that exists"),
         (["--ledger", "x.db", "--epsilon", "1", "--out", "x.html"], "without a budget"),
         (["plan.toml", "--dataset", "d", "--out", "x.html"], "--ledger"),
+        (["plan.toml", "--pin", "p", "--out", "x.html"], "--ledger"),
         (["plan.toml", "--epsilon", "nan", "--out", "x.html"], "--epsilon"),
         (["plan.toml", "--epsilon", "1", "--delta", "1.5", "--out", "x.html"], "--delta"),
         (["bare.toml", "--delta", "1e-6", "--out", "x.html"], "--epsilon"),

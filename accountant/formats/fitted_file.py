@@ -1,0 +1,114 @@
+"""Writes the noise that was found into a plan file: comments, weights and targets stay.
+
+A line with a weight or a target gets ``fitted``, the scale that was found for it.  Whoever reads
+the plan takes that scale; `fit` finds it anew from the weight or target.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from accountant.accountants.budget import Budget
+from accountant.files import read_text
+from accountant.formats.plan_file import PlanFile
+from accountant.formats.plan_json import SCHEMA, parse_document
+from accountant.formats.plan_toml import file_from_toml
+from accountant.formats.request_tables import FITTED, NOISE_CHOICES
+from accountant.formats.toml_positions import key_offsets
+from accountant.formats.toml_writer import document_to_toml, file_to_json, file_to_toml
+from accountant.planning.allocation_table import Allocation
+
+NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")
+
+
+def with_noise(source: Path, kind: str, file: PlanFile, found: Allocation) -> str:
+    """Return the text of a plan file of a kind, .toml or .json, with the noise that was found."""
+    fitted = file.with_noise_of(found)
+    if found.releases != file.releases:  # as if there were more records: other lines than there
+        return file_to_json(fitted) if kind == ".json" else file_to_toml(fitted)
+    text = read_text(source)
+    if source.suffix == kind == ".toml":
+        written = _edited(text, file, found)
+        if file_from_toml(written) == fitted:
+            return written
+    document = tomllib.loads(text) if source.suffix == ".toml" else parse_document(text)
+    whole = _document(document, file, found)
+    if kind == ".json":
+        return json.dumps({"schema": SCHEMA, **whole}, allow_nan=False, indent=2) + "\n"
+    return document_to_toml(whole)
+
+
+def _scales(file: PlanFile, found: Allocation) -> dict[int, float]:
+    """Return the scales that were found, by the line of the file."""
+    return {
+        i: scale
+        for i, (one, scale) in enumerate(zip(file.releases, found.scales, strict=True))
+        if scale is not None and (one.weight is not None or one.target is not None)
+    }
+
+
+def _document(document: dict[str, Any], file: PlanFile, found: Allocation) -> dict[str, Any]:
+    """Return the content of a file with the scales that were found."""
+    budget = {"epsilon": found.budget.epsilon, "delta": found.budget.delta}
+    if "release" not in document:  # a plan in JSON, which has its noise
+        return {"budget": budget, "release": file.to_dict()["release"]}
+    scales = _scales(file, found)
+    tables = [
+        {**table, FITTED: scales[i]} if i in scales else table
+        for i, table in enumerate(document["release"])
+    ]
+    return {"budget": budget, "release": tables}
+
+
+def _edited(text: str, file: PlanFile, found: Allocation) -> str:
+    """Return the text of a TOML file with numbers put in, from its end to its beginning."""
+    at, edits = key_offsets(text), []
+    for i, scale in _scales(file, found).items():
+        if ("release", i, FITTED) in at:
+            edits.append(_number(text, at["release", i, FITTED], scale))
+        else:
+            [choice] = [one for one in NOISE_CHOICES if ("release", i, one) in at]
+            edits.append(_new_key(text, at["release", i, choice], FITTED, scale))
+    edits += _budget_edits(text, at, found.budget)
+    for start, end, words in sorted(edits, reverse=True):
+        text = text[:start] + words + text[end:]
+    return text
+
+
+Edit = tuple[int, int, str]  # from where to where, and the words instead
+
+
+def _budget_edits(text: str, at: dict[Any, int], budget: Budget) -> list[Edit]:
+    if ("budget", "epsilon") not in at:
+        whole = f"\n[budget]\nepsilon = {budget.epsilon!r}\ndelta = {budget.delta!r}\n"
+        return [(len(text), len(text), whole)]
+    edits = []
+    for name, value in (("epsilon", budget.epsilon), ("delta", budget.delta)):
+        if ("budget", name) in at:
+            start, end, words = _number(text, at["budget", name], value)
+            if float(text[start:end].replace("_", "")) != value:
+                edits.append((start, end, words))
+        elif value:
+            edits.append(_new_key(text, at["budget", "epsilon"], name, value))
+    return edits
+
+
+def _number(text: str, at: int, value: float) -> Edit:
+    """Return the edit that gives the key at an offset another number."""
+    match = NUMBER.match(text, at)
+    if match is None:
+        return at, at, ""
+    return match.start(1), match.end(1), repr(value)
+
+
+def _new_key(text: str, at: int, name: str, value: float) -> Edit:
+    """Return the edit that puts a new key below the one at an offset, or before it in a row."""
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    if text[start:at].strip():  # an inline table
+        return at, at, f"{name} = {value!r}, "
+    end = len(text) if end < 0 else end
+    return end, end, f"\n{text[start:at]}{name} = {value!r}"
