@@ -22,7 +22,7 @@ from accountant.domains import (
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
-from accountant.plans.plan import Release, Sequential
+from accountant.plans.plan import Release, Repeat, Sequential
 from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
@@ -30,6 +30,7 @@ from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.linear_models.closing_gradient import close_descent, linear_part
 from algorithms.linear_models.mapped_plan import (
     Sizes,
     noise_of,
@@ -58,6 +59,7 @@ METHOD = OneOf((AUTO, DESCENT, STATISTICS))
 BOUND = Interval(1e-50, 1e50)  # whose fourth powers are floats
 # the noise of the statistics, beside a feature at its bound, below which they are taken
 QUIET = 1e-3
+CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened=1.5)
 
 
 class PrivateLinearRegression(PrivateRegressor):
@@ -173,19 +175,18 @@ class PrivateLinearRegression(PrivateRegressor):
         units, method = self._units(features), METHOD.check("method", self.method)
         sizes, mu = Sizes(records, features, size), self._mu()
         wanted = BOOLEAN.check("intervals", self.intervals)
-        if wanted and method == DESCENT:
-            raise ParameterError("method", method, '"auto" or "statistics", as intervals=True')
         if method == AUTO:
             # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
             small = noise <= QUIET * self.x_bound**2
-            method = STATISTICS if small or wanted else DESCENT
+            method = STATISTICS if small else DESCENT
         if method == DESCENT:
             count = schedule(signal_of(sizes, mu), rounds).rounds
-            products = takes_products(sizes, mu, SHARES)
+            shares = CLOSED if wanted else SHARES
+            products = takes_products(sizes, mu, shares)
             if self.non_private:
-                return plan_without_noise(count, products, relation)
-            return private_plan(budget, sizes, count, SHARES, products, relation)
+                return plan_without_noise(count, products, relation, closing=wanted)
+            return private_plan(budget, sizes, count, shares, products, relation)
         if self.non_private:
             return NoPrivacy()
         moved = statistics_sensitivity(records)
@@ -242,13 +243,15 @@ class PrivateLinearRegression(PrivateRegressor):
         """
         check_is_fitted(self)
         LEVEL.check("level", level)
-        if self.statistics_ is None:
+        if self.statistics_ is None and self.closing_ is None:
             allowed = (
                 '"statistics", or intervals=True, before the fit: the bias of clipped gradients '
                 "is not known"
             )
             raise ParameterError("method", self.method_, allowed)
         self._warn_if_not_private("intervals are")
+        if self.closing_ is not None:
+            return normal_interval(self.closing_.centre, np.sqrt(np.diag(self.closing_.covariance)), level)
         centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), level)
 
@@ -272,12 +275,16 @@ class PrivateLinearRegression(PrivateRegressor):
         (records, features), ridge = ledger.shape, float(self.ridge)
         # a shorter one would let round-off of long rows count
         bound = max(self._row_bound(features), self.x_bound / 10)
-        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
+        shares = CLOSED if self.intervals else SHARES
+        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
                               curvature=1.0, damping=DAMPING, penalty=ridge)  # fmt: skip
         sizes = Sizes(records, features, features + self.fit_intercept)
         signal = signal_of(sizes, self._mu())
         found = descend_mapped(ledger, mapped, self.y_bound, signal, executor, ridge)
-        return found if self.fit_intercept else found[:-1]
+        self.closing_ = None
+        if not isinstance(ledger.plan.parts[-1], Repeat):
+            self.closing_ = close_descent(ledger, mapped, found, self.y_bound, executor)
+        return linear_part(mapped, found.theta.size) @ found.theta[:, 0]
 
     def _mu(self) -> float:
         """Return the mu of the whole budget."""
