@@ -32,6 +32,7 @@ WIDEST = 4.0  # clipping norm, over the length of a row times the largest target
 FACTORS = (1.0, 1.1)
 UNEVEN = 0.05
 
+
 class Closing(NamedTuple):
     """Least squares coefficients, the covariance of their error, and how well spread features are."""
 
@@ -79,7 +80,9 @@ def close_descent(
     query.theta, query.squares = descent.theta, True
     released = ledger.release(part, query)
     square = max(0.0, released[-1] / SHARES.kept) * norm**2
-    return newton_step(mapped, descent.theta[:, 0], norm * released[:-1], norm * noise, square / records)
+    return newton_step(
+        mapped, descent.theta[:, 0], norm * released[:-1], norm * noise, square / records
+    )
 
 
 def newton_step(

@@ -251,7 +251,9 @@ class PrivateLinearRegression(PrivateRegressor):
             raise ParameterError("method", self.method_, allowed)
         self._warn_if_not_private("intervals are")
         if self.closing_ is not None:
-            return normal_interval(self.closing_.centre, np.sqrt(np.diag(self.closing_.covariance)), level)
+            return normal_interval(
+                self.closing_.centre, np.sqrt(np.diag(self.closing_.covariance)), level
+            )
         centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), level)
 
