@@ -148,8 +148,8 @@ class BlockClippedGradient:
     A block is (rows, targets) or (rows, targets, weights); a weight counts as its share of
     ``weight_bound``, clipped to ``[0, 1]``.
     ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
-    A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive; with
-    ``squares`` every record adds the squared length of its clipped gradient times that.
+    A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive;
+    with ``squares`` every record adds the squared length of its clipped gradient times that.
     """
 
     residuals: Residuals
@@ -188,8 +188,8 @@ class MeanOfClippedGradients:
 
     ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
     and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn,
-    then the share of records that are not clipped, times ``kept_weight``, if that is positive; with
-    ``squares`` the mean squared length of clipped gradients in place of that share.
+    then the share of records that are not clipped, times ``kept_weight``, if that is positive;
+    with ``squares`` the mean squared length of clipped gradients in place of that share.
     """
 
     def __init__(

@@ -164,7 +164,8 @@ def mapped_features(
 
     ``products`` are the released ones in units of the squared length at which rows were shortened,
     ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
-    ``damping`` is a multiple; without them no direction is rescaled.  ``penalty`` is the ridge of the loss, a part of its curvature.
+    ``damping`` is a multiple; without them no direction is rescaled.  ``penalty`` is the ridge of
+    the loss, a part of its curvature.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
