@@ -155,14 +155,18 @@ def test_it_learns_and_replays(method):
     assert "one record exchanged for another" in made.summary()
     other = X[:300].copy(), Y[:300].copy()
     other[0][0], other[1][0] = 9.0, -9.0
-    for algorithm in (made, PrivateLasso(2.0, 1e-5, method="descent")):
+    closed = PrivateLinearRegression(epsilon=8.0, delta=1e-5, method=method, intervals=True)
+    for algorithm in (made, closed, PrivateLasso(2.0, 1e-5, method="descent")):
         found = replay(algorithm, (X[:300], Y[:300]), other, rng=3)
         assert found.leak_free
         assert found.on_plan
         assert found.deterministic
-    few = PrivateLinearRegression(epsilon=1.0, delta=1e-5, method=method, rounds=5)
-    losses = privacy_losses(few, (X[:300], Y[:300]), other, 100, rng=2)
-    assert 0 < losses.std() < 0.4  # mu is .27
+    for wanted in (False, True):
+        few = PrivateLinearRegression(
+            epsilon=1.0, delta=1e-5, method=method, rounds=5, intervals=wanted
+        )
+        losses = privacy_losses(few, (X[:300], Y[:300]), other, 100, rng=2)
+        assert 0 < losses.std() < 0.4  # mu is .27
 
 
 def test_data_beyond_the_bounds_are_clipped_in_fit_and_predictions():
