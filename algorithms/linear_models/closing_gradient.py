@@ -139,6 +139,6 @@ def coefficient_errors(found: Closing) -> tuple[Array, Array]:
 
     Raises `ParameterError` where noise hides the least eigenvalue of the products.
     """
-    values = np.linalg.eigvalsh(found.spread.matrix)
+    values: Any = np.linalg.eigvalsh(found.spread.matrix)
     refuse_hidden(values, found.spread.noise * math.sqrt(2 * values.size))
     return found.centre, found.covariance
