@@ -99,7 +99,7 @@ class IdealisedNoiseWarning(UserWarning):
 class LargeDeltaWarning(UserWarning):
     """A budget's delta is above 1/n: it allows publishing the whole record of a random person.
 
-    A gate on data of n users, without a seed, warns of it.
+    A gate on data of n users warns of it, and so does the fit of an estimator, without a seed.
 
     References
     ----------

@@ -16,6 +16,7 @@ import numpy as np
 from accountant.composition.tilted_law import GridLaw, TiltedLaw, tilted
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import complex_power
+from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
 FFT_ULPS = 8.0  # of each level of a transform: Higham's constant is about 4, in the 2-norm
@@ -127,14 +128,10 @@ class SumOnGrid:
     @functools.cached_property
     def _all_tails(self) -> tuple[Array, Array, float]:
         """Return the sums of the kernel's two parts from each place on, and their error."""
-        from scipy.signal import lfilter
-
         a, h = self.tilt, self.step
         sums = self._sums[: self._end - self._first]
         # sum_j r^j s_j from the right; a term j places away errs by some j ulps
-        whole, near = (
-            lfilter([1.0], [1.0, -math.exp(-rate * h)], sums[::-1])[::-1] for rate in (a, a + 1)
-        )
+        whole, near = (discounted_sums(sums, math.exp(-rate * h)) for rate in (a, a + 1))
         j = h * np.arange(min(sums.size, math.ceil(KERNEL_NATS / (a * h)) + 1))
         size = math.sqrt(float(np.sum((np.exp(-a * j) * -np.expm1(-j - h)) ** 2)))
         # sum (j + 1) r^j |s_j| by Cauchy and Schwarz, or by its greatest factor

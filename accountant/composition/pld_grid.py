@@ -15,6 +15,7 @@ from accountant.losses.connect_the_dots import Profile
 from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
 INTERVAL = 1e-4  # the widest step
@@ -70,11 +71,9 @@ class PLDGrid:
 
     def _tails(self) -> tuple[Array, Array, Array]:
         """Return per point: the mass from there up, the same times e^{point - loss}, the point."""
-        from scipy.signal import lfilter
-
         step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 0.0
         above = np.cumsum(self.mass[::-1])[::-1]
-        below = lfilter([1.0], [1.0, -step], self.mass[::-1])[::-1]
+        below = discounted_sums(self.mass, step)
         end = np.zeros(1)
         return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
 

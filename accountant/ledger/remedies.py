@@ -14,7 +14,7 @@ LARGEST_FACTOR = 1e6  # by which noise is multiplied in a suggestion
 RELATIVE = 1e-6  # precision of that factor
 
 
-def warn_of_large_delta(delta: float, users: int) -> None:
+def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
     """Warn where delta allows a mechanism that publishes a whole record now and then."""
     if delta * users > 1:
         words = (
@@ -22,7 +22,7 @@ def warn_of_large_delta(delta: float, users: int) -> None:
             f"release that publishes a random person's record; take "
             f"{0.1 / users:.0e} or less"
         )
-        warnings.warn(words, LargeDeltaWarning, stacklevel=4)
+        warnings.warn(words, LargeDeltaWarning, stacklevel=stacklevel)
 
 
 def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:

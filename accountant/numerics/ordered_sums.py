@@ -6,11 +6,12 @@ another.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from accountant.numerics import Complex
+from accountant.numerics import Array, Complex
 
 
 def ordered_dot(values: Any, weights: Any) -> Any:
@@ -21,6 +22,28 @@ def ordered_dot(values: Any, weights: Any) -> Any:
 def ordered_sum(weights: Any, rows: Any) -> Any:
     """Return ``sum_i weights[i] rows[i]``."""
     return np.einsum("i,i...->...", weights, rows)
+
+
+def discounted_sums(values: Array, ratio: float) -> Array:
+    """Return ``A[p] = sum_j ratio^j values[p + j]``, by ``A[p] = values[p] + ratio A[p + 1]``.
+
+    A term j places away has passed at most 2 j + 1 roundings and j factors ``ratio``.
+    """
+    # all rows of a table at a time, from their ends; then each adds what the next one begins with
+    width = math.isqrt(values.size) + 1
+    rows = -(-values.size // width)
+    table = np.zeros(rows * width)
+    table[: values.size] = values
+    table = np.ascontiguousarray(table.reshape(rows, width).T)
+    for column in range(width - 2, -1, -1):
+        table[column] += ratio * table[column + 1]
+    powers = np.cumprod(np.full(width, ratio))
+    starts, carried, beyond = table[0].tolist(), np.zeros(rows), 0.0
+    for row in range(rows - 1, 0, -1):
+        beyond = starts[row] + float(powers[-1]) * beyond
+        carried[row - 1] = beyond
+    table += powers[::-1, None] * carried
+    return table.T.reshape(-1)[: values.size]
 
 
 def ordered_product(left: Complex, right: Complex) -> Complex:

@@ -136,27 +136,47 @@ def calibrate_near(
 
     The cost must fall in the parameter, about as its inverse.
     """
-    cost, here = PlanCost(plan_of, delta, Tight()), start
+    # bounds nearly as wide as the tolerance are far quicker where width costs time
+    quick, sharp = Tight(TOLERANCE / 4), Tight()
+    accountant, here, slope = quick, start, _usual_slope(epsilon, delta)
     known: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
-    for _ in range(6):
-        found = cost(here)
-        if (1 - TOLERANCE) * epsilon <= found <= epsilon:
-            return here
-        if not 0 < found < math.inf:
+    for _ in range(8):
+        try:
+            bound = accountant.certify(as_plan(plan_of(here)), delta)
+        except ParameterError:  # `calibrate` says why
             break
+        is_met = (1 - TOLERANCE) * epsilon <= bound.upper <= epsilon
+        if is_met and accountant is sharp:
+            return here
+        if not 0 < bound.upper < math.inf:
+            break
+        if is_met or bound.width > quick.width * bound.upper:
+            accountant = sharp
+        if is_met:
+            continue
         # aim at the middle of the tolerance
-        known.append((math.log(found / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
-        there = _interpolated_at_zero(known[-3:])
+        known.append((math.log(bound.upper / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
+        there = _interpolated_at_zero(known[-3:], slope)
         if there is None or not 0.2 < math.exp(there) / here < 5:
             break
         here = math.exp(there)
     return calibrate(plan_of, epsilon=epsilon, delta=delta)
 
 
-def _interpolated_at_zero(points: list[tuple[float, float]]) -> float | None:
-    """Return the polynomial through a few points at 0; through one of them, of slope -1."""
+def _usual_slope(epsilon: float, delta: float) -> float:
+    """Return about the slope of ln epsilon in ln noise, where releases are many."""
+    if delta == 0:
+        return -1.0
+    # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
+    most = -math.log(delta)
+    r = math.sqrt(most + epsilon) - math.sqrt(most)
+    return -2 * r * (r + math.sqrt(most)) / epsilon
+
+
+def _interpolated_at_zero(points: list[tuple[float, float]], slope: float) -> float | None:
+    """Return the polynomial through a few points at 0; through one of them, of a given slope."""
     if len(points) == 1:
-        return sum(points[0])
+        return points[0][1] - points[0][0] / slope
     places = [x for x, _ in points]
     if len(set(places)) < len(places):
         return None

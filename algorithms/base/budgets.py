@@ -20,6 +20,7 @@ from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import first_array
+from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
@@ -112,6 +113,8 @@ def open_ledger(
     """
     if ledger is None:
         refuse_repeats(estimator, plan)
+    if not estimator.is_not_private(plan):
+        warn_of_delta(estimator, first_array(data).shape[0], ledger, rng)
     if ledger is None or ledger is PAID:
         return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
     stated = Stated(plan, estimator.adjacency(plan))
@@ -124,6 +127,13 @@ def open_ledger(
         return gate
     charge(estimator, stated, first_array(data).shape[0], ledger)
     return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+
+
+def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng, stacklevel: int = 6) -> None:
+    """Warn of a delta above 1 / n, unless the noise has a seed or the ledger has said so itself."""
+    if rng is None and (ledger is None or isinstance(ledger, Budget)):
+        delta = estimator.delta if ledger is None else ledger.delta
+        warn_of_large_delta(delta, users, stacklevel)  # where `fit` was called
 
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:

@@ -148,7 +148,8 @@ class BlockClippedGradient:
     A block is (rows, targets) or (rows, targets, weights); a weight counts as its share of
     ``weight_bound``, clipped to ``[0, 1]``.
     ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
-    A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive.
+    A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive;
+    with ``squares`` every record adds the squared length of its clipped gradient times that.
     """
 
     residuals: Residuals
@@ -157,6 +158,7 @@ class BlockClippedGradient:
     weight_bound: float
     theta: Array
     kept_weight: float = 0.0
+    squares: bool = False
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return an array of the shape of ``theta``, or its rows in turn and the count."""
@@ -171,12 +173,14 @@ class BlockClippedGradient:
         found = self.residuals(scores, targets)
         lengths = self.features.lengths(rows) if lengths is None else lengths
         lengths = lengths * np.sqrt(np.square(found).sum(axis=1))
-        kept = self.kept_weight * np.count_nonzero(lengths <= self.clip)
+        kept = np.count_nonzero(lengths <= self.clip)
+        if self.squares:
+            kept = np.square(np.minimum(lengths / self.clip, 1.0)).sum()
         factors = WITHIN / np.maximum(lengths, self.clip)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
         total = self.features.gradient(rows, found * factors[:, None])
-        return np.append(total, kept) if self.kept_weight else total
+        return np.append(total, self.kept_weight * kept) if self.kept_weight else total
 
 
 class MeanOfClippedGradients:
@@ -184,7 +188,8 @@ class MeanOfClippedGradients:
 
     ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
     and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn,
-    then the share of records that are not clipped, times ``kept_weight``, if that is positive.
+    then the share of records that are not clipped, times ``kept_weight``, if that is positive;
+    with ``squares`` the mean squared length of clipped gradients in place of that share.
     """
 
     def __init__(
@@ -198,7 +203,7 @@ class MeanOfClippedGradients:
         kept_weight: float = 0.0,
     ) -> None:
         self._residuals, self._weight_bound, self._kept = residuals, weight_bound, kept_weight
-        self.clip = clip
+        self.clip, self.squares = clip, False
         self._features, self._records, self._executor = features, records, executor
         self._known_lengths: tuple[Any, list[Array]] | None = None
         self.theta: Array = np.empty((0, 1))
@@ -218,8 +223,9 @@ class MeanOfClippedGradients:
             lengths = self._known_lengths[1]
         pieces = ((take_rows(data, who), known) for who, known in zip(blocks, lengths, strict=True))
         block = BlockClippedGradient(
-            self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept
-        )
+            self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept,
+            self.squares,
+        )  # fmt: skip
         summed = block.with_lengths
         return ordered_sum(summed, pieces, self._executor).ravel() / self._records
 

@@ -5,38 +5,27 @@ References: Liu & Talwar (2019); Papernot & Steinke (2022).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.accountants.tight import Tight
 from accountant.amplification.repeated import Repeated
-from accountant.amplification.tries import NegativeBinomial, Tries, tries_of_mean
-from accountant.domains import DELTA, POSITIVE, Interval
-from accountant.errors import OffPlan, ParameterError
+from accountant.amplification.tries import Tries
+from accountant.domains import POSITIVE
+from accountant.errors import OffPlan
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up
-from accountant.planning.calibration import calibrate
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency
-from accountant.plans.parallel import Parallel, Stated
-from accountant.plans.plan import Plan
+from accountant.plans.parallel import Stated
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
-from algorithms.base.budgets import PAID, charge, refuse_repeats
+from algorithms.base.budgets import PAID, charge, refuse_repeats, warn_of_delta
 from algorithms.base.estimators import PrivateEstimator, cloned
-from algorithms.base.fit_data import checked_shape, generator_of, validated_data
-from mechanisms.gaussian import Gaussian
-from mechanisms.laplace import Laplace
-
-SHARE = Interval(0.0, 1.0, "()")
-PRECISION = 1e-3  # how close a fit's epsilon comes to what the budget allows
-MAX_TRIALS = 30  # of the search for it; four or five are the rule
+from algorithms.base.fit_data import generator_of, validated_data
+from algorithms.base.search_plan import SearchPlan, draw_tries
 
 
 class Fitted(NamedTuple):
@@ -152,7 +141,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         ParameterError
             If a parameter is out of range, or the estimator cannot be tuned.
         """
-        return self._plan_of(self._run_epsilon(shape), shape)
+        search = self._search()
+        return search.plan_of(search.run_epsilon(shape), shape)
 
     def fit(self, X: Any, y: Any, ledger: Any = None) -> Self:
         """Search on features and targets; nothing is released if the input is bad.
@@ -177,24 +167,27 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         BudgetExceeded
             If the budget does not suffice; nothing is spent, read or drawn.
         """
-        self._settings()
+        self._search().settings()
         self._classes = classes = None
         if is_classifier(self.estimator) and y is not None:
             classes, y = encode_classes(np.asarray(y))
             self._classes = classes
         X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
-        epsilon = self._run_epsilon(X.shape)
-        self.plan_, self.run_epsilon_ = self._plan_of(epsilon, X.shape), epsilon
+        search = self._search()
+        epsilon = search.run_epsilon(X.shape)
+        self.plan_, self.run_epsilon_ = search.plan_of(epsilon, X.shape), epsilon
         part: Any = self.plan_.part
-        stated = Stated(self.plan_, self._adjacency(part.parts[:-1]))
-        rng = generator(generator_of(self.random_state))
+        stated = Stated(self.plan_, search.adjacency(part.parts[:-1]))
+        seed = generator_of(self.random_state)
+        rng = generator(seed)
+        warn_of_delta(self, X.shape[0], ledger, seed, stacklevel=4)
         if ledger is None:
             refuse_repeats(self._family(), stated)
         elif ledger is not PAID:
             charge(self._family(), stated, X.shape[0], ledger)
-        order, rows = rng.permutation(X.shape[0]), self._rows(X.shape)[0]
+        order, rows = rng.permutation(X.shape[0]), search.rows(X.shape)[0]
         train, test = order[:rows], order[rows:]
-        more = draw_tries(self._tries(), rng) - 1
+        more = draw_tries(search.checked_tries(), rng) - 1
         best = self._one_fit(X, y, classes, train, test, rng)
         for _ in range(more):
             found = self._one_fit(X, y, classes, train, test, rng)
@@ -253,10 +246,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self, X: Array, y: Array, classes: Any, train: Array, test: Array, rng: np.random.Generator
     ) -> Fitted:
         """Fit at a setting drawn from the candidates, and score it."""
-        settings = self._settings()
+        search = self._search()
+        settings = search.settings()
         number = int(rng.integers(len(settings)))
         seed = None if self.random_state is None else np.random.default_rng(rng.integers(2**63))
-        model = self._at(settings[number], self.run_epsilon_).set_params(random_state=seed)
+        model = search.at(settings[number], self.run_epsilon_).set_params(random_state=seed)
         targets = y if classes is None else classes[y.astype(np.intp)]
         model.fit(X[train], targets[train], ledger=PAID)
         part: Any = self.plan_.part
@@ -276,89 +270,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         error = np.abs(np.asarray(predicted, dtype=float) - y) / bound
         return float(np.mean(1 - np.minimum(error, 1.0)))
 
-    def _run_epsilon(self, shape: tuple[int, ...]) -> float:
-        """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
-        target, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
-
-        # the cost is nearly proportional to the epsilon of a fit
-        epsilon, best = target / 2, 0.0
-        for _ in range(MAX_TRIALS):
-            cost = Tight().epsilon(self._plan_of(epsilon, shape), delta)
-            if cost <= target:
-                best = max(best, epsilon)
-                if cost >= (1 - PRECISION) * target:
-                    break
-            epsilon *= min(max((1 - PRECISION / 2) * target / cost, 0.1), 10.0)
-        if not best:
-            raise ParameterError("tries", self.tries, "fewer: not even tiny fits meet epsilon")
-        return best
-
-    def _plan_of(self, epsilon: float, shape: tuple[int, ...]) -> Repeated:
-        """Return the plan of a search whose fits and scores each have ``epsilon``."""
-        train, test = self._rows(shape)
-        fits = [self._at(one, epsilon).plan((train, shape[1])) for one in self._settings()]
-        self._adjacency(fits)
-        # a record is among those that fit or among those that score, and pays for one of both
-        return Repeated(Parallel([*fits, self._scoring(epsilon, test)]), self._tries())
-
-    def _scoring(self, epsilon: float, rows: int) -> Plan:
-        moved = round_up(1 / rows)  # how far a record moves a mean of numbers in [0, 1]
-        if self.delta:
-            return calibrate(Gaussian, sensitivity=moved, epsilon=epsilon, delta=self.delta)
-        return Laplace(round_up(moved / epsilon), moved)
-
-    def _rows(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        """Return how many records fit, and how many score."""
-        records, _ = checked_shape(shape)
-        share = SHARE.check("validation", self.validation)
-        if records < 2:
-            raise ParameterError("X", f"n_samples={records}", "at least 2 records: one scores")
-        test = min(max(1, round(share * records)), records - 1)
-        return records - test, test
-
-    def _at(self, settings: dict[str, Any], epsilon: float) -> Any:
-        """Return an estimator at a setting."""
-        made = clone(self.estimator).set_params(**settings, epsilon=epsilon, delta=self.delta)
-        if self._classes is not None and getattr(made, "classes", ()) is None:
-            # a part of the records may lack a class
-            made.set_params(classes=self._classes)
-        return made
-
-    def _settings(self) -> list[dict[str, Any]]:
-        """Return the candidates; refuse settings that the search itself sets."""
-        if not isinstance(self.estimator, PrivateEstimator):
-            raise ParameterError("estimator", type(self.estimator), "a private estimator")
-        try:
-            found = list(ParameterGrid(self.candidates))
-        except (TypeError, ValueError) as error:
-            allowed = f"lists of values for parameters: {error}"
-            raise ParameterError("candidates", self.candidates, allowed) from None
-        taken = {"epsilon", "delta", "random_state", "non_private"} & {
-            k for one in found for k in one
-        }
-        known = self.estimator.get_params()
-        unknown = sorted({k for one in found for k in one} - set(known)) + sorted(taken)
-        if unknown or "delta" not in known:
-            allowed = "lists of values for parameters of the estimator that the search does not set"
-            raise ParameterError("candidates", unknown or "no delta", allowed)
-        return found
-
-    def _tries(self) -> Tries:
-        tries: Any = self.tries
-        if tries is None:
-            return tries_of_mean(2.0 * len(self._settings()), 0.0)
-        if not isinstance(tries, NegativeBinomial):
-            allowed = "GeometricTries, LogarithmicTries or NegativeBinomialTries: at least one try"
-            raise ParameterError("tries", tries, allowed)
-        return tries
-
-    def _adjacency(self, fits: Sequence[Plan]) -> Adjacency:
-        """Return the neighbours of every fit, which must be those of a curator's records."""
-        each: set[Adjacency] = {self.estimator.adjacency(fit) for fit in fits}
-        if len(each) > 1 or each - set(RECORD_RELATIONS):
-            allowed = "a central estimator, that protects records held in one place"
-            raise ParameterError("estimator", sorted(map(str, each)), allowed)
-        return each.pop()
+    def _search(self) -> SearchPlan:
+        """Return what the search releases, by the parameters as they are now."""
+        return SearchPlan(self.estimator, self.candidates, self.epsilon, self.delta, self.tries,
+                          self.validation, self._classes)  # fmt: skip
 
     def _family(self) -> Any:
         """Return an estimator that spends with the one that is tuned, at the whole budget."""
@@ -381,18 +296,3 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def draw_tries(tries: Any, rng: np.random.Generator) -> int:
-    """Draw a number of tries from a negative binomial law, by its cumulated probabilities."""
-    if tries.stop == 1:
-        return 1
-    # P(1) is what the generating function has at small x, over x; P(k + 1) / P(k) is
-    # (1 - stop) (k + shape) / (k + 1)
-    chance, number = 1e8 * tries.generating_function(1e-8), 1
-    left = rng.random() - chance
-    while left > 0 and chance > 0:
-        chance *= (1 - tries.stop) * (number + tries.shape) / (number + 1)
-        number += 1
-        left -= chance
-    return number

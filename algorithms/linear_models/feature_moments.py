@@ -28,7 +28,6 @@ from algorithms.base.clipped_gradient_descent import (
 )
 from algorithms.base.row_blocks import ordered_sum, row_blocks
 
-SHORTENED = 1.2  # times the root of the mean squared length: where centred rows are shortened
 SMALLEST = 0.1  # of the bound of rows: the least such root
 LEAST_CURVATURE = 1e-3  # of the mean squared length: what the noise's norm is added to
 
@@ -109,10 +108,12 @@ class MeanOfBlocks:
 
 
 class Moments(NamedTuple):
-    """The released mean of rows, and the mean squared length about it."""
+    """The released mean of rows, the noise of it, and the mean squared length about it."""
 
     centre: Array
     square: float
+    square_noise: float = 0.0
+    centre_noise: float = 0.0
 
     @classmethod
     def of(cls, released: Array, noise: float, bound: float, centred: bool) -> Moments:
@@ -122,7 +123,18 @@ class Moments(NamedTuple):
         about = bound**2 * released[-1] - centre @ centre
         if centred:
             about += centre.size * (bound * noise) ** 2
-        return cls(centre, float(np.clip(about, (SMALLEST * bound) ** 2, bound**2)))
+        square = float(np.clip(about, (SMALLEST * bound) ** 2, bound**2))
+        # that of the mean square and, by the first order, of the square of the centre
+        square_noise = noise * bound * math.hypot(bound, 2 * math.sqrt(centre @ centre))
+        return cls(centre, square, square_noise, bound * noise if centred else 0.0)
+
+
+class Spread(NamedTuple):
+    """Released means of products of features, about a centre that is their noisy mean."""
+
+    matrix: Array
+    noise: float  # of an entry of the diagonal; entries beside it have it over sqrt 2
+    moments: Moments
 
 
 class MappedFeatures(NamedTuple):
@@ -134,12 +146,14 @@ class MappedFeatures(NamedTuple):
     features: FeatureMap
     length: float
     longest_step: float
+    spread: Spread | None = None
 
 
 def mapped_features(
     moments: Moments,
     products: Array | None,
     noise: float,
+    shortened: float,
     x_bound: float,
     intercept: bool,
     curvature: float,
@@ -149,8 +163,9 @@ def mapped_features(
     """Return the map for a loss whose second derivative is at most ``curvature``.
 
     ``products`` are the released ones in units of the squared length at which rows were shortened,
-    with noise of deviation ``noise``, of whose norm ``damping`` is a multiple; without them no
-    direction is rescaled.  ``penalty`` is the ridge of the loss, a part of its curvature.
+    ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
+    ``damping`` is a multiple; without them no direction is rescaled.  ``penalty`` is the ridge of
+    the loss, a part of its curvature.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
@@ -158,11 +173,12 @@ def mapped_features(
         features = FeatureMap(x_bound, constant, moments.centre)
         return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
                               1 / (curvature * square + penalty))  # fmt: skip
-    unit = SHORTENED**2 * square
+    unit = shortened**2 * square
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-    values, vectors = np.linalg.eigh(matrix + np.triu(matrix, 1).T)
+    matrix += np.triu(matrix, 1).T
+    values, vectors = np.linalg.eigh(matrix)
     # a symmetric matrix with noise of s on its diagonal and s / sqrt 2 beside it has norm s sqrt 2p
     ridge = damping * unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
     values = np.maximum(values, 0.0)
@@ -172,4 +188,6 @@ def mapped_features(
     share = min(1.0, square / max(float(values.sum()), 1e-300))
     constant = 1 / math.sqrt(curvature) if intercept else 0.0
     length = math.sqrt(share * float((values / scaled).sum()) + constant**2)
-    return MappedFeatures(FeatureMap(x_bound, constant, moments.centre, root), length, 1.0)
+    features = FeatureMap(x_bound, constant, moments.centre, root)
+    spread = Spread(matrix, unit * noise, moments)
+    return MappedFeatures(features, length, 1.0, spread)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import Executor
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from accountant.amplification.poisson_sampling import PoissonSampled
@@ -18,7 +19,6 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
 from algorithms.base.non_private import NoPrivacy
 from algorithms.linear_models.feature_moments import (
-    SHORTENED,
     BlockMoments,
     BlockProducts,
     MappedFeatures,
@@ -41,11 +41,14 @@ class Sizes(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Shares of the squared budget, and the weight of a record that is kept whole."""
+    """Shares of the squared budget, and what else the releases depend on."""
 
     moments: float
     products: float
-    kept: float = 0.0
+    kept: float = 0.0  # the weight of a record that is not clipped
+    closing: float = 0.0  # of a last gradient, which is not sampled
+    # times the root of the mean squared length: where centred rows are shortened for the products
+    shortened: float = 1.2
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -57,8 +60,8 @@ def takes_products(sizes: Sizes, mu: float, shares: Shares) -> bool:
     """Return whether noise on products of features has a norm below their trace."""
     if sizes.features > MOST_PRODUCTS:
         return False
-    # units of the mean squared length: SHORTENED^2 sqrt 2 / (n mu) a coordinate, norm by sqrt 2p
-    noise = SHORTENED**2 * math.sqrt(2) / (sizes.records * mu * math.sqrt(shares.products))
+    # units of the mean squared length: shortened^2 sqrt 2 / (n mu) a coordinate, norm by sqrt 2p
+    noise = shares.shortened**2 * math.sqrt(2) / (sizes.records * mu * math.sqrt(shares.products))
     return noise * math.sqrt(2 * sizes.features) < 1
 
 
@@ -72,7 +75,7 @@ def private_plan(
     relation: Adjacency,
     rate: float | None = None,
 ) -> Sequential:
-    """Return the plan whose noise meets (epsilon, delta): moments, products, gradients."""
+    """Return the plan whose noise meets (epsilon, delta): moments, products, gradients, a last."""
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
     counts = 1 if shares.kept else 0
@@ -84,7 +87,7 @@ def private_plan(
 
     def plan_of(noise: float) -> Sequential:
         parts: list[Plan] = [gaussian(noise, moves.moments / n, shares.moments, sizes.features + 1)]
-        left = 1 - shares.moments
+        left = 1 - shares.moments - shares.closing
         if products:
             parts.append(gaussian(noise, moves.products / n, shares.products, triangle))
             left -= shares.products
@@ -95,10 +98,14 @@ def private_plan(
         share = left / rounds * (1 if rate is None else rate**-2)
         each = gaussian(noise, moved, share, sizes.coefficients + counts)
         sampled = each if rate is None else PoissonSampled(each, rate, relation)
-        return Sequential([*parts, Repeat(sampled, rounds)])
+        parts.append(Repeat(sampled, rounds))
+        if shares.closing:
+            moved = math.hypot(moves.gradient, shares.kept) / n
+            parts.append(gaussian(noise, moved, shares.closing, sizes.coefficients + counts))
+        return Sequential(parts)
 
     # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
-    left = 1 - shares.moments - (shares.products if products else 0.0)
+    left = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
     mu = mu_of_budget(*budget)
     each = round_mu(mu * math.sqrt(left), rounds, rate, relation is Adjacency.REPLACE_ONE)
     start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
@@ -106,11 +113,21 @@ def private_plan(
 
 
 def plan_without_noise(
-    rounds: int, products: bool, relation: Adjacency, rate: float | None = None
+    rounds: int,
+    products: bool,
+    relation: Adjacency,
+    rate: float | None = None,
+    closing: bool = False,
 ) -> Sequential:
     """Return the plan of the same releases where no privacy is asked for."""
     each: Plan = NoPrivacy() if rate is None else PoissonSampled(NoPrivacy(), rate, relation)
-    return Sequential([NoPrivacy()] * (1 + products) + [Repeat(each, rounds)])
+    before, after = [NoPrivacy()] * (1 + products), [NoPrivacy()] * closing
+    return Sequential([*before, Repeat(each, rounds), *after])
+
+
+def rounds_of(plan: Sequential) -> Any:
+    """Return the part of a plan that repeats a gradient."""
+    return next(part for part in plan.parts if isinstance(part, Repeat))
 
 
 def released_map(
@@ -119,6 +136,7 @@ def released_map(
     bound: float,
     intercept: bool,
     executor: Executor | None,
+    shares: Shares,
     **curvature: float,
 ) -> MappedFeatures:
     """Release the moments, and the products if the plan has them; return the map they give.
@@ -126,16 +144,19 @@ def released_map(
     Rows are shortened to ``bound`` for the moments; ``curvature`` are arguments of
     `mapped_features`.
     """
-    *before, _ = ledger.plan.parts
+    before = [*takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)]
     records, products = ledger.shape[0], None
     query = MeanOfBlocks(BlockMoments(x_bound, bound), records, executor)
     released = ledger.release(before[0], query)
     moments = Moments.of(released, noise_of(before[0]), bound, intercept)
     if len(before) == 2:
-        unit = SHORTENED * math.sqrt(moments.square)
+        unit = shares.shortened * math.sqrt(moments.square)
         work = BlockProducts(x_bound, moments.centre, unit)
         products = ledger.release(before[1], MeanOfBlocks(work, records, executor))
-    return mapped_features(moments, products, noise_of(before[-1]), x_bound, intercept, **curvature)
+    noise = noise_of(before[-1])
+    return mapped_features(
+        moments, products, noise, shares.shortened, x_bound, intercept, **curvature
+    )
 
 
 def noise_of(mechanism: Any) -> float:

@@ -30,12 +30,21 @@ from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.linear_models.closing_gradient import (
+    CLOSED,
+    Closing,
+    close_descent,
+    coefficient_errors,
+    linear_part,
+)
 from algorithms.linear_models.mapped_plan import (
+    Shares,
     Sizes,
     noise_of,
     plan_without_noise,
     private_plan,
     released_map,
+    rounds_of,
     signal_of,
     takes_products,
 )
@@ -67,8 +76,8 @@ class PrivateLinearRegression(PrivateRegressor):
     "descent" releases the mean of features and their products, which make a map under which few
     steps are enough, then noisy mean gradients, each record's clipped to a norm that follows the
     residuals; "statistics" releases noisy products of features and targets once.  "auto" takes
-    "statistics" where the plan shows that their noise is small, on many records, or where intervals
-    are asked for, and "descent" elsewhere.
+    "statistics" where the plan shows that their noise is small, on many records, and "descent"
+    elsewhere.
 
     Parameters
     ----------
@@ -94,7 +103,8 @@ class PrivateLinearRegression(PrivateRegressor):
     rounds : int or None
         Number of gradients; None takes 60 to 200, by shape and epsilon.
     intervals : bool
-        Whether `interval` is wanted, so that "auto" takes "statistics".
+        Whether `interval` is wanted, for which "descent" keeps two fifths of the budget: for a last
+        gradient that clips hardly any record.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
@@ -171,21 +181,21 @@ class PrivateLinearRegression(PrivateRegressor):
         rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         units, method = self._units(features), METHOD.check("method", self.method)
-        sizes, mu = Sizes(records, features, size), self._mu()
-        wanted = BOOLEAN.check("intervals", self.intervals)
-        if wanted and method == DESCENT:
-            raise ParameterError("method", method, '"auto" or "statistics", as intervals=True')
+        sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
+        products = takes_products(sizes, mu, shares)
         if method == AUTO:
             # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
-            small = noise <= QUIET * self.x_bound**2
-            method = STATISTICS if small or wanted else DESCENT
+            hidden = self.intervals and not products
+            method = STATISTICS if noise <= QUIET * self.x_bound**2 or hidden else DESCENT
         if method == DESCENT:
-            count = schedule(signal_of(sizes, mu), rounds).rounds
-            products = takes_products(sizes, mu, SHARES)
+            if self.intervals and not products:
+                allowed = "False: noise hides products of features; or more records or epsilon"
+                raise ParameterError("intervals", self.intervals, allowed)
+            count = schedule(self._signal(sizes), rounds).rounds
             if self.non_private:
-                return plan_without_noise(count, products, relation)
-            return private_plan(budget, sizes, count, SHARES, products, relation)
+                return plan_without_noise(count, products, relation, closing=self.intervals)
+            return private_plan(budget, sizes, count, shares, products, relation)
         if self.non_private:
             return NoPrivacy()
         moved = statistics_sensitivity(records)
@@ -205,7 +215,9 @@ class PrivateLinearRegression(PrivateRegressor):
         self.records_ = X.shape[0]
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
-        found, self.statistics_ = self._result(self.ledger_, executor)
+        found, released = self._result(self.ledger_, executor)
+        self.statistics_ = released if isinstance(released, Statistics) else None
+        self.closing_ = released if isinstance(released, Closing) else None
         self.coef_ = found[:-1] if self.fit_intercept else found
         self.intercept_ = float(found[-1]) if self.fit_intercept else 0.0
         self._warn_if_not_private("coefficients are")
@@ -223,7 +235,7 @@ class PrivateLinearRegression(PrivateRegressor):
         """Return intervals for the coefficients of least squares in the population.
 
         They count the noise, and the sampling of records whose residuals have one variance; their
-        centres are coefficients without a ridge.  The fit must have released statistics.
+        centres are coefficients without a ridge.  A descent must have had ``intervals=True``.
 
         Parameters
         ----------
@@ -238,26 +250,29 @@ class PrivateLinearRegression(PrivateRegressor):
         Raises
         ------
         ParameterError
-            If the fit released gradients, or noise hides a direction of the features.
+            If the fit was a descent without ``intervals``, or noise hides a direction of the
+            features.
         """
         check_is_fitted(self)
         LEVEL.check("level", level)
-        if self.statistics_ is None:
-            allowed = (
-                '"statistics", or intervals=True, before the fit: the bias of clipped gradients '
-                "is not known"
-            )
-            raise ParameterError("method", self.method_, allowed)
+        if self.statistics_ is not None:
+            centre, covariance = coefficient_covariance(self.statistics_, self.records_)
+        elif self.closing_ is not None:
+            centre, covariance = coefficient_errors(self.closing_)
+        else:
+            allowed = 'True before the fit, or method="statistics": the bias of clipped gradients '
+            raise ParameterError("intervals", False, allowed + "is not known")
         self._warn_if_not_private("intervals are")
-        centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), level)
 
-    def _result(self, ledger: Any, executor: Executor | None) -> tuple[Array, Statistics | None]:
-        """Return coefficients with the intercept, and the statistics if they were released."""
+    def _result(
+        self, ledger: Any, executor: Executor | None
+    ) -> tuple[Array, Statistics | Closing | None]:
+        """Return coefficients with the intercept, and what says how wrong they are, if anything."""
         records, features = ledger.shape
         size = features + self.fit_intercept
         if isinstance(ledger.plan, Sequential):
-            return self._descent(ledger, executor), None
+            return self._descent(ledger, executor)
         units, row = self._units(features), self._row_bound(features)
         penalty = np.full(size, float(self.ridge))
         if self.fit_intercept:
@@ -267,17 +282,30 @@ class PrivateLinearRegression(PrivateRegressor):
         found = unpacked(released, size, units, noise_of(ledger.plan))
         return solved(found, penalty), found
 
-    def _descent(self, ledger: Any, executor: Executor | None) -> Array:
-        """Return coefficients with the intercept, from moments and gradients."""
+    def _descent(self, ledger: Any, executor: Executor | None) -> tuple[Array, Closing | None]:
+        """Return coefficients with the intercept, from moments and gradients; and the last one."""
         (records, features), ridge = ledger.shape, float(self.ridge)
         # a shorter one would let round-off of long rows count
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
-                              curvature=1.0, damping=DAMPING, penalty=ridge)  # fmt: skip
+                              self._shares(), curvature=1.0, damping=DAMPING,
+                              penalty=ridge)  # fmt: skip
         sizes = Sizes(records, features, features + self.fit_intercept)
-        signal = signal_of(sizes, self._mu())
-        found = descend_mapped(ledger, mapped, self.y_bound, signal, executor, ridge)
-        return found if self.fit_intercept else found[:-1]
+        found = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
+        closing = None
+        if self.intervals:
+            closing = close_descent(ledger, mapped, found, self.y_bound, executor)
+        return linear_part(mapped, found.theta.size) @ found.theta[:, 0], closing
+
+    def _shares(self) -> Shares:
+        """Return the shares of the budget of a descent."""
+        return CLOSED if BOOLEAN.check("intervals", self.intervals) else SHARES
+
+    def _signal(self, sizes: Sizes) -> float:
+        """Return the signal of the rounds, in which less of the budget may be left for them."""
+        left, usual = (1 - one.moments - one.products - one.closing
+                       for one in (self._shares(), SHARES))  # fmt: skip
+        return signal_of(sizes, self._mu()) * math.sqrt(left / usual)
 
     def _mu(self) -> float:
         """Return the mu of the whole budget."""
@@ -297,10 +325,12 @@ class PrivateLinearRegression(PrivateRegressor):
     def _noise_summary(self) -> str:
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if self.statistics_ is None:
-            last = self.plan_.parts[-1]
+            rounds = rounds_of(self.plan_)
+            before = self.plan_.parts.index(rounds)
+            last = "" if self.closing_ is None else ", and of a last one that clips hardly any"
             return (
-                f"noise of deviation {noise_of(last.part):.4g} clipping norms on every coordinate "
-                f"of {last.count} gradients, after {len(self.plan_.parts) - 1} releases of "
+                f"noise of deviation {noise_of(rounds.part):.4g} clipping norms on every "
+                f"coordinate of {rounds.count} gradients{last}, after {before} releases of "
                 f"moments; {clipped}"
             )
         found: Any = self.statistics_

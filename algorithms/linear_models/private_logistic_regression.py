@@ -178,7 +178,7 @@ class PrivateLogisticRegression(LinearClassifier):
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
         # (Boehning & Lindsay)
         mapped = released_map(ledger, self.x_bound, self._row_bound(features), self.fit_intercept,
-                              executor, curvature=0.25 if two else 0.5)  # fmt: skip
+                              executor, SHARES, curvature=0.25 if two else 0.5)  # fmt: skip
         share = default_clip(*self._sizes_and_mu(ledger.shape)) if self.clip is None else self.clip
         clip = share * mapped.length
         gradient = MeanOfClippedGradients(

@@ -20,7 +20,7 @@ import numpy as np
 from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
 from algorithms.linear_models.feature_moments import MappedFeatures
-from algorithms.linear_models.mapped_plan import Shares
+from algorithms.linear_models.mapped_plan import Shares, rounds_of
 
 # chosen once, on training parts (docs/algorithms.md says how)
 SHARES = Shares(moments=0.05, products=0.15, kept=0.3)
@@ -32,6 +32,14 @@ LONGEST = 0.95  # step, of the longest that is surely stable
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7  # shares of records
 LEARNING_RATE = 0.4  # of the logarithm of the clipping norm
 START, LEAST, LARGEST = 0.5, 1e-4, 1.0  # norms, over the length of a row times the largest target
+
+
+class Descent(NamedTuple):
+    """Where a descent ended, in mapped coordinates, and what it saw."""
+
+    theta: Array
+    norms: Array  # of the rounds
+    shares: Array  # of records that were not clipped, with their noise
 
 
 class Schedule(NamedTuple):
@@ -60,13 +68,13 @@ def descend_mapped(
     signal: float,
     executor: Executor | None,
     ridge: float,
-) -> Array:
-    """Return coefficients of clipped rows, and the constant at the end.
+) -> Descent:
+    """Return the descent; its coefficients are those of mapped rows.
 
     They are the mean of the iterates, of which iterate t weighs t.  Where the norm grows beyond
     what gradients have at first, steps were too long: they are halved, and start again from 0.
     """
-    part, rounds = ledger.plan.parts[-1].part, ledger.plan.parts[-1].count
+    part, rounds = (repeated := rounds_of(ledger.plan)).part, repeated.count
     _, step, kept = schedule(signal, rounds)
     unit, features = mapped.length * y_bound, mapped.features
     norm = START * unit
@@ -75,21 +83,21 @@ def descend_mapped(
         kept_weight=SHARES.kept,
     )  # fmt: skip
     theta = np.zeros((ledger.shape[1] + bool(features.intercept), 1))
-    mean, start = theta, 0
+    (mean, start), norms, shares = (theta, 0), np.empty(rounds), np.empty(rounds)
     for t in range(1, rounds + 1):
         query.theta, query.clip = theta, norm
         released = ledger.release(part, query)
         gradient = norm * released[:-1, None] + ridge * penalty_slope(mapped, theta)
         theta = theta - step * mapped.longest_step * gradient
+        norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.kept
         # the norm grows while too few records are kept whole
-        share = min(1.0, max(0.0, released[-1] / SHARES.kept))
+        share = min(1.0, max(0.0, shares[t - 1]))
         norm = max(norm * math.exp(LEARNING_RATE * (kept - share)), LEAST * unit)
         if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
             step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
         # iterate t after a start weighs t
         mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta
-    slopes, constant = features.coefficients(mean)
-    return np.append(slopes[:, 0], constant)
+    return Descent(mean, norms, shares)
 
 
 def penalty_slope(mapped: MappedFeatures, theta: Array) -> Array:

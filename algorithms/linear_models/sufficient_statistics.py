@@ -141,6 +141,16 @@ def solved(found: Statistics, penalty: Array) -> Array:
     return coefficients
 
 
+def refuse_hidden(values: Array, noise: float) -> None:
+    """Raise `ParameterError` where noise of this norm hides the least eigenvalue, the first."""
+    if not values[0] > max(SEPARATION * noise, ROUND_OFF * values[-1]):
+        raise ParameterError(
+            "X",
+            f"features whose least eigenvalue is not {SEPARATION:g} times the noise's norm",
+            "more records, a larger epsilon, or features of which none is nearly the sum of others",
+        )
+
+
 def coefficient_covariance(found: Statistics, records: int) -> tuple[Array, Array]:
     """Return coefficients without a ridge, and the covariance of their error.
 
@@ -148,13 +158,7 @@ def coefficient_covariance(found: Statistics, records: int) -> tuple[Array, Arra
     """
     values, vectors = np.linalg.eigh(found.gram)
     size = found.products.size
-    noise = found.gram_noise * math.sqrt(2 * size)  # its norm
-    if not values[0] > max(SEPARATION * noise, ROUND_OFF * values[-1]):
-        raise ParameterError(
-            "X",
-            f"features whose least eigenvalue is not {SEPARATION:g} times the noise's norm",
-            "more records, a larger epsilon, or features of which none is nearly the sum of others",
-        )
+    refuse_hidden(values, found.gram_noise * math.sqrt(2 * size))
     inverse = (vectors / values) @ vectors.T
     theta = inverse @ found.products
     # theta' - theta = G'^-1 (noise of products - E theta + mean of x r), where E has variances s^2

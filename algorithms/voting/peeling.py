@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.planning.calibration import calibrate
+from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
+from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.voting.vote_counts import SIGNS, VOTE_SENSITIVITY, VoteCounter
 from mechanisms.exponential import Exponential
 from mechanisms.noisy_max import NoisyMax
@@ -52,7 +53,13 @@ def calibrated_plan(epsilon: float, delta: float, select: int) -> Stated:
     def plan_of(scale: float) -> Plan:
         return peeling_and_sign_plan(peeling_stage(scale, select, "gumbel"), scale)
 
-    scale: float = calibrate(plan_of, epsilon=epsilon, delta=delta)
+    # 2 s releases, each of a log-ratio of range 2 VOTE_SENSITIVITY / scale: at delta 0 the ranges
+    # add up, and otherwise each has about the mu of half of it
+    start = 4 * VOTE_SENSITIVITY * select / epsilon
+    if delta > 0:
+        moved = VOTE_SENSITIVITY * math.sqrt(2 * select)
+        start = min(start, moved / mu_of_budget(epsilon, delta))
+    scale = calibrate_near(plan_of, start, epsilon, delta)
     return peeling_and_sign_plan(peeling_stage(scale, select, "gumbel"), scale)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from accountant import Book, Budget, BudgetExceeded, Filter, ParameterError, Tight
+from accountant import (
+    Book,
+    Budget,
+    BudgetExceeded,
+    Filter,
+    LargeDeltaWarning,
+    ParameterError,
+    Tight,
+)
 from accountant.plans.plan import Repeat
 from algorithms import (
     FrankWolfe,
@@ -29,6 +38,7 @@ from algorithms import (
     PrivateLogisticLasso,
     PrivateLogisticRegression,
     PrivateMean,
+    PrivateSearchCV,
     PrivateSelection,
     SignVote,
     SparseERM,
@@ -204,6 +214,29 @@ def test_a_budget_that_covers_all_fits_lets_them_through():
 
 
 @pytest.mark.filterwarnings("ignore::accountant.errors.IdealisedNoiseWarning")
+@pytest.mark.parametrize("name", ["PrivateMean", "LabelIHT", "SignVote"])
+def test_a_delta_above_one_over_n_is_warned_about_once(name):
+    made, data = FITS[name]
+    users = len(data[0])
+    made = clone(made).set_params(delta=2 / users)
+    with pytest.warns(LargeDeltaWarning, match=f"for {users} users") as seen:
+        made.fit(*data)
+    assert [Path(one.filename).name for one in seen] == ["test_budgets.py"]
+    with pytest.warns(LargeDeltaWarning, match=f"delta 0.5 is above 1/n = .* for {users} users"):
+        made.set_params(delta=1e-9).fit(*data, ledger=Budget(9.0, 0.5))
+    # with a seed it is an experiment; and what has no noise has no delta
+    made.set_params(delta=2 / users, random_state=0).fit(*data)
+
+
+def test_a_search_warns_of_delta_once_and_its_fits_do_not():
+    search = PrivateSearchCV(
+        PrivateLasso(**CLAIM, rounds=3), {"radius": [1.0]}, epsilon=1.0, delta=0.1
+    )
+    with pytest.warns(LargeDeltaWarning, match="for 120 users") as seen:
+        search.fit(X, Y)
+    assert len(seen) == 1
+
+
 def test_one_fit_of_a_clone_is_no_matter():
     clone(LASSO).fit(X, Y)
     TransformedTargetRegressor(LASSO).fit(X, Y)

@@ -260,7 +260,7 @@ def test_chunks_say_what_is_wrong(data):
     with pytest.raises(ParameterError, match="the chunks are pairs"):
         LOCAL.fit(Chunks([(x, y)], x.shape), y)
     with pytest.raises(ParameterError, match="in memory"):
-        LabelLasso(epsilon=1.0, delta=1e-3, label_bound=1.0, noise_bound=0.1).fit(
+        LabelLasso(epsilon=1.0, delta=1e-4, label_bound=1.0, noise_bound=0.1).fit(
             Chunks(lambda: iter([data]), x.shape)
         )
 

@@ -1,0 +1,144 @@
+"""A last gradient that clips hardly any record, and what it says of least squares.
+
+After a descent one more mean gradient is released where it ended, clipped at several times the
+length of most gradients, with their mean squared length.  A Newton step from there, with the
+released products of features, is least squares of the records plus noise of a known covariance.
+
+References: docs/proofs/linear_regression.md, point 5; Bickel (1975) for one Newton step.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from accountant.numerics import Array
+from accountant.numerics.search import geometric_mean, least_float_that
+from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
+from algorithms.linear_models.feature_moments import MappedFeatures, Spread
+from algorithms.linear_models.mapped_plan import noise_of, rounds_of
+from algorithms.linear_models.regression_rounds import SHARES, Descent
+from algorithms.linear_models.sufficient_statistics import refuse_hidden
+
+# two fifths of the budget for the last gradient; products of rows that are shortened less
+CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened=1.5)
+# chosen on a few fits of the tasks of docs/algorithms.md, with seeds that are not reported there
+WIDE, WIDER = 4.0, 8.0  # clipping norm over the deviation of gradients: least and largest,
+QUIET = 1.0  # so that noise is this much of the error of sampling
+WIDEST = 4.0  # clipping norm over the length of a row times the largest target
+FACTORS = (1.0, 1.1)  # by which shortening lessens the trace of products
+UNEVEN = 0.05  # by how much it may differ between directions
+
+
+class Closing(NamedTuple):
+    """What is known after the last gradient; `coefficient_errors` needs no more."""
+
+    centre: Array  # least squares coefficients, the constant last
+    covariance: Array
+    spread: Spread
+
+
+def close_descent(
+    ledger: Any,
+    mapped: MappedFeatures,
+    descent: Descent,
+    y_bound: float,
+    executor: Executor | None,
+) -> Closing:
+    """Release the last gradient, and return what it says."""
+    part, records = ledger.plan.parts[-1], ledger.shape[0]
+    deviation = gradient_deviation(descent, noise_of(rounds_of(ledger.plan).part) / SHARES.kept)
+    noise = noise_of(part)  # in units of the clipping norm
+    # noise of C s on each of q coordinates, and the mean of n gradients errs by deviation / sqrt nq
+    quiet = QUIET / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
+    norm = min(max(WIDE, min(quiet, WIDER)) * deviation, WIDEST * mapped.length * y_bound)
+    query = MeanOfClippedGradients(
+        partial(squared_residuals, y_bound=y_bound), norm, records, mapped.features, executor,
+        kept_weight=SHARES.kept,
+    )  # fmt: skip
+    query.theta, query.squares = descent.theta, True
+    released = ledger.release(part, query)
+    square = max(0.0, float(released[-1]) / SHARES.kept) * norm**2
+    gradient = norm * released[:-1]
+    return newton_step(mapped, descent.theta[:, 0], gradient, norm * noise, square / records)
+
+
+def gradient_deviation(descent: Descent, noise: float) -> float:
+    """Return the deviation of normal numbers of which so many are below the norms in size.
+
+    It is that of the later half of rounds; where ``noise`` of a share hides it, it is too large.
+    """
+    half = len(descent.norms) // 2
+    norms, shares = descent.norms[half:], descent.shares[half:]
+    least = float(shares.mean()) - noise / math.sqrt(len(shares))
+
+    def too_few(deviation: float) -> bool:
+        return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= least
+
+    smallest, largest = float(norms.min()) / 10, float(norms.max()) * 10
+    return least_float_that(too_few, smallest, largest, relative=1e-3, mean=geometric_mean)
+
+
+def newton_step(
+    mapped: MappedFeatures, theta: Array, gradient: Array, noise: float, square: float
+) -> Closing:
+    """Return least squares from a gradient at theta whose coordinates have noise.
+
+    ``square`` is the expected squared length of its sampling error.
+    """
+    spread: Any = mapped.spread
+    root: Any = mapped.features.root
+    size, constant = len(root), mapped.features.intercept
+    curvature = np.eye(theta.size)
+    curvature[:size, :size] = unshortened(spread) * (root.T @ spread.matrix @ root)
+    inverse = np.linalg.inv(curvature)
+    step = -inverse @ gradient
+    pushed = curvature @ step
+    middle = noise**2 * np.eye(theta.size) + square / np.trace(curvature) * curvature
+    # the curvature errs too: by noise on products, which the slopes of the step multiply, by noise
+    # on the centre, which the constant multiplies, and by shortening
+    slopes = root @ step[:size]
+    of_slopes = spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
+    if constant:
+        centre_square = (constant * spread.moments.centre_noise) ** 2
+        of_slopes += centre_square * step[-1] ** 2 * np.eye(size)
+        middle[-1, -1] += centre_square * (slopes @ slopes)
+    middle[:size, :size] += root.T @ of_slopes @ root
+    middle += UNEVEN**2 * np.outer(pushed, pushed)
+    back = linear_part(mapped, theta.size)
+    outside = back @ inverse
+    return Closing(back @ (theta + step), outside @ middle @ outside.T, spread)
+
+
+def unshortened(spread: Spread) -> float:
+    """Return what the products of shortened rows are multiplied by: their trace is known."""
+    moments = spread.moments
+    trace = max(float(np.trace(spread.matrix)), moments.square / 2)
+    low, high = FACTORS
+    middle, usual = (low + high) / 2, ((high - low) / 2) ** 2
+    # the mean of what was found and of what is usual, by their precision
+    missed = (moments.square_noise / trace) ** 2
+    found = middle + (moments.square / trace - middle) * usual / (usual + missed)
+    return min(max(found, low), high)
+
+
+def linear_part(mapped: MappedFeatures, size: int) -> Array:
+    """Return the matrix that takes mapped coefficients to those of clipped rows."""
+    columns = [mapped.features.coefficients(one[:, None]) for one in np.eye(size)]
+    found = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
+    return found if mapped.features.intercept else found[:-1]
+
+
+def coefficient_errors(found: Closing) -> tuple[Array, Array]:
+    """Return coefficients and the covariance of their error.
+
+    Raises `ParameterError` where noise hides the least eigenvalue of the products.
+    """
+    values: Any = np.linalg.eigvalsh(found.spread.matrix)
+    refuse_hidden(values, found.spread.noise * math.sqrt(2 * values.size))
+    return found.centre, found.covariance
