@@ -83,6 +83,24 @@ def test_shared_sums_are_within_their_errors_of_thirty_digits(mu, rate, order, s
         assert abs(ratio[place] - truth) <= missed[place] <= 1e-9
 
 
+@pytest.mark.parametrize("mu", [0.3, 0.15])
+def test_small_rates_share_a_line_at_great_orders_with_the_record_absent(mu):
+    mus, rates = np.array([mu, 1.05 * mu]), np.array([2e-6, 3e-5])
+    z = 2e4 + 2e3j * np.arange(6.0).reshape(2, 3)
+    found = similar(mus, rates, True).contour(z, np.array([2.0, 1.0]))
+    assert found is not None  # |1 + e^w|^-a is some e^9 greater there, where nothing is
+    height, off, ratio, missed = found
+    truth, error, whole = np.ones(z.shape, dtype=complex), np.zeros(z.shape), 0.0
+    for m, q, n in zip(mus.tolist(), rates.tolist(), (2, 1), strict=True):
+        one = SampledGaussian(m, q, True)
+        value, lost = one.cf_ratio(z, n)
+        whole += n * float(one.cgf(np.array([2e4]))[0][0])
+        truth, error = truth * value, error + lost
+    assert abs(height - whole) <= off + 1e-10 * abs(whole)
+    assert np.all(np.abs(ratio - truth) <= missed + error)
+    assert np.max(missed) <= 1e-9
+
+
 @pytest.mark.parametrize("added", [False, True])
 def test_real_orders_of_many_are_bounded_by_corners(added):
     rng = np.random.default_rng(1)
