@@ -43,7 +43,7 @@ MAX_SHARE = 0.5  # of 1, that errors of first order may be
 MIN_MERGED = 600  # members that are summed by cells
 CELLS_PER_ROOT = 4.0  # cells to a root of the number of members, at first
 MEMBERS_PER_CELL = 2.5  # so few are not worth it
-MERGED_ERROR = 3e-9  # of the logarithm
+MERGED_ERROR = 4e-10  # of the logarithm
 MERGED_POINTS, POINTS_EACH = 8, 4  # of a cell, and of a member, in exponentials
 
 
@@ -79,6 +79,7 @@ class SimilarBelowCut:
         self._factored: dict[float, tuple[FewRows, float]] = {}
         self._merged: dict[float, MergedMembers | None] = {}
         self._sums: tuple[Complex, Array] | None = None
+        self._kept_edges: dict[float, tuple[Complex, Complex, Array]] = {}
 
     @property
     def points(self) -> int:
@@ -160,15 +161,17 @@ class SimilarBelowCut:
         """Return a bound on ``|e^{p' l} - 1 - p' e^y|`` over ``(|p'| / p)^2``, where Re p' = p."""
         return _scale(self.loss, self.y, p)
 
-    @functools.cached_property
-    def _edges(self) -> tuple[Complex, Complex, Array]:
+    def _edges(self, share: float = 1.0) -> tuple[Complex, Complex, Array]:
         """Return both edges of the strip and the cut, and bounds on what the rule errs by there."""
-        y, missed = self._curve.edges()
-        return np.log1p(np.exp(y)), y, self._density_bound(y) * missed
+        if share not in self._kept_edges:
+            y, missed = self._curve.edges(share)
+            weight = self._density_bound(y) * missed
+            self._kept_edges[share] = np.log1p(np.exp(y)), y, weight
+        return self._kept_edges[share]
 
     def _rule_error(self, p: float) -> float:
         """Return the error of the rule for all members, at a real power."""
-        loss, y, weight = self._edges
+        loss, y, weight = self._edges()
         left = float(np.sum(self.counts)) * 1e-21 * float(self.scale(p)[0])
         return float(ordered_dot(_scale(loss, y, p), weight)) + left + self._beyond(p)
 
@@ -261,7 +264,7 @@ class SimilarBelowCut:
         left = p * float(np.logaddexp(0.0, self.y[0].real))
         left = float(np.sum(self.counts)) * 1e-21 * math.exp(min(left, 700.0))
         found = log_transforms_below_cut(
-            (self.mu, self.mean), self._curve, p, u, self._density_bound, left + self._beyond(p)
+            (self.mu, self.mean), self._curve, p, u, self._edges, left + self._beyond(p)
         )
         decay: Array = np.einsum("i,iu->u", self.counts, np.minimum(found - least, 0.0))
         return decay
