@@ -36,7 +36,7 @@ MAX_LOG_CUT = 200.0
 LARGEST_TILT = 50.0  # over epsilon: for greater ones the rule errs by more
 GROUP_WIDTH = 8.0  # of log odds, in mu
 # what rows may miss of the longest one: few members, many, and an estimate
-FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
+FINE, COARSE, ROUGH = 1e-14, 1e-10, 1e-6
 MAX_FINE = 20_000  # members of a group
 BOUNDS_ON_NODES = 24
 MAX_HITS = 0.2  # expected, of a schedule whose great losses are summed

@@ -59,9 +59,15 @@ class DensityRows(NamedTuple):
         least = float(np.min(self.mu))
         far = np.maximum(np.abs(self.y - low), np.abs(self.y - high)) / least
         place = np.abs(self.y) + max(abs(low), abs(high))
-        ulps = 80 + self.y.size / 8 + 4 * far**2 + 8 * far * place / least + 16 * np.abs(self.y)
-        rows = BLOCK_SIZE // self.y.size
-        bound: Array = ulps + rows / 16 + self.mu.size / max(rows, 1)
+        fixed = self.fixed_ulps(self.mu.size, self.y)
+        bound: Array = fixed + 4 * far**2 + 8 * far * place / least
+        return bound
+
+    @staticmethod
+    def fixed_ulps(members: int, y: Complex) -> Array:
+        """Return the ulps that do not depend on how far a member is: of a node, and of sums."""
+        rows = max(BLOCK_SIZE // y.size, 1)
+        bound: Array = 80 + y.size / 8 + 16 * np.abs(y) + rows / 16 + members / rows
         return bound
 
     def factored(self, scale: Array, tolerance: float) -> tuple[FewRows, tuple[Complex, Array]]:

@@ -122,12 +122,12 @@ class SimilarBelowCut:
     def upper_sum(self, power: Array) -> Array:
         """Return a bound on ``sum counts ln E[(1 + e^Y)^p; Y <= c]`` at real powers above 1."""
         # the tangent of the logarithm at 1 + p o is above it, and the integral of g is positive
-        weight, absolute = self._column_sums
+        weight, _ = self._column_sums
         odds = self._kept_odds
         least, total = float(np.min(odds)), np.empty(power.shape)
         for i, p in enumerate(power.tolist()):
             value = float(np.sum((weight * self._kernel(np.array([p + 0j]))[:, 0]).real))
-            error = self._rule_error(p) + self._round_off(p, absolute)
+            error = self._rule_error(p) + self._round_off(p)
             total[i] = (max(value, 0.0) + error) / (1 + p * least)
             total[i] += float(ordered_dot(np.log1p(p * odds), self.counts)) * (1 + 1e-12)
         return total
@@ -204,16 +204,32 @@ class SimilarBelowCut:
         ends = (*_extremes(place, self.mu), *_extremes(place, self.mean))
         return np.bincount(place, self.counts).astype(float), *ends
 
-    def _round_off(self, p: float, absolute: Array) -> float:
+    def _round_off(self, p: float) -> float:
         """Return the round-off of the sums for all members, over ``|p'| / p``."""
         size = p * (np.abs(self.loss) * np.exp(np.maximum(p * self.loss.real, 0.0)))
         size += p * np.abs(np.exp(self.y))
-        total = float(ordered_dot(self._densities.ulps * absolute, size))
-        tail = (self.cut - self.mean) / self.mu
-        own = self._lost + p * self._kept_odds
-        ulps = 32 + 4 * tail**2 + 4 * np.abs(self.log_odds)
-        total += float(ordered_dot(ulps * self.counts, own))
+        total = float(ordered_dot(self._density_ulps, size))
+        tail = np.abs(self.cut - self.mean) / self.mu + self.mu
+        lost, moved = self.tails
+        own = (32 + 4 * np.abs(self.log_odds)) * (lost + p * self._kept_odds)
+        # chances above the cut are as inexact as their places
+        own += (32 + 4 * tail**2) * (lost + p * np.exp(self.log_odds) * moved)
+        total += float(ordered_dot(self.counts, own))
         return ULP * total
+
+    @functools.cached_property
+    def _density_ulps(self) -> Array:
+        """A bound on the ulps of what is summed for all members, on each node, by cells."""
+        count, mu, most, low, high = self._cells
+        x, height = self.y.real[:, None], self.y.imag[:, None]
+        nearest = np.maximum(np.maximum(low - x, x - high), 0.0)
+        size = np.exp(height**2 / (2 * mu * mu) - nearest**2 / (2 * most * most))
+        far = (np.maximum(np.abs(x - low), np.abs(x - high)) + height) / mu
+        place = np.abs(self.y)[:, None] + np.maximum(np.abs(low), np.abs(high))
+        each = DensityRows.fixed_ulps(self.mu.size, self.y)[:, None]
+        each = each + 4 * far**2 + 8 * far * place / mu
+        bound: Array = ordered_dot(size * each, count / mu) * (1.01 / math.sqrt(2 * math.pi))
+        return bound * np.abs(self._speed)
 
     def factored(self, p: float) -> tuple[FewRows, float]:
         """Return the rows by a basis that is made for the real power, and round-off there."""
@@ -224,7 +240,7 @@ class SimilarBelowCut:
     def _factor(self, p: float) -> tuple[FewRows, float]:
         found, sums = self._densities.factored(self.scale(p) * np.abs(self._speed), self._tolerance)
         self._sums = sums[0] * self._speed, sums[1] * np.abs(self._speed)
-        return found, self._round_off(p, self._sums[1])
+        return found, self._round_off(p)
 
     def log_mass(self, p: float) -> Array:
         """Return ``ln E[(1 + e^Y)^p; Y <= cut]`` of each member, rounded up."""
