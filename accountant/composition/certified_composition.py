@@ -36,11 +36,11 @@ QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
 QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
-# of an estimate, where losses differ: of so many other contours are as long
-MANY_FOR_HITS, SHORT_HIT_TERMS = 500, 8e6
+SHORT_HIT_TERMS = 8e6  # of an estimate of more of them: other contours are as long
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
-FEW_LOSSES = 1_500  # of so few the contour without sure events is tried first
+FEW_LOSSES = 500  # of so few the contour without sure events is tried first
+FEW_SMALL_LOSSES, SMALL = 1_500, 1.0  # the same up to this epsilon: other contours are longer
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # terms of an estimate of few losses: a lattice is quicker than a longer contour
 FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
@@ -221,9 +221,8 @@ class CertifiedComposition:
     def _certify_schedule(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
         """Yield the intervals of different losses: of hits, of a short contour, or truncated."""
         schedule, hits = self._estimated_hits(log_delta[0])
-        few = len(self.items) <= FEW_LOSSES
         # a long contour of hits waits for others
-        most = QUICK_TERMS if len(self.items) <= MANY_FOR_HITS else SHORT_HIT_TERMS
+        most = QUICK_TERMS if len(self.items) <= FEW_LOSSES else SHORT_HIT_TERMS
         if (
             schedule
             and hits
@@ -235,6 +234,7 @@ class CertifiedComposition:
         schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
+        few = len(self.items) <= (FEW_SMALL_LOSSES if found[0] <= SMALL else FEW_LOSSES)
         whole = certify_schedule(schedule, log_delta, found) if few else None
         if whole is not None:
             yield whole
