@@ -39,7 +39,8 @@ GROUP_WIDTH = 8.0  # of log odds, in mu
 FINE, COARSE, ROUGH = 1e-14, 1e-10, 1e-6
 MAX_FINE = 20_000  # members of a group
 BOUNDS_ON_NODES = 24
-MAX_HITS = 0.2  # expected, of a schedule whose great losses are summed
+# expected, of a schedule whose great losses are summed: of few steps, and of many
+MAX_HITS, FEW_STEPS, MAX_HITS_OF_MANY = 0.2, 500, 0.5
 LEAST_GREAT_LOSS = 0.15  # of epsilon: where losses are smaller, other contours are shorter
 FEW_ROWS = 1e-9  # as FINE, of hits: what rows miss is of second order
 MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
@@ -124,7 +125,8 @@ class SampledSchedule:
         """
         rate = np.exp(self.log_odds - self._nats)
         mean = self.log_odds - self.mu**2 / 2
-        if float(np.sum(self.counts * rate)) > MAX_HITS:
+        most = MAX_HITS if float(np.sum(self.counts)) <= FEW_STEPS else MAX_HITS_OF_MANY
+        if float(np.sum(self.counts * rate)) > most:
             return None
 
         def deltas(epsilon: float) -> tuple[float, float]:
