@@ -64,6 +64,8 @@ def schemes():
                  ".1717286844; [.16844, .17591] in 52 s", needs=one)  # fmt: skip
     yield Scheme("the same, 10 epochs",
                  lambda: kinds.RandomAllocation(gaussian(1.0), 1000, epochs=10), 1e-6, needs=one)  # fmt: skip
+    yield Scheme("random allocation, noise .7, 1 of 10,000",
+                 lambda: kinds.RandomAllocation(gaussian(1 / 0.7), 10_000), 1e-9, needs=one)  # fmt: skip
     yield Scheme("random allocation, noise 1, 4 of 1,000 (a bound)",
                  lambda: kinds.RandomAllocation(gaussian(1.0), 1000, picks=4), 1e-6, needs=one)  # fmt: skip
     yield Scheme("100 Poisson batches of at most 120 of 10,000, rate .01, noise 1",

@@ -16,6 +16,13 @@ RARE = [  # steps, ends of the noise, about the rate, and delta
     (99, (0.3, 0.5), 1e-5, 3e-12), (300, (0.5, 2.0), 1e-4, 1e-12), (1000, (0.3, 1.0), 1e-4, 1e-10),
     (200, (0.1, 0.3), 1e-4, 1e-8), (10_000, (0.4, 4.0), 1e-5, 1e-9),
 ]  # fmt: skip
+MODERATE = [  # the same where hits are neither rare nor many
+    (100, (1.8, 6.0), 8e-5, 5e-11), (1000, (0.46, 2.5), 8e-5, 1e-8), (1000, (1.0, 8.0), 4e-4, 2e-6),
+    (1000, (1.4, 10.0), 0.01, 8e-6), (3000, (0.55, 1.35), 2e-6, 1e-5),
+    (10_000, (0.5, 1.55), 1e-6, 3e-6), (10_000, (0.7, 4.0), 1e-5, 1e-7),
+    (10_000, (2.5, 10.0), 5e-6, 1e-12), (10_000, (4.6, 9.5), 1e-4, 2e-12),
+    (100_000, (0.7, 4.0), 1e-5, 1e-9), (100_000, (0.5, 3.0), 1e-4, 1e-8),
+]  # fmt: skip
 
 
 def schedules(steps):
@@ -68,7 +75,10 @@ def main():
         width = found.width / found.upper
         print(f"| both random | {steps} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
     print("| great losses are rare: noise, rates and delta | | | | |")
-    for steps, ends, rate, delta in RARE[:2] if quick else RARE:
+    settings = RARE[:2] + MODERATE[:1] if quick else RARE + MODERATE
+    for steps, ends, rate, delta in settings:
+        if (steps, ends, rate, delta) == MODERATE[0]:
+            print("| hits are neither rare nor many | | | | |")
         rng = np.random.default_rng(2)
         noise, rates = rng.uniform(*ends, steps), rate * 10 ** rng.uniform(-0.3, 0.3, steps)
         found, seconds = timed(Tight().certify, plan(noise, rates), delta)

@@ -18,7 +18,11 @@ from accountant.accountants.pld import step_of_grid
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate, intersection
-from accountant.composition.certified_composition import CertifiedComposition, total_rounding
+from accountant.composition.certified_composition import (
+    SCHEDULE_WIDTH,
+    CertifiedComposition,
+    total_rounding,
+)
 from accountant.composition.closed_form import ENVELOPE, closed_form
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.epsilon_curve import upper_epsilons
@@ -116,6 +120,8 @@ class OneWay:
         """
         releases = sum(n for _, n in self.losses)
         wanted = max(self.width, FEW_WIDTH) if releases <= FEW_RELEASES else self.width
+        if len(self.losses) > MAX_CHOICES:  # a grid's step costs more
+            wanted = max(wanted, SCHEDULE_WIDTH)
         if found.upper <= other or math.isinf(least):
             return found
         if found.upper - least <= wanted * found.upper and not self._has_bent_bounds:

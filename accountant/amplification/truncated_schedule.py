@@ -36,10 +36,11 @@ MAX_LOG_CUT = 200.0
 LARGEST_TILT = 50.0  # over epsilon: for greater ones the rule errs by more
 GROUP_WIDTH = 8.0  # of log odds, in mu
 # what rows may miss of the longest one: few members, many, and an estimate
-FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
-MAX_FINE = 20_000
+FINE, COARSE, ROUGH = 1e-14, 1e-10, 1e-6
+MAX_FINE = 20_000  # members of a group
 BOUNDS_ON_NODES = 24
-MAX_HITS = 0.2  # expected, of a schedule whose great losses are summed
+# expected, of a schedule whose great losses are summed: of few steps, and of many
+MAX_HITS, FEW_STEPS, MAX_HITS_OF_MANY = 0.2, 500, 0.5
 LEAST_GREAT_LOSS = 0.15  # of epsilon: where losses are smaller, other contours are shorter
 FEW_ROWS = 1e-9  # as FINE, of hits: what rows miss is of second order
 MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
@@ -74,10 +75,14 @@ class SampledSchedule:
             _, place = np.unique(column + 1j * row, return_inverse=True)
             if np.max(place) < MAX_MERGED:
                 break
-        count: Array = np.bincount(place, self.counts).astype(float)
-        square = np.bincount(place, self.counts * self.mu**2) / count
-        odds = np.bincount(place, self.counts * np.exp(self.log_odds)) / count
-        return SampledSchedule(np.sqrt(square), np.log(odds), count, is_estimate=True)
+        # sums of the odds o, of o^2 and of o^2 e^{mu^2} stay: with them most of the variance
+        odds, square = np.exp(self.log_odds), self.mu**2
+        once, twice = (np.bincount(place, self.counts * odds**k) for k in (1, 2))
+        most = np.full(once.size, -math.inf)
+        np.maximum.at(most, place, square)
+        grown = self.counts * odds**2 * np.exp(square - most[place])
+        mu = np.sqrt(most + np.log(np.bincount(place, grown) / twice))
+        return SampledSchedule(mu, np.log(twice / once), once**2 / twice, is_estimate=True)
 
     def rough_epsilon(self, delta: float) -> float:
         """Return an estimate of epsilon: one great loss, beside many that are about normal."""
@@ -120,7 +125,8 @@ class SampledSchedule:
         """
         rate = np.exp(self.log_odds - self._nats)
         mean = self.log_odds - self.mu**2 / 2
-        if float(np.sum(self.counts * rate)) > MAX_HITS:
+        most = MAX_HITS if float(np.sum(self.counts)) <= FEW_STEPS else MAX_HITS_OF_MANY
+        if float(np.sum(self.counts * rate)) > most:
             return None
 
         def deltas(epsilon: float) -> tuple[float, float]:
@@ -171,9 +177,7 @@ class TruncatedSchedule:
 
     def __init__(self, schedule: SampledSchedule, cut: float, greatest_power: float) -> None:
         mu, log_odds, counts = schedule.mu, schedule.log_odds, schedule.counts
-        tolerance = FINE if mu.size <= MAX_FINE else COARSE
-        if schedule.is_estimate:
-            tolerance = ROUGH
+        tolerance = ROUGH if schedule.is_estimate else FINE
         self._groups = [
             SimilarBelowCut(
                 mu[some],
@@ -181,7 +185,7 @@ class TruncatedSchedule:
                 counts[some],
                 cut,
                 greatest_power=greatest_power,
-                tolerance=tolerance,
+                tolerance=tolerance if some.size <= MAX_FINE else COARSE,
             )
             for some in schedule.groups
         ]

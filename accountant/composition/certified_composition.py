@@ -36,9 +36,11 @@ QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
 QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
+SHORT_HIT_TERMS = 8e6  # of an estimate of more of them: other contours are as long
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
 FEW_LOSSES = 500  # of so few the contour without sure events is tried first
+FEW_SMALL_LOSSES, SMALL = 1_500, 1.0  # the same up to this epsilon: other contours are longer
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # terms of an estimate of few losses: a lattice is quicker than a longer contour
 FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
@@ -124,19 +126,19 @@ class CertifiedComposition:
         least = self._lower_bound_of_largest_loss(log_delta[1])
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return Certificate(least, self.max_loss, "greatest outcome")
-        a, epsilon = self.tilt_and_epsilon(log_delta[0])
         best: Certificate | None = None
-        for found in self._certify_sampled(a, epsilon, log_delta):
+        for found in self._certify_sampled(log_delta):
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
         enough = max(self.width, SCHEDULE_WIDTH if len(self.items) < MANY_LOSSES else MANY_WIDTH)
-        for found in self._certify_schedule(a, epsilon, log_delta):
+        for found in self._certify_schedule(log_delta):
             if found.width <= enough * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
         if len(self.items) > 1 and best and best.width <= MANY_WIDTH * min(best.upper, 1e300):
             return best  # finer ones are long
+        a, epsilon = self.tilt_and_epsilon(log_delta[0])
         if self._rough_epsilon(log_delta[0]) is not None:
             a, epsilon = self._tilt_and_epsilon_at(
                 self._far_saddlepoint(log_delta[0]), log_delta[0]
@@ -163,14 +165,13 @@ class CertifiedComposition:
                 return False  # after a few of many losses
         return math.fsum(each) * (1 + ACCURACY) <= delta
 
-    def _certify_sampled(
-        self, a: float, epsilon: float, log_delta: tuple[float, float]
-    ) -> Iterator[Certificate]:
+    def _certify_sampled(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
         """Yield the intervals of a short contour, of one loss that is sampled often."""
         rough, least, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
+        if rough is None:
+            return
+        a, epsilon = self.tilt_and_epsilon(log_delta[0])
         for _ in range(MAX_TRUNCATIONS):
-            if rough is None:
-                return
             engine = self._sampled_engine(a, epsilon, log_delta[0], rough)
             if engine is None:
                 return
@@ -217,16 +218,15 @@ class CertifiedComposition:
                     found = other
         return found if found is not None and found.is_affordable else None
 
-    def _certify_schedule(
-        self, a: float, epsilon: float, log_delta: tuple[float, float]
-    ) -> Iterator[Certificate]:
+    def _certify_schedule(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
         """Yield the intervals of different losses: of hits, of a short contour, or truncated."""
         schedule, hits = self._estimated_hits(log_delta[0])
         # a long contour of hits waits for others
+        most = QUICK_TERMS if len(self.items) <= FEW_LOSSES else SHORT_HIT_TERMS
         if (
             schedule
             and hits
-            and (hits.terms <= QUICK_TERMS or self._estimated_schedule(log_delta[0])[1] is None)
+            and (hits.terms <= most or self._estimated_schedule(log_delta[0])[1] is None)
         ):
             great = certify_hits(schedule, log_delta, hits)
             if great is not None:
@@ -234,10 +234,11 @@ class CertifiedComposition:
         schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
-        few = len(self.items) <= FEW_LOSSES
+        few = len(self.items) <= (FEW_SMALL_LOSSES if found[0] <= SMALL else FEW_LOSSES)
         whole = certify_schedule(schedule, log_delta, found) if few else None
         if whole is not None:
             yield whole
+        a, epsilon = self.tilt_and_epsilon(log_delta[0])
         if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
             direct = Contour(self._cgf, a, epsilon, 0.0)
             if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):

@@ -20,6 +20,7 @@ MAX_TERMS = 6e9  # products of the nodes and the points, of which most are multi
 MAX_ROUGH_TERMS = 4e7  # of an estimate
 ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
+MANY_MEMBERS, MARGIN_OF_MANY = 20_000, 1.06  # a second contour of so many takes seconds
 # a lesser tilt has less weight on several great losses: a shorter period, but more round-off
 TILT_SHARE, MAX_TILT_LOSS = 0.7, 4.0
 MANY_TERMS = 1e6  # beyond which that is tried
@@ -181,7 +182,8 @@ def certify_schedule(
     schedule: Schedule, log_delta: tuple[float, float], estimate: tuple[float, float]
 ) -> Certificate | None:
     """Return the interval at a delta, ``estimate`` being about epsilon and the tilt; or None."""
-    epsilon, tilt = MARGIN * estimate[0], estimate[1]
+    margin = MARGIN if schedule.size <= MANY_MEMBERS else MARGIN_OF_MANY
+    epsilon, tilt = margin * estimate[0], estimate[1]
     for _ in range(MAX_TRIES):
         engine = _engine(schedule, log_delta[0], epsilon, tilt)
         if engine is None:

@@ -39,6 +39,7 @@ MOST_UNEVEN = 4.0  # logarithm of steps over mu, where one step decides
 EVEN, MANY_OF_FEW = 0.3, 5  # mu below which lines of so many steps are short
 MOST_IN_SUM = 3  # steps of a lattice across, where thousands of epsilons are asked for
 GREAT = 0.7  # epsilons above which one step decides among many, too
+STRETCH = 1.5  # of an estimate beyond what is known
 DIGITS = 28.0  # e-foldings by which a part is negligible
 Bounds = tuple[Array, Array]
 
@@ -170,7 +171,11 @@ def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
     if not known.any():
         return mu / math.sqrt(steps)
     order = np.argsort(log_delta[known])
-    return float(np.interp(math.log(delta), log_delta[known][order], epsilon[known][order]))
+    x, y = log_delta[known][order], epsilon[known][order]
+    missing = x[0] - math.log(delta)
+    if missing > 0 and x.size > 2 and y[0] > y[2]:  # what follows falls less steeply
+        return float(y[0] + STRETCH * missing * (y[0] - y[2]) / (x[2] - x[0]))
+    return float(np.interp(math.log(delta), x, y))
 
 
 @final

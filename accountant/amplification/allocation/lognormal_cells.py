@@ -16,7 +16,7 @@ CELL = 0.03125  # of x
 LOWEST = -12.0  # what is left of it moves to it
 
 
-def law_above(mu: float, highest: float) -> tuple[Array, Array]:
+def law_above(mu: float, highest: float, cell: float = CELL) -> tuple[Array, Array]:
     """Return values and weights; what is above the highest x goes to the last value.
 
     The first value is 0.  For falling convex f that is above E f(V); for rising ones it is above
@@ -24,7 +24,7 @@ def law_above(mu: float, highest: float) -> tuple[Array, Array]:
     """
     from scipy.special import ndtr
 
-    end = CELL * np.arange(math.floor(LOWEST / CELL), math.ceil(highest / CELL) + 1.0)
+    end = cell * np.arange(math.floor(LOWEST / cell), math.ceil(highest / cell) + 1.0)
     value = np.exp(mu * end - mu * mu / 2)
     mass, mean = (_differences(end - shift) for shift in (0.0, mu))
     up = np.clip((mean - value[:-1] * mass) / np.diff(value), 0.0, mass)

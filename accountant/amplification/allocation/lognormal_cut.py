@@ -27,6 +27,7 @@ DIGITS = 42.0  # e-foldings of what inner rules leave
 FURTHEST = 17.0  # of the normal variable
 STRIPS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])  # half widths, of ln r
 HALF_STRIP = 0.7  # of the parabola's parameter, in units of the saddle's width
+WIDE_CELL = 4 * CELL  # of bounds on sizes alone
 MOMENTS = np.arange(2, 11)
 MAX_ROWS = 2**19
 SPACINGS = (0.03, 0.012)  # of ln r, over 1 + mu: the finer one where the first misses too much
@@ -212,9 +213,9 @@ def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
 
     mu, r, x, v = cut.mu, cut.r[1:], cut.x[1:], cut.v[1:]
     # E[e^{rV}; left of x] is at most that of a law on the ends of cells
-    value, weight = law_above(mu, float(x.max()) + CELL)
+    value, weight = law_above(mu, float(x.max()) + WIDE_CELL, WIDE_CELL)
     left = np.zeros((r.size, value.size))
-    some = value <= (v / r)[:, None] * math.exp(2 * mu * CELL)  # the cell of x is whole
+    some = value <= (v / r)[:, None] * math.exp(2 * mu * WIDE_CELL)  # the cell of x is whole
     np.exp(np.multiply.outer(r, value), where=some, out=left)
     log_left = np.log(ordered_dot(left, weight)) + 1e-10
     n = np.arange(MOMENTS[-1] + 1)

@@ -26,13 +26,14 @@ def log_transforms_below_cut(
     curve: CurveToCut,
     power: float,
     u: Array,
-    density: Callable[[Complex], Array],
+    edges: Callable[[float], tuple[Complex, Complex, Array]],
     left_out: float,
 ) -> Array:
     """Return a bound on ``ln |E[(1+e^Y)^{p+iv}; Y <= c]|`` for every ``v >= u``.
 
-    A row for each member, (mu, mean), and a column for each u.  ``density`` bounds the sum of all
-    members' ``|n(y)|``, and ``left_out`` what both ends of the curve leave out.
+    A row for each member, (mu, mean), and a column for each u.  ``edges`` returns the losses on
+    both edges of a strip, and beside them what a sum errs by for each, over what grows there;
+    ``left_out`` bounds what both ends of the curve leave out.
     """
     mu, mean = members
     found = np.full((mu.size, u.size), math.inf)
@@ -41,9 +42,9 @@ def log_transforms_below_cut(
         loss = np.log1p(np.exp(y))
         exponent = power * loss.real - np.multiply.outer(u, loss.imag)
         kernel = np.exp(np.minimum(exponent, 700.0)) * np.abs(speed)
-        edge, missed = curve.edges(share)
-        grown = np.exp(np.minimum(power * np.log1p(np.exp(edge)).real, 700.0))
-        error = float(ordered_dot(grown * density(edge), missed)) + left_out
+        edge, _, missed = edges(share)
+        grown = np.exp(np.minimum(power * edge.real, 700.0))
+        error = float(ordered_dot(grown, missed)) + left_out
         for first in range(0, mu.size, max(1, BLOCK_SIZE // y.size)):
             part = slice(first, first + max(1, BLOCK_SIZE // y.size))
             away = y.real - mean[part, None]

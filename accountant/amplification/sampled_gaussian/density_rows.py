@@ -17,8 +17,9 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 SAMPLE_ROWS = 300  # from which the space is found
-MAX_RANK = 64
+MAX_RANK = 96
 BLOCK_SIZE = 2**17
+LEFT_OF_TOLERANCE = 1e-2  # of the mass, times the tolerance: columns with less are left
 
 
 class DensityRows(NamedTuple):
@@ -58,9 +59,15 @@ class DensityRows(NamedTuple):
         least = float(np.min(self.mu))
         far = np.maximum(np.abs(self.y - low), np.abs(self.y - high)) / least
         place = np.abs(self.y) + max(abs(low), abs(high))
-        ulps = 80 + self.y.size / 8 + 4 * far**2 + 8 * far * place / least + 16 * np.abs(self.y)
-        rows = BLOCK_SIZE // self.y.size
-        bound: Array = ulps + rows / 16 + self.mu.size / max(rows, 1)
+        fixed = self.fixed_ulps(self.mu.size, self.y)
+        bound: Array = fixed + 4 * far**2 + 8 * far * place / least
+        return bound
+
+    @staticmethod
+    def fixed_ulps(members: int, y: Complex) -> Array:
+        """Return the ulps that do not depend on how far a member is: of a node, and of sums."""
+        rows = max(BLOCK_SIZE // y.size, 1)
+        bound: Array = 80 + y.size / 8 + 16 * np.abs(y) + rows / 16 + members / rows
         return bound
 
     def factored(self, scale: Array, tolerance: float) -> tuple[FewRows, tuple[Complex, Array]]:
@@ -74,7 +81,10 @@ class DensityRows(NamedTuple):
         sample = np.concatenate(
             [np.concatenate([real, imag], axis=1) for _, real, imag, _ in self.blocks(order)]
         )
-        basis = _basis(sample * both, tolerance)
+        sample *= both
+        some = _columns_of_mass(sample, tolerance)
+        basis = _basis(np.ascontiguousarray(sample[:, some]), tolerance)
+        transposed = np.ascontiguousarray(basis.T)
         coordinates = np.empty((self.mu.size, basis.shape[0]))
         weight, absolute = np.zeros(self.y.size, dtype=complex), np.zeros(self.y.size)
         column_rest = np.zeros(both.size)
@@ -85,10 +95,12 @@ class DensityRows(NamedTuple):
             weight += np.einsum("i,ik->k", count, real) + 1j * np.einsum("i,ik->k", count, imag)
             absolute += np.einsum("i,ik->k", count, one)
             rows *= both
-            coordinates[part] = products(rows, basis)
-            left = rows - products(coordinates[part], np.ascontiguousarray(basis.T))
-            column_rest += np.einsum("i,ik->k", count, left)
-            rest += float(ordered_dot(np.sum(np.abs(left), axis=1), count))
+            coordinates[part] = products(np.ascontiguousarray(rows[:, some]), basis)
+            rows[:, some] -= products(coordinates[part], transposed)  # what is left
+            column_rest += np.einsum("i,ik->k", count, rows)
+            rest += float(ordered_dot(np.sum(np.abs(rows), axis=1), count))
+        basis, narrow = np.zeros((basis.shape[0], both.size)), basis
+        basis[:, some] = narrow
         sizes = np.einsum("i,ir->r", self.counts, np.abs(coordinates))
         spread = np.einsum("r,rk->k", sizes, np.abs(basis)).reshape(2, -1).sum(axis=0)
         found = FewRows(coordinates, basis, column_rest, rest, sizes, spread)
@@ -134,6 +146,12 @@ def real_by_complex(left: Array, right: Complex) -> Complex:
     result.real = products(left, np.ascontiguousarray(right.real.T))
     result.imag = products(left, np.ascontiguousarray(right.imag.T))
     return result
+
+
+def _columns_of_mass(rows: Array, tolerance: float) -> Any:
+    """Return the columns that hold nearly all of the rows' mass; the others are left."""
+    mass = np.einsum("ik->k", np.abs(rows))
+    return np.flatnonzero(mass > LEFT_OF_TOLERANCE * tolerance * np.sum(mass))
 
 
 def _basis(rows: Array, tolerance: float) -> Array:

@@ -155,12 +155,13 @@ class SimilarSampledGaussians:
             count = counts[part]
             height += float(ordered_dot(log_mass, count))
             factor: Any = weight
-            grown = 1.0
             if raised:
-                factor, grown, extra = self._raised(part, y, weight, power, turn * raised)
-                own = own + extra
-            fixed += grown * float(ordered_dot(own, count))
-            each = (2 + 4 * np.abs(self.mean[part])) * grown * mean + 2 * nats[part]
+                factor, extra = self._raised(part, y, weight, power, turn * raised)
+                # terms on a raised line are larger, and so is their round-off
+                above, mean = self._term_ulps(part, y, size, power, np.abs(factor))
+                own = own + above + extra
+            fixed += float(ordered_dot(own, count))
+            each = (2 + 4 * np.abs(self.mean[part])) * mean + 2 * nats[part]
             growing += float(ordered_dot(each, count))
             for row in range(rows.size):
                 product[row] *= product_of_powers(_products(factor, first[row] * second), count)
@@ -170,16 +171,15 @@ class SimilarSampledGaussians:
 
     def _raised(
         self, part: slice, y: Array, weight: Array, power: float, height: float
-    ) -> tuple[Complex, float, Array]:
-        """Return tilted masses at ``y + i height``, how much larger they are, and their ulps."""
+    ) -> tuple[Complex, Array]:
+        """Return tilted masses at ``y + i height``, and the ulps of their angles."""
         # (y + ih - m)^2 = (y - m)^2 + 2ih (y - m) - h^2
         mu = self.mu[part, None]
         change = power * (log_one_plus_exp(y, height) - np.logaddexp(0.0, y))
         angle = -height * (y - self.mean[part, None]) / (mu * mu) + change.imag
-        grown = np.max(height**2 / (2 * mu * mu)) + np.max(change.real)
         factor = weight * np.exp(height**2 / (2 * mu * mu) + change.real + 1j * angle)
-        extra = 8 + 2 * np.einsum("ik,ik->i", weight, np.abs(angle))
-        return factor, float(np.exp(grown)), extra
+        ulps = 8 + 2 * np.einsum("ik,ik->i", np.abs(factor), np.abs(angle) + np.abs(change))
+        return factor, ulps
 
     def log_mass(self, a: float) -> Array | None:
         """Return ``ln E (1 + e^Y)^p`` of each member, rounded up; None out of reach."""
@@ -199,20 +199,32 @@ class SimilarSampledGaussians:
         self, part: slice, y: Array, step: float, size: Array, power: float
     ) -> tuple[Array, Array, Array, Array]:
         """Return tilted masses, ``ln G``, their error in ulps, and the mean of ``ln(1 + e^y)``."""
-        mu = self.mu[part, None]
-        t = (y - self.mean[part, None]) / mu
-        exponent = power * size - t * t / 2
+        exponent, _ = self._exponents(part, y, size, power)
         top = np.max(exponent, axis=1, keepdims=True)
         weight = np.exp(exponent - top)
         total = np.sum(weight, axis=1)
         weight /= total[:, None]
-        log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / mu[:, 0])
-        spread = np.einsum("ik,ik->i", weight, np.abs(exponent) + t * t)
-        length = ordered_dot(weight, size)
-        # m is inexact by two ulps, and |d ln G / dm| <= |p| E ln(1 + e^Y)
-        own = y.size / 16 + 16 + 2 * spread + np.abs(top[:, 0])
-        own += 4 * (abs(power) + 1) * np.abs(self.mean[part]) * length
+        log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / self.mu[part])
+        own, length = self._term_ulps(part, y, size, power, weight)
         return weight, log_mass, own, length
+
+    def _exponents(self, part: slice, y: Array, size: Array, power: float) -> tuple[Array, Array]:
+        t = (y - self.mean[part, None]) / self.mu[part, None]
+        t *= t
+        return power * size - t / 2, t
+
+    def _term_ulps(
+        self, part: slice, y: Array, size: Array, power: float, terms: Array
+    ) -> tuple[Array, Array]:
+        """Return the ulps of a sum of such tilted masses, and that of these times ``size``."""
+        exponent, square = self._exponents(part, y, size, power)
+        top = np.abs(np.max(exponent, axis=1))
+        spread = np.einsum("ik,ik->i", terms, np.abs(exponent) + square)
+        length = ordered_dot(terms, size)
+        # m is inexact by two ulps, and |d ln G / dm| <= |p| E ln(1 + e^Y)
+        own = (y.size / 16 + 16 + top) * np.sum(terms, axis=1) + 2 * spread
+        own += 4 * (abs(power) + 1) * np.abs(self.mean[part]) * length
+        return own, length
 
 
 def products(left: Array, right: Array) -> Array:

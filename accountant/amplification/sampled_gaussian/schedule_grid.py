@@ -29,7 +29,9 @@ def shared_grid(
     ``powers``: the real parts of p, all of one sign; ``frequency``: the largest imaginary part.
     """
     low, high = _range(mu, log_odds, powers)
-    step, raised = _step(float(np.min(mu)), float(np.min(powers)), frequency)
+    step, raised = _step(
+        float(np.min(mu)), float(np.min(powers)), frequency, float(np.max(log_odds))
+    )
     if not high - low <= MAX_GRID_POINTS * step:
         return None
     # a step of few bits and its multiples: nodes are exact
@@ -88,16 +90,16 @@ def right_end(mean: float, mu: float, power: float, least_log_odds: float) -> fl
     return float(left[np.argmax(enough[:-1])]) if enough[:-1].any() else end
 
 
-def _step(mu: float, power: float, frequency: float) -> tuple[float, float]:
+def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[float, float]:
     """Return a step of the trapezoid rule, and the height of the line that allows it."""
     # |f(y + ig)| <= f(y) e^{g^2/(2 mu^2)}, times cos(g/2)^p where p < 0, times e^{u|g|}
     # on the side where the power's phase grows
     widest = 3.0 if power >= 0 else 1.5
     flat = np.minimum(mu * np.array([4.0, 6.0, 8.7]), widest)
-    grown = flat**2 / (2 * mu * mu) + frequency * flat + min(power, 0.0) * _log_cos(flat / 2)
+    grown = flat**2 / (2 * mu * mu) + frequency * flat + _log_grown(flat, power, log_odds)
     raised = np.minimum(mu * np.array([0.5, 1.0, 1.5]), widest / 2)
-    lost = raised**2 / (2 * mu * mu) + min(power, 0.0) * _log_cos(raised / 2)
-    top = (2 * raised) ** 2 / (2 * mu * mu) + min(power, 0.0) * _log_cos(raised)
+    lost = raised**2 / (2 * mu * mu) + _log_grown(raised, power, log_odds)
+    top = (2 * raised) ** 2 / (2 * mu * mu) + _log_grown(2 * raised, power, log_odds)
     distance = np.append(flat, raised)
     rate = (np.append(grown, top) - LOG_QUADRATURE_ERROR + math.log(4)) / distance
     rate[np.append(0 * flat, lost) > MAX_LOG_LOST] = math.inf
@@ -105,5 +107,12 @@ def _step(mu: float, power: float, frequency: float) -> tuple[float, float]:
     return 2 * math.pi / float(rate[best]), float(np.append(0 * flat, raised)[best])
 
 
-def _log_cos(x: Array) -> Array:
-    return np.log(np.cos(x))
+def _log_grown(height: Array, power: float, log_odds: float) -> Array:
+    """Return a bound on ``ln |1 + e^{y + ih}|^p`` over that at h = 0, or over ``ln G``."""
+    if power >= 0:
+        return np.zeros(height.shape)
+    # |1 + e^{y + ih}| >= cos(h/2) (1 + e^y), and >= 1 up to a right angle, where G >= (1 + o)^p
+    grown: Array = np.minimum(
+        power * np.log(np.cos(height / 2)), -power * float(np.logaddexp(0.0, log_odds))
+    )
+    return grown

@@ -43,7 +43,7 @@ MAX_SHARE = 0.5  # of 1, that errors of first order may be
 MIN_MERGED = 600  # members that are summed by cells
 CELLS_PER_ROOT = 4.0  # cells to a root of the number of members, at first
 MEMBERS_PER_CELL = 2.5  # so few are not worth it
-MERGED_ERROR = 3e-9  # of the logarithm
+MERGED_ERROR = 4e-10  # of the logarithm
 MERGED_POINTS, POINTS_EACH = 8, 4  # of a cell, and of a member, in exponentials
 
 
@@ -79,6 +79,7 @@ class SimilarBelowCut:
         self._factored: dict[float, tuple[FewRows, float]] = {}
         self._merged: dict[float, MergedMembers | None] = {}
         self._sums: tuple[Complex, Array] | None = None
+        self._kept_edges: dict[float, tuple[Complex, Complex, Array]] = {}
 
     @property
     def points(self) -> int:
@@ -121,12 +122,12 @@ class SimilarBelowCut:
     def upper_sum(self, power: Array) -> Array:
         """Return a bound on ``sum counts ln E[(1 + e^Y)^p; Y <= c]`` at real powers above 1."""
         # the tangent of the logarithm at 1 + p o is above it, and the integral of g is positive
-        weight, absolute = self._column_sums
+        weight, _ = self._column_sums
         odds = self._kept_odds
         least, total = float(np.min(odds)), np.empty(power.shape)
         for i, p in enumerate(power.tolist()):
             value = float(np.sum((weight * self._kernel(np.array([p + 0j]))[:, 0]).real))
-            error = self._rule_error(p) + self._round_off(p, absolute)
+            error = self._rule_error(p) + self._round_off(p)
             total[i] = (max(value, 0.0) + error) / (1 + p * least)
             total[i] += float(ordered_dot(np.log1p(p * odds), self.counts)) * (1 + 1e-12)
         return total
@@ -160,15 +161,17 @@ class SimilarBelowCut:
         """Return a bound on ``|e^{p' l} - 1 - p' e^y|`` over ``(|p'| / p)^2``, where Re p' = p."""
         return _scale(self.loss, self.y, p)
 
-    @functools.cached_property
-    def _edges(self) -> tuple[Complex, Complex, Array]:
+    def _edges(self, share: float = 1.0) -> tuple[Complex, Complex, Array]:
         """Return both edges of the strip and the cut, and bounds on what the rule errs by there."""
-        y, missed = self._curve.edges()
-        return np.log1p(np.exp(y)), y, self._density_bound(y) * missed
+        if share not in self._kept_edges:
+            y, missed = self._curve.edges(share)
+            weight = self._density_bound(y) * missed
+            self._kept_edges[share] = np.log1p(np.exp(y)), y, weight
+        return self._kept_edges[share]
 
     def _rule_error(self, p: float) -> float:
         """Return the error of the rule for all members, at a real power."""
-        loss, y, weight = self._edges
+        loss, y, weight = self._edges()
         left = float(np.sum(self.counts)) * 1e-21 * float(self.scale(p)[0])
         return float(ordered_dot(_scale(loss, y, p), weight)) + left + self._beyond(p)
 
@@ -201,16 +204,32 @@ class SimilarBelowCut:
         ends = (*_extremes(place, self.mu), *_extremes(place, self.mean))
         return np.bincount(place, self.counts).astype(float), *ends
 
-    def _round_off(self, p: float, absolute: Array) -> float:
+    def _round_off(self, p: float) -> float:
         """Return the round-off of the sums for all members, over ``|p'| / p``."""
         size = p * (np.abs(self.loss) * np.exp(np.maximum(p * self.loss.real, 0.0)))
         size += p * np.abs(np.exp(self.y))
-        total = float(ordered_dot(self._densities.ulps * absolute, size))
-        tail = (self.cut - self.mean) / self.mu
-        own = self._lost + p * self._kept_odds
-        ulps = 32 + 4 * tail**2 + 4 * np.abs(self.log_odds)
-        total += float(ordered_dot(ulps * self.counts, own))
+        total = float(ordered_dot(self._density_ulps, size))
+        tail = np.abs(self.cut - self.mean) / self.mu + self.mu
+        lost, moved = self.tails
+        own = (32 + 4 * np.abs(self.log_odds)) * (lost + p * self._kept_odds)
+        # chances above the cut are as inexact as their places
+        own += (32 + 4 * tail**2) * (lost + p * np.exp(self.log_odds) * moved)
+        total += float(ordered_dot(self.counts, own))
         return ULP * total
+
+    @functools.cached_property
+    def _density_ulps(self) -> Array:
+        """A bound on the ulps of what is summed for all members, on each node, by cells."""
+        count, mu, most, low, high = self._cells
+        x, height = self.y.real[:, None], self.y.imag[:, None]
+        nearest = np.maximum(np.maximum(low - x, x - high), 0.0)
+        size = np.exp(height**2 / (2 * mu * mu) - nearest**2 / (2 * most * most))
+        far = (np.maximum(np.abs(x - low), np.abs(x - high)) + height) / mu
+        place = np.abs(self.y)[:, None] + np.maximum(np.abs(low), np.abs(high))
+        each = DensityRows.fixed_ulps(self.mu.size, self.y)[:, None]
+        each = each + 4 * far**2 + 8 * far * place / mu
+        bound: Array = ordered_dot(size * each, count / mu) * (1.01 / math.sqrt(2 * math.pi))
+        return bound * np.abs(self._speed)
 
     def factored(self, p: float) -> tuple[FewRows, float]:
         """Return the rows by a basis that is made for the real power, and round-off there."""
@@ -221,7 +240,7 @@ class SimilarBelowCut:
     def _factor(self, p: float) -> tuple[FewRows, float]:
         found, sums = self._densities.factored(self.scale(p) * np.abs(self._speed), self._tolerance)
         self._sums = sums[0] * self._speed, sums[1] * np.abs(self._speed)
-        return found, self._round_off(p, self._sums[1])
+        return found, self._round_off(p)
 
     def log_mass(self, p: float) -> Array:
         """Return ``ln E[(1 + e^Y)^p; Y <= cut]`` of each member, rounded up."""
@@ -261,7 +280,7 @@ class SimilarBelowCut:
         left = p * float(np.logaddexp(0.0, self.y[0].real))
         left = float(np.sum(self.counts)) * 1e-21 * math.exp(min(left, 700.0))
         found = log_transforms_below_cut(
-            (self.mu, self.mean), self._curve, p, u, self._density_bound, left + self._beyond(p)
+            (self.mu, self.mean), self._curve, p, u, self._edges, left + self._beyond(p)
         )
         decay: Array = np.einsum("i,iu->u", self.counts, np.minimum(found - least, 0.0))
         return decay

@@ -33,6 +33,7 @@ from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
 from accountant.amplification.allocation.allocation_renyi import chernoff_absent
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
+from accountant.amplification.allocation.lognormal_cells import CELL, law_above
 from accountant.amplification.allocation.lognormal_cut import cut_transform, excess_above
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
@@ -531,3 +532,20 @@ def test_a_composition_makes_few_lattices():
     found = Tight().certify_one_way(plan, 2.14e-8)
     assert found.width <= 1e-6 * found.upper
     assert sums.cache_info().misses - before <= 24
+
+
+def test_a_search_starts_near_the_answer_where_the_tail_is_that_of_one_step():
+    mu, steps, delta = 1 / 0.7, 10_000, 1e-9
+    found = Tight().certify(RandomAllocation(GaussianLoss(mu), steps), delta)
+    rough = allocation_profile.rough_epsilon(mu, steps, delta, added=False)
+    assert abs(rough / found.upper - 1) < 0.1
+    assert found.width <= 1e-9 * found.upper
+
+
+@pytest.mark.parametrize("wide", [1, 4, 16])
+def test_a_law_on_the_ends_of_cells_is_above_whatever_their_width(wide):
+    mu, highest, r = 1.4, 2.0, 0.3
+    value, weight = law_above(mu, highest, wide * CELL)
+    truth = quad(lambda x: math.exp(r * math.exp(mu * x - mu * mu / 2)) * norm.pdf(x), -12, highest)
+    found = float(weight @ np.exp(r * value))
+    assert truth[0] <= found

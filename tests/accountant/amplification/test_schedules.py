@@ -83,6 +83,24 @@ def test_shared_sums_are_within_their_errors_of_thirty_digits(mu, rate, order, s
         assert abs(ratio[place] - truth) <= missed[place] <= 1e-9
 
 
+@pytest.mark.parametrize("mu", [0.3, 0.15])
+def test_small_rates_share_a_line_at_great_orders_with_the_record_absent(mu):
+    mus, rates = np.array([mu, 1.05 * mu]), np.array([2e-6, 3e-5])
+    z = 2e4 + 2e3j * np.arange(6.0).reshape(2, 3)
+    found = similar(mus, rates, True).contour(z, np.array([2.0, 1.0]))
+    assert found is not None  # |1 + e^w|^-a is some e^9 greater there, where nothing is
+    height, off, ratio, missed = found
+    truth, error, whole = np.ones(z.shape, dtype=complex), np.zeros(z.shape), 0.0
+    for m, q, n in zip(mus.tolist(), rates.tolist(), (2, 1), strict=True):
+        one = SampledGaussian(m, q, True)
+        value, lost = one.cf_ratio(z, n)
+        whole += n * float(one.cgf(np.array([2e4]))[0][0])
+        truth, error = truth * value, error + lost
+    assert abs(height - whole) <= off + 1e-10 * abs(whole)
+    assert np.all(np.abs(ratio - truth) <= missed + error)
+    assert np.max(missed) <= 1e-9
+
+
 @pytest.mark.parametrize("added", [False, True])
 def test_real_orders_of_many_are_bounded_by_corners(added):
     rng = np.random.default_rng(1)
@@ -233,6 +251,41 @@ def test_wrong_shared_sums_disagree_with_one_by_one(mutant, right, monkeypatch):
     assert wrong.lower > right.upper or wrong.upper < right.lower
 
 
+def small_losses(steps, low, high, rate):
+    rng = np.random.default_rng(2)
+    return rng.uniform(low, high, steps), rate * 10 ** rng.uniform(-0.3, 0.3, steps)
+
+
+def test_the_direction_without_the_record_does_not_widen_thousands_of_small_losses():
+    found = Tight().certify(plan(*small_losses(2_050, 0.55, 1.35, 2e-6)), 7e-6)
+    assert found.engine == "truncated contour"
+    assert 0 < found.width <= 1e-7 * found.upper
+
+
+MODERATE = [
+    (3_000, 0.55, 1.35, 2e-6, 1e-5), (10_000, 0.5, 1.55, 1e-6, 3e-6),
+    (10_000, 0.7, 4.0, 1e-5, 1e-7), (10_000, 2.5, 10.0, 5e-6, 1e-12),
+    (10_000, 4.6, 9.5, 1e-4, 2e-12), (100_000, 0.7, 4.0, 1e-5, 1e-9),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("steps", "low", "high", "rate", "delta"), MODERATE)
+def test_hits_neither_rare_nor_many_are_narrow(steps, low, high, rate, delta):
+    noise, rates = small_losses(steps, low, high, rate)
+    found = Tight().certify(plan(noise, rates), delta)
+    assert 0 < found.width <= 1e-6 * found.upper
+
+
+def test_an_estimate_by_merged_members_is_near():
+    noise, rates = small_losses(300, 0.65, 2.1, 2e-3)
+    given = SampledSchedule(1 / noise, np.log(rates) - np.log1p(-rates), np.ones(300))
+    with np.errstate(over="ignore", invalid="ignore"):
+        estimate = estimate_schedule(given, math.log(1e-5))
+        found = certify_schedule(given, (math.log(1e-5),) * 2, estimate)
+    assert abs(estimate[0] / found.upper - 1) < 0.006
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hundred_thousand_different_steps_are_narrow(kind):
@@ -280,6 +333,37 @@ def test_moments_below_a_cut_are_within_their_errors(mu, rate, cut, power, toler
         assert off <= 3e-9
         assert np.max(missed) <= 3e-8
     assert group.upper_sum(np.array([power]))[0] >= height
+
+
+def members_below_a_cut():
+    rng = np.random.default_rng(3)
+    mu, rate = rng.uniform(0.26, 0.49, 400), 10 ** rng.uniform(-5.3, -4.7, 400)
+    group = below(mu, rate, 1.0 + np.arange(400) % 3, -2.0)
+    every = np.concatenate([real + 1j * imag for _, real, imag, _ in group._densities.blocks()])
+    return group, every
+
+
+def test_ulps_of_densities_are_counted_by_cells_of_members():
+    group, every = members_below_a_cut()
+    t = np.abs(group.y - group.mean[:, None]) / group.mu[:, None]
+    place = np.abs(group.y) + np.abs(group.mean)[:, None]
+    each = 80 + group.y.size / 8 + 4 * t**2 + 8 * t * place / group.mu[:, None]
+    truth = group.counts @ (np.abs(every) * each) * np.abs(group._speed)
+    whole = group._densities.ulps * (group.counts @ np.abs(every)) * np.abs(group._speed)
+    assert np.all(group._density_ulps >= truth)
+    assert np.sum(group._density_ulps) <= 2 * np.sum(truth) <= 0.5 * np.sum(whole)
+
+
+def test_columns_of_next_to_no_mass_are_left_and_counted():
+    group, every = members_below_a_cut()
+    scale = group.scale(60.0) * np.abs(group._speed)
+    found, _ = group._densities.factored(scale, 1e-10)
+    whole = np.concatenate([every.real, every.imag], axis=1) * np.concatenate([scale, scale])
+    left = whole - found.coordinates @ found.basis
+    assert np.sum(~found.basis.any(axis=0)) > 50
+    assert np.sum(group.counts @ np.abs(left)) <= found.rest * (1 + 1e-6)
+    assert np.allclose(group.counts @ left, found.column_rest, atol=1e-12 * np.max(whole))
+    assert found.rest <= 1e-7 * np.sum(np.abs(whole))
 
 
 def test_the_decay_below_a_cut_is_a_bound_at_every_higher_frequency():
