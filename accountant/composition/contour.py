@@ -9,6 +9,7 @@ truncation and the smoothing sandwich: `docs/proofs/contour.md`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from accountant.numerics.rounding import ULP
 
 MANY_EPSILONS = 256  # summed at a time
 TABLE_SIZE = 2**19  # the least, of points of a period
+# where a cutoff is looked for, over that of a normal loss; and then, over the last of them
+FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
+FEW_NODES = 64  # of so few it need not be the least
+MOST_NODES = 2**24  # no contour has as many
 
 
 class Contour:
@@ -49,7 +54,7 @@ class Contour:
         period = self._aliases.period
         self.step = 2 * math.pi / period if period > 0 else 0.0
         self._accuracy = accuracy
-        self.cutoff = self._find_cutoff(epsilon)
+        self.cutoff = self._find_cutoff() if self.step else math.inf
         self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
@@ -57,24 +62,29 @@ class Contour:
             total, most = cgf.quadrature_terms(self.cutoff)
             self.operations = self.nodes * total + 5000 * most
 
-    def _find_cutoff(self, epsilon: float) -> float:
+    def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""
-        # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U
+        # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U, and the bound falls with U
         a = self.tilt
         target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
-        u = np.geomspace(1e-2, 1e12, 29) * max(min(1.0, a), 1e-6)
-        for _ in range(2):
-            # the bound falls: a few points at a time tell between which ends it is enough
-            below, at, few = -1, u.size, self._cgf.frequencies_at_a_time or u.size
-            while at - below > 1:
-                some = np.unique(np.linspace(below, at, few + 2).astype(int)[1:-1])
-                some = some[some > below]
-                bound = self._cgf.log_cf_bound(a, u[some]) - np.log(math.pi * u[some])
-                first = int(np.argmax(np.append(bound <= target, True)))
-                below, at = ([below, *some][first], [*some, at][first])
-            if at == u.size:
+
+        def is_enough(u: Array) -> Any:
+            return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
+
+        # a normal loss with this period falls to the accuracy at -2 ln(accuracy) / period
+        u = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
+        good, below = is_enough(u), 0.0
+        while not good.any():
+            below = float(u[-1])
+            if not below < MOST_NODES * self.step:
                 return math.inf
-            found, u = float(u[at]), np.geomspace(u[max(at - 1, 0)], u[at], 10)
+            u = below * LATER_CUTOFFS
+            good = is_enough(u)
+        at = int(np.argmax(good))
+        found, below = float(u[at]), float(u[at - 1]) if at else below
+        if below and found > FEW_NODES * self.step:
+            u = np.geomspace(below, found, u.size + 2)[1:-1]
+            found = float(np.append(u, found)[np.argmax(np.append(is_enough(u), True))])
         return found
 
     def log_height(self, epsilon: float) -> float:

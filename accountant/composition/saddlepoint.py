@@ -16,6 +16,7 @@ RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to de
 
 # from the contour to the real parts of its Chernoff bounds: dense where a cumulant may end
 OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
+LOWER_ENDS = 6.0  # by which the logarithm of the least order moves down
 
 
 def saddlepoint(
@@ -54,17 +55,25 @@ def saddlepoint(
 
 
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
-    """Return about where ``height`` is least: the vertex of a parabola; None where at an end."""
+    """Return about where ``height`` is least: the vertex of a parabola; None where at an end.
+
+    Where it is infinite from some point on, the least may be beside it: the ends then move down.
+    """
     for points in (10, 7, 7):
         grid = np.linspace(low, high, points)
         value = height(np.exp(grid))
         at = int(np.argmin(value))
-        if not 0 < at < points - 1 or not np.isfinite(value[at - 1 : at + 2]).all():
+        if at == 0 and not math.isfinite(value[1]):
+            low, high = low - LOWER_ENDS, low + grid[1] - grid[0]
+            grid = np.linspace(low, high, points)
+            value = height(np.exp(grid))
+            at = int(np.argmin(value))
+        if not (0 < at < points - 1 and math.isfinite(value[at])):
             return None
         low, high = grid[at - 1], grid[at + 1]
     left, middle, right = value[at - 1 : at + 2]
     bend = left - 2 * middle + right
-    away = (left - right) / (2 * bend) if bend > 0 else 0.0
+    away = (left - right) / (2 * bend) if 0 < bend < math.inf else 0.0
     return math.exp(grid[at] + away * (grid[1] - grid[0]))
 
 

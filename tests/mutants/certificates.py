@@ -36,7 +36,7 @@ def aliases_forgotten(patch):
 
 def cut_off_too_early(patch):
     reach = Contour._find_cutoff
-    patch.setattr(Contour, "_find_cutoff", lambda self, epsilon: reach(self, epsilon) / 6)
+    patch.setattr(Contour, "_find_cutoff", lambda self: reach(self) / 6)
     patch.setattr(PlanCGF, "log_cf_bound", lambda self, a, u: np.full(u.shape, -80.0))
 
 
