@@ -68,6 +68,10 @@ class SampledCGF(ExactCGF[Sampled]):
         rough: Array = counts[0] * gaussian.rough_cgf(a)
         return rough
 
+    def has_short_sum(self, losses: Sequence[Sampled]) -> bool:
+        """Return whether there is one loss alone, with a Gaussian part."""
+        return len(losses) == 1 and losses[0].sampled_gaussian is not None
+
     def cf_ratios(
         self, losses: Sequence[Sampled], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:

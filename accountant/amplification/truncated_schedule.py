@@ -199,6 +199,16 @@ class TruncatedSchedule:
         """Whether all rules are short."""
         return all(one.is_short for one in self._groups)
 
+    @property
+    def has_short_sum(self) -> bool:
+        """False: the rules serve many members."""
+        return False
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return the cumulant at real ``a``."""
+        rough: Array = self.cgf(a)[0]
+        return rough
+
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; Y <= cut]`` of all; at many real orders, a bound and its size."""
         powers = np.ravel(z).real + 1

@@ -47,9 +47,8 @@ class Contour:
         self.name = "smoothed contour" if smoothing else "contour"
         self.tilt, self.smoothing = a, smoothing
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        height, error = cgf.value_at(np.array([a]))
-        self._height, self._height_error = float(height[0]), float(error[0])  # K(a)
-        self._aliases = AliasingBound(cgf, a, self._height, epsilon, accuracy)
+        found = AliasingBound.at(cgf, a, epsilon, accuracy)
+        self._aliases, self._height, self._height_error = found  # and K(a)
         # where the height is out of reach there is no period
         period = self._aliases.period
         self.step = 2 * math.pi / period if period > 0 else 0.0

@@ -69,9 +69,7 @@ class Lattice:
     ) -> None:
         self.tilt = a
         self._offset, self.unit, self.mismatch = lattice
-        height, error = cgf.value_at(np.array([a]))
-        self._height, self._height_error = float(height[0]), float(error[0])
-        self._aliases = AliasingBound(cgf, a, self._height, epsilon)
+        self._aliases, self._height, self._height_error = AliasingBound.at(cgf, a, epsilon)
         self.nodes = math.ceil(self._aliases.period / self.unit) + 1
 
     def integrate(self, cgf: PlanCGF) -> None:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accountant.composition.cgf import PlanCGF
+from accountant.composition.cgf import PlanCGF, log_chernoff
 from accountant.numerics import Array
 from accountant.numerics.search import minimum_of_one_valley
 
@@ -16,6 +17,8 @@ RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to de
 
 # from the contour to the real parts of its Chernoff bounds: dense where a cumulant may end
 OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
+LADDER = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
+LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
 LOWER_ENDS = 6.0  # by which the logarithm of the least order moves down
 
 
@@ -86,22 +89,39 @@ class AliasingBound:
 
     def __init__(
         self,
-        cgf: PlanCGF,
         a: float,
+        b: Array,
+        chernoff: Array,
         height: float,
         epsilon: float,
         accuracy: float = RELATIVE_ERROR,
     ) -> None:
-        ladder = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
-        b = a * ladder
-        self._chernoff = cgf.log_chernoff(b)
-        good = np.isfinite(self._chernoff)
-        self._b, self._chernoff, self._a = b[good], self._chernoff[good], a
-        target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(accuracy)
-        away = np.abs(self._b - a)
-        period = np.logaddexp(0.0, self._chernoff - self._b * epsilon - target) / away
+        good = np.isfinite(chernoff)
+        self._b, self._chernoff, self._a = b[good], chernoff[good], a
+        period = _periods(a, self._b, self._chernoff, height, epsilon, accuracy)
         sides = period[self._b < a], period[self._b > a]
         self.period = max(float(np.min(side, initial=np.inf)) for side in sides)
+
+    @classmethod
+    def at(
+        cls, cgf: PlanCGF, a: float, epsilon: float, accuracy: float = RELATIVE_ERROR
+    ) -> tuple[AliasingBound, float, float]:
+        """Return the bound, and ``K(a)`` with its round-off."""
+        b = a * LADDER
+        if cgf.has_short_sums:
+            # a rough cumulant tells where the exact one is worth its price
+            rough = cgf.rough_at(np.append(b, a))
+            period = _periods(a, b, log_chernoff(rough[:-1], b), rough[-1], epsilon, accuracy)
+            near = np.concatenate([_three_around(period, LEFT), _three_around(period, RIGHT)])
+            value, error = cgf.value_at(np.append(b[near], a))
+            chernoff, height = log_chernoff((value + error)[:-1], b[near]), float(value[-1])
+            found = cls(a, b[near], chernoff, height, epsilon, accuracy)
+            if math.isfinite(found.period):
+                return found, height, float(error[-1])
+        value, error = cgf.value_at(np.array([a]))
+        height = float(value[0])
+        found = cls(a, b, cgf.log_chernoff(b), height, epsilon, accuracy)
+        return found, height, float(error[0])
 
     def log_bound(self, epsilon: float) -> float:
         """Return the logarithm of a bound on all aliases at ``epsilon``."""
@@ -109,6 +129,22 @@ class AliasingBound:
         size = self._chernoff - self._b * epsilon - away - np.log(-np.expm1(-away))
         left, right = size[self._b < self._a], size[self._b > self._a]
         return float(np.logaddexp(np.min(left, initial=np.inf), np.min(right, initial=np.inf)))
+
+
+def _periods(
+    a: float, b: Array, chernoff: Array, height: float, epsilon: float, accuracy: float
+) -> Array:
+    """Return the periods at which the bound at each order ``b`` is small enough."""
+    target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(accuracy)
+    period: Array = np.logaddexp(0.0, chernoff - b * epsilon - target) / np.abs(b - a)
+    return period
+
+
+def _three_around(period: Array, side: slice) -> NDArray[np.intp]:
+    """Return the place of the least period of one side, and those beside it."""
+    some = np.where(np.isfinite(period[side]), period[side], np.inf)
+    at = min(max(int(np.argmin(some)), 1), some.size - 2)
+    return np.arange(at - 1, at + 2) + side.start
 
 
 def log_interval(low: float, high: float, scale: float) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 STRIP = 0.97 * math.pi / 4  # of the curve's parameter: curve and strip stay left of the cut
@@ -36,6 +37,7 @@ LAST_PARAMETER = 43.0  # e^-43 = 2e-19 of the edge is left out
 HIGHEST_CURVE = 1.25
 WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
 REST_CHANCE = 1e-13  # times what is less than delta
+ROUGH_STRIDE = 3  # of the points of a rule for estimates: it errs by e^-15
 MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
 
 
@@ -54,6 +56,17 @@ class TruncatedSampledGaussian:
         value, error = log_moments(rule, np.ravel(z).astype(complex) + 1)
         found = value if np.iscomplexobj(z) else value.real
         return found.reshape(np.shape(z)), error.reshape(np.shape(z))
+
+    @property
+    def has_short_sum(self) -> bool:
+        """True: of every few points of the rule."""
+        return True
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return about ``ln E[e^{aL}; x <= cut]`` at real ``a``: no bound follows from it."""
+        loss, log_mass = _short_rule(self.mu, self.rate, self.cut)
+        rough: Array = logsumexp((a[:, None] + 1) * loss + log_mass)
+        return rough
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return the power of ``E[e^{zL}; x <= cut]`` over that at Re z, and its error."""
@@ -145,6 +158,16 @@ def cut_line(mu: float, rate: float, cut: float) -> Line:
     # Re x <= cut on a strip twice as wide as that of a curve, whose height is 0
     width = min(WIDEST_STRIP, 0.9 * math.pi / mu) / (2 * STRIP)
     return _up_to(mu, rate, cut, width, 0.0, 2 * STRIP)
+
+
+@functools.lru_cache(maxsize=4)
+def _short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
+    """Return losses and logarithms of masses for estimates: every few points of the line."""
+    line = cut_line(mu, rate, cut)
+    log_mass = line.log_mass[::ROUGH_STRIDE]
+    # that they add up to the mass kept matters more than each: powers of the sum are many
+    log_mass = log_mass - logsumexp(log_mass) + math.log1p(-line.lost)
+    return line.loss[::ROUGH_STRIDE], log_mass
 
 
 @functools.lru_cache(maxsize=16)
