@@ -79,11 +79,18 @@ def loss_and_share(mu: float, rate: float, x: Array) -> tuple[Array, Array]:
 
 def turned(loss: Array, share: Array, rate: float, angle: Any) -> tuple[Array, Array]:
     """Return ``ln |r(x + ib) / r(x)|`` and ``arg r(x + ib)`` for ``angle = mu b``."""
+    rest = (1 - rate) * np.exp(-loss)
+    turn = np.arctan2(share * np.sin(angle), rest + share * np.cos(angle))
+    return log_growth(loss, share, rate, angle), turn
+
+
+def log_growth(loss: Array, share: Array, rate: float, angle: Any) -> Array:
+    """Return ``ln |r(x + ib) / r(x)|`` for ``angle = mu b``."""
     # r(x + ib) / r(x) = 1 - w + w e^{i mu b}
     rest, half = (1 - rate) * np.exp(-loss), np.sin(angle / 2)
     with np.errstate(divide="ignore", invalid="ignore"):  # on the edge of a strip r may be 0
-        growth = np.log1p(np.maximum(-4 * share * rest * half * half, -1.0)) / 2
-    return growth, np.arctan2(share * np.sin(angle), rest + share * np.cos(angle))
+        growth: Array = np.log1p(np.maximum(-4 * share * rest * half * half, -1.0)) / 2
+    return growth
 
 
 def tilted_range(mu: float, rate: float, power: float) -> tuple[float, float]:

@@ -21,6 +21,8 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_decay import LIN
 from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
     TAIL_DEVIATIONS,
     Line,
+    log_growth,
+    loss_and_share,
     rule_on,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
@@ -28,14 +30,15 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import logsumexp
+from accountant.numerics.logspace import log_mixture, logsumexp
 from accountant.numerics.rounding import ULP
 
 STRIP = 0.97 * math.pi / 4  # of the curve's parameter: curve and strip stay left of the cut
 STRIP_NATS = 45.0  # e^{2 pi d / h}
-LAST_PARAMETER = 43.0  # e^-43 = 2e-19 of the edge is left out
+LAST_PARAMETER = 36.0  # what lies beyond it is bounded by itself
 HIGHEST_CURVE = 1.25
 WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
+LARGE_PEAK = 250.0  # ln r^p at the cut for the powers of a rule on the real line
 REST_CHANCE = 1e-13  # times what is less than delta
 ROUGH_STRIDE = 3  # of the points of a rule for estimates: it errs by e^-15
 MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
@@ -52,7 +55,10 @@ class TruncatedSampledGaussian:
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; x <= cut]`` of one, and a bound on its error."""
-        rule = self.curve if np.iscomplexobj(z) else cut_line(self.mu, self.rate, self.cut)
+        if np.iscomplexobj(z):
+            rule = self.curve(float(np.max(z.real)) + 1)
+        else:
+            rule = cut_line(self.mu, self.rate, self.cut)
         value, error = log_moments(rule, np.ravel(z).astype(complex) + 1)
         found = value if np.iscomplexobj(z) else value.real
         return found.reshape(np.shape(z)), error.reshape(np.shape(z))
@@ -70,7 +76,7 @@ class TruncatedSampledGaussian:
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return the power of ``E[e^{zL}; x <= cut]`` over that at Re z, and its error."""
-        return moment_power(self.curve, z + 1, self.count)
+        return moment_power(self.curve(float(z[0, 0].real) + 1), z + 1, self.count)
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
@@ -78,17 +84,17 @@ class TruncatedSampledGaussian:
 
     @property
     def points(self) -> int:
-        """The number of points of the rule."""
-        return int(self.curve.x.size)
+        """The number of points of the rule, at most."""
+        step = 2 * math.pi * STRIP / STRIP_NATS
+        return math.ceil((LAST_PARAMETER + (self.cut + TAIL_DEVIATIONS) / self._highest) / step)
 
     @property
     def _highest(self) -> float:
         return min(0.45 * math.pi / self.mu, HIGHEST_CURVE)
 
-    @property
-    def curve(self) -> Line:
-        """The rule on the curve that ends at the cut."""
-        return cut_curve(self.mu, self.rate, self.cut, self._highest)
+    def curve(self, power: float) -> Line:
+        """Return the rule on the curve that ends at the cut, for powers with this real part."""
+        return cut_curve(self.mu, self.rate, self.cut, self._highest, power)
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
@@ -110,14 +116,19 @@ class TruncatedSampledGaussian:
 @functools.lru_cache(maxsize=4)
 def _curves_of_decay(part: TruncatedSampledGaussian, a: float, highest: float) -> Decay:
     """Return curves that bound a transform."""
-    t, step = _parameters(part.cut, highest, STRIP)
-    x, speed = _place(t, part.cut, highest, 0.0)
+    mu, rate, cut, power = part.mu, part.rate, part.cut, a + 1
+    # its power falls by some 60 nats where it is small beside 60 / count: few digits of it matter
+    nats = min(60 / part.count + math.log(part.count) + 12, STRIP_NATS)
+    t, step, beyond = _parameters(mu, rate, cut, highest, STRIP, power, nats)
+    x, speed = _place(t, cut, highest, 0.0)
     eta, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
-    height = float(part.cgf(np.array([a]))[0][0]) + math.log(2 * math.pi) / 2
-    log_weight = -(x.real**2) / 2 + np.log(speed.real * step) - height
-    log_missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
-    missed = np.full(eta.shape, 2 * math.exp(log_missed))
-    return Decay(part.mu, part.rate, a + 1, x.real, log_weight, eta, missed, rise, highest)
+    value, error = part.cgf(np.array([a]))
+    moment = float(value[0] - error[0])
+    log_weight = -(x.real**2 + math.log(2 * math.pi)) / 2 + np.log(speed.real * step) - moment
+    missed = float(part.curve(power).log_missed(np.array([power]))[0]) + STRIP_NATS - nats
+    beyond += power * _log_ratio(mu, rate, cut)
+    errors = np.full(eta.shape, 2 * math.exp(missed - moment) + 2 * math.exp(beyond - moment))
+    return Decay(mu, rate, power, x.real, log_weight, eta, errors, rise, highest)
 
 
 def truncated(
@@ -157,7 +168,7 @@ def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
     # Re x <= cut on a strip twice as wide as that of a curve, whose height is 0
     width = min(WIDEST_STRIP, 0.9 * math.pi / mu) / (2 * STRIP)
-    return _up_to(mu, rate, cut, width, 0.0, 2 * STRIP)
+    return _up_to(mu, rate, cut, (width, 0.0, 2 * STRIP), LARGE_PEAK / _log_ratio(mu, rate, cut))
 
 
 @functools.lru_cache(maxsize=4)
@@ -171,44 +182,73 @@ def _short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
 
 
 @functools.lru_cache(maxsize=16)
-def cut_curve(mu: float, rate: float, cut: float, height: float) -> Line:
-    """Return the rule on a curve that runs at this height and ends at the cut."""
-    return _up_to(mu, rate, cut, height, height, STRIP)
+def cut_curve(mu: float, rate: float, cut: float, height: float, power: float) -> Line:
+    """Return the rule on a curve that runs at this height and ends at the cut, at ``Re s``."""
+    return _up_to(mu, rate, cut, (height, height, STRIP), power)
 
 
-def _up_to(mu: float, rate: float, cut: float, width: float, height: float, strip: float) -> Line:
-    t, step = _parameters(cut, width, strip)
-    missed = 2 * math.exp(-STRIP_NATS) + math.exp(-LAST_PARAMETER)
+def _up_to(
+    mu: float, rate: float, cut: float, shape: tuple[float, float, float], power: float
+) -> Line:
+    """Return the rule on the curve of this width, height and strip, for powers about this one."""
+    width, height, strip = shape
+    t, step, beyond = _parameters(mu, rate, cut, width, strip, power)
     x: Any
     speed: Any
     x, speed = _place(t, cut, width, height)
-    sides: tuple[int, ...] = (1, -1)
-    both = 1.0
+    sides, both = np.array([[strip], [-strip]]), 1.0
     if not height:  # real, and the lower edge is the mirror image of the upper one
-        x, speed, sides, both = x.real, speed.real, (1,), 2.0
-    edges = []
-    for side in sides:
-        at, along = _place(t + side * 1j * strip, cut, width, height)
-        edges.append(rule_on(mu, rate, at, both * step * along, missed))
+        x, speed, sides, both = x.real, speed.real, sides[:1], 2.0
+    at, along = _place(t + 1j * sides, cut, width, height)
+    loss, share = loss_and_share(mu, rate, at.real)
+    edge = loss + log_growth(loss, share, rate, mu * at.imag)
+    edge_mass = (at.imag**2 - at.real**2 - math.log(2 * math.pi)) / 2
+    edge_mass += np.log(both * step * np.abs(along))
+    missed = 2 * math.exp(-STRIP_NATS)
     return rule_on(mu, rate, x, step * speed, missed)._replace(
-        edge=np.concatenate([one.loss.real for one in edges]),
-        edge_mass=np.concatenate([one.log_mass.real for one in edges]),
+        edge=np.append(edge, _log_ratio(mu, rate, cut)),
+        edge_mass=np.append(edge_mass, beyond - math.log(missed)),
         lost=_normal_tail(cut),
     )
 
 
-def _parameters(cut: float, width: float, strip: float) -> tuple[Any, float]:
-    step = 2 * math.pi * strip / STRIP_NATS
+def _parameters(
+    mu: float,
+    rate: float,
+    cut: float,
+    width: float,
+    strip: float,
+    power: float,
+    nats: float = STRIP_NATS,
+) -> tuple[Any, float, float]:
+    """Return places, their distance, and a bound on what lies beyond them, over r^s at the cut.
+
+    They end where this is e^-nats at the ``power``.
+    """
+    step = 2 * math.pi * strip / nats
     first = -(cut + TAIL_DEVIATIONS) / width
-    places: Any = first + step * np.arange(math.ceil((LAST_PARAMETER - first) / step) + 1)
-    return places, step
+    t: Any = first + step * np.arange(math.ceil((LAST_PARAMETER - first) / step) + 1)
+    # |dx| <= 2 width dt / (1 + e^t), also on the edges, and Re x is at least this from here on
+    left = np.logaddexp(0.0, -t)
+    place = np.maximum(cut - width * (left + np.minimum(left, 0.35)), 0.0)
+    beyond = np.log(2 * width * left) - place * place / 2 + WIDEST_STRIP**2 / 2
+    enough = -nats - power * _log_ratio(mu, rate, cut)
+    at = min(int(np.searchsorted(-beyond, -enough)), t.size - 1)
+    return t[: at + 1], step, float(beyond[at])
+
+
+def _log_ratio(mu: float, rate: float, x: float) -> float:
+    """Return ``ln r(x)``."""
+    return float(log_mixture(np.array(mu * x - mu * mu / 2), rate))
 
 
 def _place(t: Any, cut: float, width: float, height: Any) -> tuple[Complex, Complex]:
     """Return ``x(t) = cut - width ln(1 + e^-t) + i height / (1 + e^t)``, and its derivative."""
-    fall = 1 / (1 + np.exp(t))
+    near = np.real(t) > 0
+    small = np.exp(np.where(near, -t, t))
+    fall = np.where(near, small, 1.0) / (1 + small)
     # ln(1 + e^-t) = -t + ln(1 + e^t)
-    log_term = np.where(np.real(t) > 0, np.log1p(np.exp(-t)), -t + np.log1p(np.exp(t)))
+    log_term = np.where(near, 0.0, -t) + np.log1p(small)
     return cut - width * log_term + 1j * height * fall, fall * (width - 1j * height * (1 - fall))
 
 
