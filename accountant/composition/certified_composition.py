@@ -368,7 +368,7 @@ class CertifiedComposition:
             size = self._cgf.log_chernoff(best) - best * epsilon
             if float(size[0]) + 64 * ULP * (1 + a * epsilon) <= math.log(left):
                 return True
-        contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY)
+        contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY, only_above=True)
         if not contour.nodes <= SHORT_CONTOUR:
             return False
         contour.integrate()

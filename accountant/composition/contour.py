@@ -33,7 +33,8 @@ class Contour:
 
     ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
     plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
-    ``accuracy`` is what the aliases and the truncation may each add to delta, relatively.
+    ``accuracy`` is what the aliases and the truncation may each add to delta, relatively;
+    ``only_above``: no lower end is asked for, which is quicker.
     """
 
     def __init__(
@@ -43,11 +44,15 @@ class Contour:
         epsilon: float,
         smoothing: float,
         accuracy: float = RELATIVE_ERROR,
+        *,
+        only_above: bool = False,
     ) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
         self.tilt, self.smoothing = a, smoothing
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        found = AliasingBound.at(cgf, a, epsilon, accuracy)
+        # aliases are never negative: without a bound on them there is no lower end
+        bound = AliasingBound.estimated if only_above else AliasingBound.at
+        found = bound(cgf, a, epsilon, accuracy)
         self._aliases, self._height, self._height_error = found  # and K(a)
         # where the height is out of reach there is no period
         period = self._aliases.period

@@ -110,18 +110,40 @@ class AliasingBound:
         b = a * LADDER
         if cgf.has_short_sums:
             # a rough cumulant tells where the exact one is worth its price
-            rough = cgf.rough_at(np.append(b, a))
-            period = _periods(a, b, log_chernoff(rough[:-1], b), rough[-1], epsilon, accuracy)
-            near = np.concatenate([_three_around(period, LEFT), _three_around(period, RIGHT)])
-            value, error = cgf.value_at(np.append(b[near], a))
-            chernoff, height = log_chernoff((value + error)[:-1], b[near]), float(value[-1])
-            found = cls(a, b[near], chernoff, height, epsilon, accuracy)
+            period = cls._rough(cgf, a, epsilon, accuracy)[1]
+            b = b[np.concatenate([_three_around(period, LEFT), _three_around(period, RIGHT)])]
+            value, error = cgf.value_at(np.append(b, a))
+            chernoff, height = log_chernoff((value + error)[:-1], b), float(value[-1])
+            found = cls(a, b, chernoff, height, epsilon, accuracy)
             if math.isfinite(found.period):
                 return found, height, float(error[-1])
+            b = a * LADDER
         value, error = cgf.value_at(np.array([a]))
         height = float(value[0])
         found = cls(a, b, cgf.log_chernoff(b), height, epsilon, accuracy)
         return found, height, float(error[0])
+
+    @classmethod
+    def estimated(
+        cls, cgf: PlanCGF, a: float, epsilon: float, accuracy: float
+    ) -> tuple[AliasingBound, float, float]:
+        """Return the same with an estimated period and no bound, where that is quicker."""
+        if not cgf.has_short_sums:
+            return cls.at(cgf, a, epsilon, accuracy)
+        found, _ = cls._rough(cgf, a, epsilon, accuracy)
+        found._b = found._chernoff = found._b[:0]
+        value, error = cgf.value_at(np.array([a]))
+        return found, float(value[0]), float(error[0])
+
+    @classmethod
+    def _rough(
+        cls, cgf: PlanCGF, a: float, epsilon: float, accuracy: float
+    ) -> tuple[AliasingBound, Array]:
+        """Return an estimate, and the periods that each order of the ladder calls for."""
+        rough, b = cgf.rough_at(np.append(a * LADDER, a)), a * LADDER
+        chernoff, height = log_chernoff(rough[:-1], b), float(rough[-1])
+        period = _periods(a, b, chernoff, height, epsilon, accuracy)
+        return cls(a, b, chernoff, height, epsilon, accuracy), period
 
     def log_bound(self, epsilon: float) -> float:
         """Return the logarithm of a bound on all aliases at ``epsilon``."""
