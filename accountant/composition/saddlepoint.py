@@ -62,7 +62,7 @@ def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float 
 
     Where it is infinite from some point on, the least may be beside it: the ends then move down.
     """
-    for points in (10, 7, 7):
+    for points in (20, 7):
         grid = np.linspace(low, high, points)
         value = height(np.exp(grid))
         at = int(np.argmin(value))

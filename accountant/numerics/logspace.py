@@ -33,13 +33,15 @@ def log_mixture(x: Array, weight: float) -> Array:
         return x
     if weight == 0:
         return np.zeros_like(x)
-    with np.errstate(over="ignore", divide="ignore"):
-        rest = weight * np.expm1(np.minimum(x, 700.0))
-        # where e^x is small, and so may be what is left
-        low = np.log((1 - weight) + weight * np.exp(np.minimum(x, 0.0)))
-        near = np.where(rest < -0.5, low, np.log1p(np.maximum(rest, -0.5)))
+    rest = weight * np.expm1(np.minimum(x, 700.0))
+    result: Array = np.log1p(np.maximum(rest, -0.5))
+    small, large = rest < -0.5, x > 700
+    if small.any():  # where e^x is small, and so may be what is left
+        low = (1 - weight) + weight * np.exp(np.minimum(x, 0.0))
+        result = np.where(small, np.log(low), result)
+    if large.any():
         far = np.logaddexp(math.log1p(-weight), x + math.log(weight))
-    result: Array = np.where(x > 700, far, near)
+        result = np.where(large, far, result)
     return result
 
 

@@ -158,7 +158,14 @@ def least_return(mu: float, rate: float, count: int) -> float:
     most = -(count - 1) * math.log1p(-rate) if rate < 1 else math.inf
     # Q(sum L < -s) <= (E_Q r^-t)^(n-1) e^-ts
     t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(count))
-    value, error = SampledGaussian(mu, rate, True).cgf(t)
+    others = SampledGaussian(mu, rate, True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rough = ((count - 1) * others.rough_cgf(t) - math.log(REST_CHANCE)) / t
+    best = int(np.argmin(np.where(np.isfinite(rough), rough, np.inf)))
+    if rough[best] > most:
+        return most
+    t = t[[best]]
+    value, error = others.cgf(t)
     bound = ((count - 1) * (value + error) - math.log(REST_CHANCE)) / t
     return min(most, float(np.min(bound[np.isfinite(bound)], initial=np.inf)))
 
