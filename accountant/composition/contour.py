@@ -9,6 +9,7 @@ truncation and the smoothing sandwich: `docs/proofs/contour.md`.
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ MANY_EPSILONS = 256  # summed at a time
 TABLE_SIZE = 2**19  # the least, of points of a period
 # where a cutoff is looked for, over that of a normal loss; and then, over the last of them
 FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
-FEW_NODES = 64  # of so few it need not be the least
+FEW_NODES, CLOSE = 64, 1.1  # of so few it need not be the least; otherwise up to this factor
 MOST_NODES = 2**24  # no contour has as many
 
 
@@ -66,6 +67,18 @@ class Contour:
             total, most = cgf.quadrature_terms(self.cutoff)
             self.operations = self.nodes * total + 5000 * most
 
+    def log_upper_of_another(self, cgf: PlanCGF, epsilon: float, share: float) -> float:
+        """Return the logarithm of an upper bound on another plan's delta, by these nodes.
+
+        Any nodes give an upper bound; ``share`` of them: what lies beyond is bounded too.
+        """
+        other = copy(self)
+        value, error = cgf.value_at(np.array([self.tilt]))
+        other._cgf, other._height, other._height_error = cgf, float(value[0]), float(error[0])
+        other.nodes = share * self.nodes
+        other.integrate()
+        return other.bounds(epsilon)[1]
+
     def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""
         # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U, and the bound falls with U
@@ -86,9 +99,10 @@ class Contour:
             good = is_enough(u)
         at = int(np.argmax(good))
         found, below = float(u[at]), float(u[at - 1]) if at else below
-        if below and found > FEW_NODES * self.step:
-            u = np.geomspace(below, found, u.size + 2)[1:-1]
-            found = float(np.append(u, found)[np.argmax(np.append(is_enough(u), True))])
+        while found > FEW_NODES * self.step and found > CLOSE * below > 0:
+            u = np.geomspace(below, found, u.size + 2)
+            at = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
+            below, found = float(u[at]), float(u[at + 1])
         return found
 
     def log_height(self, epsilon: float) -> float:

@@ -55,9 +55,9 @@ def log_ndtr(x: Array) -> Array:
 
 def logsumexp(terms: Array, axis: int = -1) -> Array:
     """Return ``ln sum e^terms`` along an axis, for real terms; minus infinity if all are."""
-    top = np.max(terms, axis=axis, keepdims=True, initial=-np.inf)
+    top = terms.max(axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        total: Array = np.log(np.sum(np.exp(terms - top), axis=axis))
-    total += np.squeeze(top, axis=axis)
+        total: Array = np.log(np.exp(terms - top).sum(axis=axis))
+    total += top.squeeze(axis=axis)
     return total

@@ -56,6 +56,12 @@ class SampledGaussian:
         """Return ``ln E e^{zL}`` and a bound on its error; infinite where Re z is out of reach."""
         flat = np.ravel(z)
         power = self._power(flat)
+        if flat.size == 1 and not np.iscomplexobj(flat):
+            # its contour needs this line, too
+            line = raised_line(self.mu, self.rate, float(power[0]))
+            if line is not None:
+                moment, error = log_moments(line, power + 0j)
+                return moment.real.reshape(np.shape(z)), error.reshape(np.shape(z))
         value, error = np.full(flat.shape, np.inf, dtype=complex), np.zeros(flat.shape)
         turns = power.imag != 0
         for rule, some in self._real_rules(power.real, ~turns):

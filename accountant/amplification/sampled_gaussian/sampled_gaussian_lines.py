@@ -23,6 +23,7 @@ RULE_NATS = 46.0  # a rule errs by at most e^-46 = 1e-20 of the moment
 MAX_QUADRATURE_POINTS = 8_000  # an order that needs more is out of reach
 HIGHEST_LINE = 1.25  # e^{eta^2 / 2} is what a line may add to the round-off
 LARGE_POWER = 64.0  # above it a strip is chosen by sums, not by formula
+SMALL_SIZE = 2.0  # ln of the integral on a line, over that on the real one
 LARGEST_PLACE = 1e4  # no order is answered whose mass lies beyond it
 
 
@@ -167,7 +168,7 @@ def raised_line(mu: float, rate: float, power: float) -> Line | None:
     if power < 0:
         sizes = log_size_on(mu, rate, power, heights, low, high)
         growths = log_size_on(mu, rate, power, 2 * heights, low, high)
-    at = int(np.argmax(sizes <= 2)) if np.any(sizes <= 2) else -1
+    at = int(np.argmax(sizes <= SMALL_SIZE)) if np.any(sizes <= SMALL_SIZE) else -1
     height, size = float(heights[at]), float(sizes[at])
     step = 2 * math.pi * height / (RULE_NATS + math.log(4) + max(float(growths[at]), 0.0))
     if not (high - low) / step <= MAX_QUADRATURE_POINTS:
@@ -179,10 +180,20 @@ def raised_line(mu: float, rate: float, power: float) -> Line | None:
 def log_size_on(
     mu: float, rate: float, power: float, heights: Array, low: float, high: float
 ) -> Array:
-    """Return ``ln int |n r^power|`` on lines ``Im x = height``, over that on the real line."""
+    """Return ``ln int |n r^power|`` on lines ``Im x = height``, over that on the real line.
+
+    Or a bound on it, where that is small.
+    """
+    if power < 0:
+        # |r(x + ib)| falls by its most at the right end, where the share of a hit is greatest
+        loss, share = loss_and_share(mu, rate, np.array(high))
+        if share < 0.5:
+            bound: Array = power * log_growth(loss, share, rate, mu * heights) + heights**2 / 2
+            if np.all(bound <= SMALL_SIZE):
+                return bound
     x = np.linspace(low, high, 160)
     loss, share = loss_and_share(mu, rate, x)
-    growth, _ = turned(loss, share, rate, mu * heights[:, None])
+    growth = log_growth(loss, share, rate, mu * heights[:, None])
     # a zero of r counts as e^-700
     off, on = power * np.maximum(loss + growth, -700.0), power * loss
     size: Array = logsumexp(off - x * x / 2) - logsumexp(on - x * x / 2) + heights**2 / 2

@@ -39,6 +39,7 @@ LAST_PARAMETER = 36.0  # what lies beyond it is bounded by itself
 HIGHEST_CURVE = 1.25
 WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
 LARGE_PEAK = 250.0  # ln r^p at the cut for the powers of a rule on the real line
+SMALL_MU, SMALL_RATE = 0.6, 0.2  # a bound by the variance is then close
 REST_CHANCE = 1e-13  # times what is less than delta
 ROUGH_STRIDE = 3  # of the points of a rule for estimates: it errs by e^-15
 MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
@@ -157,6 +158,9 @@ def least_return(mu: float, rate: float, count: int) -> float:
     """Return what ``count - 1`` losses are above the negative of, under Q, but for 1e-13."""
     most = -(count - 1) * math.log1p(-rate) if rate < 1 else math.inf
     # Q(sum L < -s) <= (E_Q r^-t)^(n-1) e^-ts
+    nats = -math.log(REST_CHANCE)
+    if mu <= SMALL_MU and rate < SMALL_RATE:
+        return min(most, _return_by_variance(mu, rate, count - 1, nats))
     t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(count))
     others = SampledGaussian(mu, rate, True)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -164,10 +168,25 @@ def least_return(mu: float, rate: float, count: int) -> float:
     best = int(np.argmin(np.where(np.isfinite(rough), rough, np.inf)))
     if rough[best] > most:
         return most
-    t = t[[best]]
-    value, error = others.cgf(t)
-    bound = ((count - 1) * (value + error) - math.log(REST_CHANCE)) / t
-    return min(most, float(np.min(bound[np.isfinite(bound)], initial=np.inf)))
+    value, error = others.cgf(t[[best]])
+    bound = float(((count - 1) * (value + error) + nats)[0]) / float(t[best])
+    return min(most, bound) if math.isfinite(bound) else most
+
+
+def _return_by_variance(mu: float, rate: float, n: int, nats: float) -> float:
+    """Return an ``s`` with ``Q(sum of n losses < -s) <= e^-nats``, close where mu and rate are small.
+
+    By Bernstein's inequality, or by a tangent to the loss, which is convex in the output.
+    """
+    # r = 1 + W, -ln r <= b = -ln(1-q), <= -W + (W/(1-q))^2 / 2, and its square <= (W/(1-q))^2:
+    # ln E r^-t <= v (t/2 + (e^{tb} - 1 - tb) / b^2), v the variance of W over (1-q)^2
+    b, v = -math.log1p(-rate), (rate / (1 - rate)) ** 2 * math.expm1(mu * mu)
+    t = min(math.sqrt(2 * nats / (n * v)), 2 / b)
+    first = n * v * (t / 2 + (math.expm1(t * b) - t * b) / (b * b)) + nats
+    # L(x) >= L(0) + L'(0) x:  ln E r^-t <= -t L(0) + (t L'(0))^2 / 2
+    rest = rate * math.expm1(-mu * mu / 2)
+    slope = mu * rate * math.exp(-mu * mu / 2) / (1 + rest)
+    return min(first / t, slope * math.sqrt(2 * nats * n) - n * math.log1p(rest))
 
 
 @functools.lru_cache(maxsize=16)
