@@ -107,20 +107,17 @@ class AliasingBound:
         cls, cgf: PlanCGF, a: float, epsilon: float, accuracy: float = RELATIVE_ERROR
     ) -> tuple[AliasingBound, float, float]:
         """Return the bound, and ``K(a)`` with its round-off."""
-        b = a * LADDER
+        # apart from those of other orders, whose rule may be too long for it
+        value, error = cgf.value_at(np.array([a]))
+        height, b = float(value[0]), a * LADDER
         if cgf.has_short_sums:
             # a rough cumulant tells where the exact one is worth its price
             period = cls._rough(cgf, a, epsilon, accuracy)[1]
             b = b[np.concatenate([_three_around(period, LEFT), _three_around(period, RIGHT)])]
-            value, error = cgf.value_at(np.append(b, a))
-            chernoff, height = log_chernoff((value + error)[:-1], b), float(value[-1])
-            found = cls(a, b, chernoff, height, epsilon, accuracy)
-            if math.isfinite(found.period):
-                return found, height, float(error[-1])
-            b = a * LADDER
-        value, error = cgf.value_at(np.array([a]))
-        height = float(value[0])
         found = cls(a, b, cgf.log_chernoff(b), height, epsilon, accuracy)
+        if not math.isfinite(found.period) and cgf.has_short_sums:
+            b = a * LADDER
+            found = cls(a, b, cgf.log_chernoff(b), height, epsilon, accuracy)
         return found, height, float(error[0])
 
     @classmethod
