@@ -33,6 +33,7 @@ MAX_TRUNCATIONS = 4
 QUICK_NODES = 2**17  # of a truncated contour: a tenth of a second
 SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
 QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
+FEW_NODES = 100  # less than what else would be tried
 QUICK_SHARE = 0.75  # of the nodes of a contour, for about this accuracy
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
 QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
@@ -177,8 +178,8 @@ class CertifiedComposition:
             if engine is None:
                 return
             engine.integrate()
+            self._contour = engine if isinstance(engine, Contour) else engine.contour
             if isinstance(engine, Contour):
-                self._contour = engine
                 yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
                 epsilon = -math.inf  # no other is to be had
                 continue
@@ -364,7 +365,7 @@ class CertifiedComposition:
         if left > 0 and self.max_loss <= epsilon:
             return True
         near = None if like is None else like._contour
-        if left > 0 and near is not None and len(self.items) == 1:
+        if left > 0 and near is not None and near.nodes <= FEW_NODES and len(self.items) == 1:
             bound = near.log_upper_of_another(self._cgf, epsilon, QUICK_SHARE)
             if bound <= math.log(left):
                 return True

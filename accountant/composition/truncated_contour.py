@@ -132,6 +132,11 @@ class TruncatedContour:
         self._contour, self.tilt, self.nodes = contour, contour.tilt, contour.nodes
         self.terms = self.nodes * self._loss.points
 
+    @property
+    def contour(self) -> Contour:
+        """The contour of what is left."""
+        return self._contour
+
     def integrate(self) -> None:
         """Evaluate the cumulant on the nodes."""
         self._contour.integrate()

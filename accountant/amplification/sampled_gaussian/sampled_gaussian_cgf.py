@@ -33,7 +33,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.logspace import log_mixture_at, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
 
 NORMAL = NormalDist()
@@ -136,7 +136,7 @@ class SampledGaussian:
                 if delta / hits > 1e-15
                 else (mu * math.sqrt(-2 * math.log(delta / hits)) + mu * mu / 2)
             )
-            great = float(log_mixture(np.array(y), self.rate))
+            great = log_mixture_at(y, self.rate)
         deviation = math.sqrt(count * math.expm1(min(mu * mu, 2.0))) * self.rate
         normal = deviation**2 / 2 + deviation * math.sqrt(-2 * math.log(delta))
         # every hit costs about mu^2 / 2 less ln(1 / rate)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.logspace import log_mixture, log_mixture_at, logsumexp
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 RULE_NATS = 46.0  # a rule errs by at most e^-46 = 1e-20 of the moment
@@ -116,7 +116,7 @@ def tilted_range(mu: float, rate: float, power: float) -> tuple[float, float]:
 
 
 def _at_zero(mu: float, rate: float) -> float:
-    return float(log_mixture(np.array(-mu * mu / 2), rate))
+    return log_mixture_at(-mu * mu / 2, rate)
 
 
 def real_step(mu: float) -> float:

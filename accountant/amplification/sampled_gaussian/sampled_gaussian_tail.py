@@ -30,7 +30,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.logspace import log_mixture_at, logsumexp
 from accountant.numerics.rounding import ULP
 
 STRIP = 0.97 * math.pi / 4  # of the curve's parameter: curve and strip stay left of the cut
@@ -265,7 +265,7 @@ def _parameters(
 
 def _log_ratio(mu: float, rate: float, x: float) -> float:
     """Return ``ln r(x)``."""
-    return float(log_mixture(np.array(mu * x - mu * mu / 2), rate))
+    return log_mixture_at(mu * x - mu * mu / 2, rate)
 
 
 def _place(t: Any, cut: float, width: float, height: Any) -> tuple[Complex, Complex]:
