@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -144,10 +145,14 @@ class AliasingBound:
 
     def log_bound(self, epsilon: float) -> float:
         """Return the logarithm of a bound on all aliases at ``epsilon``."""
+        return float(np.logaddexp(*(np.min(c - b * epsilon, initial=np.inf) for b, c in self._ends)))
+
+    @functools.cached_property
+    def _ends(self) -> list[tuple[Array, Array]]:
+        """The orders of each side, and the logarithms of their series at an epsilon of 0."""
         away = np.abs(self._b - self._a) * self.period
-        size = self._chernoff - self._b * epsilon - away - np.log(-np.expm1(-away))
-        left, right = size[self._b < self._a], size[self._b > self._a]
-        return float(np.logaddexp(np.min(left, initial=np.inf), np.min(right, initial=np.inf)))
+        size = self._chernoff - away - np.log(-np.expm1(-away))
+        return [(self._b[some], size[some]) for some in (self._b < self._a, self._b > self._a)]
 
 
 def _periods(

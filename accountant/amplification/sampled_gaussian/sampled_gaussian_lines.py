@@ -170,11 +170,13 @@ def raised_line(mu: float, rate: float, power: float) -> Line | None:
         growths = log_size_on(mu, rate, power, 2 * heights, low, high)
     at = int(np.argmax(sizes <= SMALL_SIZE)) if np.any(sizes <= SMALL_SIZE) else -1
     height, size = float(heights[at]), float(sizes[at])
-    step = 2 * math.pi * height / (RULE_NATS + math.log(4) + max(float(growths[at]), 0.0))
+    # as exact at a real power as a real line, although its terms are e^size times as large
+    nats = RULE_NATS + 2 * size
+    step = 2 * math.pi * height / (nats + math.log(4) + max(float(growths[at]), 0.0))
     if not (high - low) / step <= MAX_QUADRATURE_POINTS:
         return None
     x = _straight(low, high, step) + 1j * math.copysign(height, power)
-    return rule_on(mu, rate, x, step, math.exp(size - RULE_NATS))
+    return rule_on(mu, rate, x, step, math.exp(size - nats))
 
 
 def log_size_on(

@@ -56,6 +56,8 @@ class TruncatedSampledGaussian:
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; x <= cut]`` of one, and a bound on its error."""
+        if np.size(z) == 1 and not np.iscomplexobj(z):
+            return tuple(one.reshape(np.shape(z)) for one in _moment(self, float(np.ravel(z)[0])))
         if np.iscomplexobj(z):
             rule = self.curve(float(np.max(z.real)) + 1)
         else:
@@ -112,6 +114,12 @@ class TruncatedSampledGaussian:
         # where the others gain back more than `cut` allows: e^eps Q(A, L < eps) at most
         doubt = math.exp(epsilon) * self.count * q * REST_CHANCE
         return gain - paid - error, gain - paid + error + doubt
+
+
+@functools.lru_cache(maxsize=4)
+def _moment(part: TruncatedSampledGaussian, a: float) -> tuple[Array, Array]:
+    """Return the cumulant at one real order: a contour asks for its own more than once."""
+    return log_moments(cut_line(part.mu, part.rate, part.cut), np.array([a + 1]))
 
 
 @functools.lru_cache(maxsize=4)
