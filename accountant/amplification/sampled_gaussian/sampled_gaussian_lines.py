@@ -186,8 +186,9 @@ def log_size_on(
 
     Or a bound on it, where that is small.
     """
-    if power < 0:
-        # |r(x + ib)| falls by its most at the right end, where the share of a hit is greatest
+    if power < 0 and mu * float(np.max(heights)) < math.pi / 2:
+        # |r(x + ib)| grows with x, and |r(x + ib)| / r(x) falls as long as the share of a hit is
+        # below 1/2: the integrand gains most at the right end
         loss, share = loss_and_share(mu, rate, np.array(high))
         if share < 0.5:
             bound: Array = power * log_growth(loss, share, rate, mu * heights) + heights**2 / 2

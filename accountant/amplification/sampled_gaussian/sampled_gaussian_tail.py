@@ -39,7 +39,7 @@ LAST_PARAMETER = 36.0  # what lies beyond it is bounded by itself
 HIGHEST_CURVE = 1.25
 WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
 LARGE_PEAK = 250.0  # ln r^p at the cut for the powers of a rule on the real line
-SMALL_MU, SMALL_RATE = 0.6, 0.2  # a bound by the variance is then close
+SMALL_MU, SMALL_RATE = 0.6, 0.05  # a bound by the variance is then close
 REST_CHANCE = 1e-13  # times what is less than delta
 ROUGH_STRIDE = 3  # of the points of a rule for estimates: it errs by e^-15
 MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
@@ -136,7 +136,7 @@ def _curves_of_decay(part: TruncatedSampledGaussian, a: float, highest: float) -
     log_weight = -(x.real**2 + math.log(2 * math.pi)) / 2 + np.log(speed.real * step) - moment
     missed = float(part.curve(power).log_missed(np.array([power]))[0]) + STRIP_NATS - nats
     beyond += power * _log_ratio(mu, rate, cut)
-    errors = np.full(eta.shape, 2 * math.exp(missed - moment) + 2 * math.exp(beyond - moment))
+    errors = np.full(eta.shape, 2 * math.exp(min(np.logaddexp(missed, beyond) - moment, 700.0)))
     return Decay(mu, rate, power, x.real, log_weight, eta, errors, rise, highest)
 
 
@@ -202,7 +202,8 @@ def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
     # Re x <= cut on a strip twice as wide as that of a curve, whose height is 0
     width = min(WIDEST_STRIP, 0.9 * math.pi / mu) / (2 * STRIP)
-    return _up_to(mu, rate, cut, (width, 0.0, 2 * STRIP), LARGE_PEAK / _log_ratio(mu, rate, cut))
+    power = LARGE_PEAK / max(_log_ratio(mu, rate, cut), 1e-300)
+    return _up_to(mu, rate, cut, (width, 0.0, 2 * STRIP), power)
 
 
 @functools.lru_cache(maxsize=4)
