@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from accountant.amplification.sampled_gaussian.hit_line import greatest_power
-from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import REST_CHANCE
+from accountant.amplification.sampled_gaussian.returned_losses import REST_CHANCE
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import (
     DIFFERENCES,

@@ -90,7 +90,7 @@ class CertifiedComposition:
         self._saddlepoints: dict[float, float] = {}
         self._kept_hits: tuple[float, Schedule | None, HitEstimate | None] | None = None
         self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
-        self._contour: Contour | None = None  # the short one that answered
+        self.last_contour: Contour | None = None  # the short one that answered
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
@@ -178,7 +178,7 @@ class CertifiedComposition:
             if engine is None:
                 return
             engine.integrate()
-            self._contour = engine if isinstance(engine, Contour) else engine.contour
+            self.last_contour = engine if isinstance(engine, Contour) else engine.contour
             if isinstance(engine, Contour):
                 yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
                 epsilon = -math.inf  # no other is to be had
@@ -364,10 +364,12 @@ class CertifiedComposition:
         left = delta - self.infinity * (1 + 8 * ULP)
         if left > 0 and self.max_loss <= epsilon:
             return True
-        near = None if like is None else like._contour
-        if left > 0 and near is not None and near.nodes <= FEW_NODES and len(self.items) == 1:
-            bound = near.log_upper_of_another(self._cgf, epsilon, QUICK_SHARE)
-            if bound <= math.log(left):
+        other = None if like is None else like.last_contour
+        if left > 0 and other is not None and other.nodes <= FEW_NODES and len(self.items) == 1:
+            grid = other.step, QUICK_SHARE * other.nodes
+            contour = Contour(self._cgf, other.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid)
+            contour.integrate()
+            if contour.bounds(epsilon)[1] <= math.log(left):
                 return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
             if self.chernoff(delta) <= epsilon:

@@ -9,14 +9,14 @@ truncation and the smoothing sandwich: `docs/proofs/contour.md`.
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import Any
 
 import numpy as np
 
+from accountant.composition.aliasing import RELATIVE_ERROR, aliasing_bound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.fft_composition import FFT_ULPS
-from accountant.composition.saddlepoint import RELATIVE_ERROR, AliasingBound, log_interval
+from accountant.composition.saddlepoint import log_interval
 from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
@@ -35,7 +35,8 @@ class Contour:
     ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
     plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
     ``accuracy`` is what the aliases and the truncation may each add to delta, relatively;
-    ``only_above``: no lower end is asked for, which is quicker.
+    ``only_above``: no lower end is asked for, which is quicker; ``grid``: nor a choice of nodes, of
+    which these are the distance and the number.
     """
 
     def __init__(
@@ -47,37 +48,28 @@ class Contour:
         accuracy: float = RELATIVE_ERROR,
         *,
         only_above: bool = False,
+        grid: tuple[float, float] | None = None,
     ) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
-        self.tilt, self.smoothing = a, smoothing
+        self.tilt, self.smoothing, self._accuracy = a, smoothing, accuracy
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        # aliases are never negative: without a bound on them there is no lower end
-        bound = AliasingBound.estimated if only_above else AliasingBound.at
-        found = bound(cgf, a, epsilon, accuracy)
+        period = None if grid is None else 2 * math.pi / grid[0]
+        found = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
         self._aliases, self._height, self._height_error = found  # and K(a)
-        # where the height is out of reach there is no period
-        period = self._aliases.period
-        self.step = 2 * math.pi / period if period > 0 else 0.0
-        self._accuracy = accuracy
-        self.cutoff = self._find_cutoff() if self.step else math.inf
-        self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
+        if grid is not None:
+            self.step, self.nodes = grid
+            self.cutoff = self.step * self.nodes
+        else:
+            # where the height is out of reach there is no period
+            period = self._aliases.period
+            self.step = 2 * math.pi / period if period > 0 else 0.0
+            self.cutoff = self._find_cutoff() if self.step else math.inf
+            self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # a quadrature has a price of its own, however few the nodes
             total, most = cgf.quadrature_terms(self.cutoff)
             self.operations = self.nodes * total + 5000 * most
-
-    def log_upper_of_another(self, cgf: PlanCGF, epsilon: float, share: float) -> float:
-        """Return the logarithm of an upper bound on another plan's delta, by these nodes.
-
-        Any nodes give an upper bound; ``share`` of them: what lies beyond is bounded too.
-        """
-        other = copy(self)
-        value, error = cgf.value_at(np.array([self.tilt]))
-        other._cgf, other._height, other._height_error = cgf, float(value[0]), float(error[0])
-        other.nodes = share * self.nodes
-        other.integrate()
-        return other.bounds(epsilon)[1]
 
     def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""
@@ -85,11 +77,11 @@ class Contour:
         a = self.tilt
         target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
 
-        def is_enough(u: Array) -> Any:
+        def is_enough(u: Any) -> Any:
             return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
 
         # a normal loss with this period falls to the accuracy at -2 ln(accuracy) / period
-        u = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
+        u: Any = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
         good, below = is_enough(u), 0.0
         while not good.any():
             below = float(u[-1])

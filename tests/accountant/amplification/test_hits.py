@@ -168,17 +168,20 @@ def test_a_direction_is_below_what_it_costs_and_no_less(rate, scale, steps, delt
     assert composition.is_surely_within(found.upper * (1 + 1e-3), delta, removed)
 
 
-def test_nodes_of_another_contour_give_an_upper_bound():
+def test_any_nodes_give_an_upper_bound():
     removed = PoissonSampled(GaussianLoss(0.2), 0.02)
-    contour = Contour(PlanCGF([(removed, 10_000)]), 5.0, 2.0, 0.0)
-    contour.integrate()
+    of_removed = Contour(PlanCGF([(removed, 10_000)]), 5.0, 2.0, 0.0)
     added = CertifiedComposition([(removed.reversed, 10_000)], 1e-8)
-    for epsilon in (0.5, 1.0, 2.0):
-        low, high = added.delta(epsilon)
-        for share in (0.1, 0.5, 1.0):
-            found = contour.log_upper_of_another(PlanCGF(added.items), epsilon, share)
-            assert math.log(low) <= found
-        assert found <= math.log(high) + 1e-6
+    for share in (0.1, 0.5, 1.0):
+        grid = of_removed.step, share * of_removed.nodes
+        contour = Contour(PlanCGF(added.items), 5.0, 2.0, 0.0, grid=grid)
+        contour.integrate()
+        for epsilon in (0.5, 1.0, 2.0):
+            least, most = contour.bounds(epsilon)
+            low, high = added.delta(epsilon)
+            assert least == -math.inf
+            assert math.log(low) <= most
+            assert share < 1 or most <= math.log(high) + 1e-6
 
 
 def test_a_contour_without_a_lower_end_has_the_same_upper_end():
