@@ -31,8 +31,6 @@ class SampledCGF(ExactCGF[Sampled]):
     Many different Gaussian parts share a quadrature (`SimilarSampledGaussians`).
     """
 
-    frequencies_at_a_time = 5  # each has a line of its own
-
     def prepared(self, losses: Sequence[Sampled]) -> SampledFamily:
         """Return the losses, sorted once into what is summed together."""
         return losses if isinstance(losses, SampledFamily) else SampledFamily(losses)
