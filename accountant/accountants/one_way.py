@@ -191,14 +191,17 @@ class OneWay:
         upper = max(found.lower, min(found.upper, self._envelope_epsilon(delta)))
         return found if upper == found.upper else replace(found, upper=upper, engine=ENVELOPE)
 
-    def is_surely_within(self, epsilon: float, delta: float) -> bool:
-        """Return whether a bound quicker than the interval says it costs at most ``epsilon``."""
+    def is_surely_within(self, epsilon: float, delta: float, like: OneWay | None = None) -> bool:
+        """Return whether a bound quicker than the interval says it costs at most ``epsilon``.
+
+        ``like``: the other direction, where that was answered before.
+        """
         if not 0 < epsilon < math.inf or self.route is Route.SUM_OF_BOUNDS:
             return False
         if self.route is Route.CLOSED_FORM:
             return self.losses[0][0].is_surely_within(epsilon, delta)
         if self.exact is not None:
-            return self.exact.is_surely_within(epsilon, delta)
+            return self.exact.is_surely_within(epsilon, delta, like and like.exact)
         if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
             return True
         return chernoff_epsilon(self.plan, delta) <= epsilon

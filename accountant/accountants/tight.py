@@ -68,12 +68,13 @@ class Tight(Accountant):
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         first, *rest = directions(plan)
-        found = self.certify_one_way(first, delta)
+        first_way = one_way(first, self.width, at_zero=delta == 0)
+        found = first_way.certify(delta)
         for way in rest:
             other_way = one_way(way, self.width, at_zero=delta == 0)
             if found.upper == 0 and other_way.exact is not None:
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
-            if other_way.is_surely_within(found.lower, delta):
+            if other_way.is_surely_within(found.lower, delta, first_way):
                 continue  # it cannot be the worse direction
             other = other_way.certify(delta, found.lower)
             worse = max(found, other, key=lambda one: one.upper)

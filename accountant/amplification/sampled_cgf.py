@@ -31,8 +31,6 @@ class SampledCGF(ExactCGF[Sampled]):
     Many different Gaussian parts share a quadrature (`SimilarSampledGaussians`).
     """
 
-    frequencies_at_a_time = 5  # each has a line of its own
-
     def prepared(self, losses: Sequence[Sampled]) -> SampledFamily:
         """Return the losses, sorted once into what is summed together."""
         return losses if isinstance(losses, SampledFamily) else SampledFamily(losses)
@@ -67,6 +65,10 @@ class SampledCGF(ExactCGF[Sampled]):
             return super().rough_cgf(losses, counts, a)
         rough: Array = counts[0] * gaussian.rough_cgf(a)
         return rough
+
+    def has_short_sum(self, losses: Sequence[Sampled]) -> bool:
+        """Return whether there is one loss alone, with a Gaussian part."""
+        return len(losses) == 1 and losses[0].sampled_gaussian is not None
 
     def cf_ratios(
         self, losses: Sequence[Sampled], counts: Array, z: Complex

@@ -58,6 +58,8 @@ class SampledFamily(list[Sampled]):
     @functools.cached_property
     def others(self) -> Index:
         """The places of losses that are in no group."""
+        if not self.groups:
+            return np.arange(len(self))
         grouped = np.concatenate([index for index, _ in self.groups] or [np.zeros(0, dtype=int)])
         return np.setdiff1d(np.arange(len(self)), grouped)
 
@@ -77,6 +79,8 @@ class SampledFamily(list[Sampled]):
 
     def log_cf_bound(self, counts: Array, a: float, u: Array) -> Array:
         """Bound the logarithm of the product of the groups' transforms for every ``v >= u``."""
+        if not self.groups:
+            return np.zeros(u.shape)
         key = (a, b"decay" + counts.tobytes())
         if key not in self._kept:
             self._kept[key] = UniformParts(

@@ -63,6 +63,16 @@ class HitSchedule:
         """About the number of exponentials that a node costs."""
         return sum(one.points for one in self._groups) // 2 + POINTS_EACH * self._members
 
+    @property
+    def has_short_sum(self) -> bool:
+        """False: the rules serve many members."""
+        return False
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return the cumulant at real ``a``."""
+        rough: Array = self.cgf(a)[0]
+        return rough
+
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return the logarithm of ``prod (1+w+h) - prod (1+w)`` times ``prod (1-rate)^{z+1}``.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from accountant.amplification.sampled_gaussian.hit_line import greatest_power
-from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import REST_CHANCE
+from accountant.amplification.sampled_gaussian.returned_losses import REST_CHANCE
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import (
     DIFFERENCES,
@@ -202,6 +202,16 @@ class TruncatedSchedule:
     def is_short(self) -> bool:
         """Whether all rules are short."""
         return all(one.is_short for one in self._groups)
+
+    @property
+    def has_short_sum(self) -> bool:
+        """False: the rules serve many members."""
+        return False
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return the cumulant at real ``a``."""
+        rough: Array = self.cgf(a)[0]
+        return rough
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; Y <= cut]`` of all; at many real orders, a bound and its size."""

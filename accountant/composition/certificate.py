@@ -77,10 +77,16 @@ def bracket_epsilon(
     of about ``-tilt``; ``log_delta`` the target's own two ends; ``max_epsilon`` an epsilon never
     exceeded.
     """
-    upper, slope = falling_root(lambda e: bounds(e)[1] - log_delta[0], start, tilt, max_epsilon)
+    seen: dict[float, tuple[float, float]] = {}
+
+    def excess(epsilon: float) -> float:
+        seen[epsilon] = bounds(epsilon)
+        return seen[epsilon][1] - log_delta[0]
+
+    upper, slope = falling_root(excess, start, tilt, max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
-    low, high = bounds(upper)
+    low, high = seen[upper] if upper in seen else bounds(upper)
     gap = (high - low) + (log_delta[1] - log_delta[0]) + 1e-15
     back = 1.02 * gap / slope
     if not 0 < back < upper:

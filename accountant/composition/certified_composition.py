@@ -33,6 +33,8 @@ MAX_TRUNCATIONS = 4
 QUICK_NODES = 2**17  # of a truncated contour: a tenth of a second
 SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
 QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
+FEW_NODES = 100  # less than what else would be tried
+QUICK_SHARE = 0.75  # of the nodes of a contour, for about this accuracy
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
 QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
@@ -90,6 +92,7 @@ class CertifiedComposition:
         self._saddlepoints: dict[float, float] = {}
         self._kept_hits: tuple[float, Schedule | None, HitEstimate | None] | None = None
         self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
+        self.last_contour: Contour | None = None  # the short one that answered
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
@@ -176,6 +179,7 @@ class CertifiedComposition:
             if engine is None:
                 return
             engine.integrate()
+            self.last_contour = engine if isinstance(engine, Contour) else engine.contour
             if isinstance(engine, Contour):
                 yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
                 epsilon = -math.inf  # no other is to be had
@@ -351,11 +355,23 @@ class CertifiedComposition:
         return round_up(float(np.nanmin(size / near)), 64)
 
     @ignore_overflow
-    def is_surely_within(self, epsilon: float, delta: float) -> bool:
-        """Return whether a bound that is quick says that this costs at most ``epsilon > 0``."""
+    def is_surely_within(
+        self, epsilon: float, delta: float, like: CertifiedComposition | None = None
+    ) -> bool:
+        """Return whether a bound that is quick says that this costs at most ``epsilon > 0``.
+
+        ``like``: what costs about as much.
+        """
         left = delta - self.infinity * (1 + 8 * ULP)
         if left > 0 and self.max_loss <= epsilon:
             return True
+        other = None if like is None else like.last_contour
+        if left > 0 and other is not None and other.nodes <= FEW_NODES and len(self.items) == 1:
+            grid = other.step, QUICK_SHARE * other.nodes
+            contour = Contour(self._cgf, other.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid)
+            contour.integrate()
+            if contour.bounds(epsilon)[1] <= math.log(left):
+                return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
             if self.chernoff(delta) <= epsilon:
                 return True
@@ -369,7 +385,7 @@ class CertifiedComposition:
             size = self._cgf.log_chernoff(best) - best * epsilon
             if float(size[0]) + 64 * ULP * (1 + a * epsilon) <= math.log(left):
                 return True
-        contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY)
+        contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY, only_above=True)
         if not contour.nodes <= SHORT_CONTOUR:
             return False
         contour.integrate()

@@ -37,15 +37,14 @@ class PlanCGF:
             for losses, counts in families.values()
         ]
         self.smoothing = smoothing
-        # at so many frequencies the decay is asked for at a time; None: at all
-        each = [cgf.frequencies_at_a_time for cgf, _, _ in self._families]
-        self.frequencies_at_a_time = None if None in each else max(filter(None, each), default=5)
+        # whether `rough_at` is much quicker than `value_at`
+        self.has_short_sums = all(cgf.has_short_sum(one) for cgf, one, _ in self._families)
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """Return the same cumulant with another smoothing."""
         other = PlanCGF([], smoothing)
         other._families = self._families
-        other.frequencies_at_a_time = self.frequencies_at_a_time
+        other.has_short_sums = self.has_short_sums
         return other
 
     def upper_at(self, a: Array) -> Array:

@@ -9,18 +9,24 @@ truncation and the smoothing sandwich: `docs/proofs/contour.md`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from accountant.composition.aliasing import RELATIVE_ERROR, aliasing_bound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.fft_composition import FFT_ULPS
-from accountant.composition.saddlepoint import RELATIVE_ERROR, AliasingBound, log_interval
+from accountant.composition.saddlepoint import log_interval
 from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
 MANY_EPSILONS = 256  # summed at a time
 TABLE_SIZE = 2**19  # the least, of points of a period
+# where a cutoff is looked for, over that of a normal loss; and then, over the last of them
+FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
+FEW_NODES, CLOSE = 64, 1.1  # of so few it need not be the least; otherwise up to this factor
+MOST_NODES = 2**24  # no contour has as many
 
 
 class Contour:
@@ -28,7 +34,9 @@ class Contour:
 
     ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
     plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
-    ``accuracy`` is what the aliases and the truncation may each add to delta, relatively.
+    ``accuracy`` is what the aliases and the truncation may each add to delta, relatively;
+    ``only_above``: no lower end is asked for, which is quicker; ``grid``: nor a choice of nodes, of
+    which these are the distance and the number.
     """
 
     def __init__(
@@ -38,43 +46,55 @@ class Contour:
         epsilon: float,
         smoothing: float,
         accuracy: float = RELATIVE_ERROR,
+        *,
+        only_above: bool = False,
+        grid: tuple[float, float] | None = None,
     ) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
-        self.tilt, self.smoothing = a, smoothing
+        self.tilt, self.smoothing, self._accuracy = a, smoothing, accuracy
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        height, error = cgf.value_at(np.array([a]))
-        self._height, self._height_error = float(height[0]), float(error[0])  # K(a)
-        self._aliases = AliasingBound(cgf, a, self._height, epsilon, accuracy)
-        # where the height is out of reach there is no period
-        period = self._aliases.period
-        self.step = 2 * math.pi / period if period > 0 else 0.0
-        self._accuracy = accuracy
-        self.cutoff = self._find_cutoff(epsilon)
-        self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
+        period = None if grid is None else 2 * math.pi / grid[0]
+        found = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
+        self._aliases, self._height, self._height_error = found  # and K(a)
+        if grid is not None:
+            self.step, self.nodes = grid
+            self.cutoff = self.step * self.nodes
+        else:
+            # where the height is out of reach there is no period
+            period = self._aliases.period
+            self.step = 2 * math.pi / period if period > 0 else 0.0
+            self.cutoff = self._find_cutoff() if self.step else math.inf
+            self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # a quadrature has a price of its own, however few the nodes
             total, most = cgf.quadrature_terms(self.cutoff)
             self.operations = self.nodes * total + 5000 * most
 
-    def _find_cutoff(self, epsilon: float) -> float:
+    def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""
-        # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U
+        # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U, and the bound falls with U
         a = self.tilt
         target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
-        u = np.geomspace(1e-2, 1e12, 29) * max(min(1.0, a), 1e-6)
-        for _ in range(2):
-            # the bound falls: a few points at a time tell between which ends it is enough
-            below, at, few = -1, u.size, self._cgf.frequencies_at_a_time or u.size
-            while at - below > 1:
-                some = np.unique(np.linspace(below, at, few + 2).astype(int)[1:-1])
-                some = some[some > below]
-                bound = self._cgf.log_cf_bound(a, u[some]) - np.log(math.pi * u[some])
-                first = int(np.argmax(np.append(bound <= target, True)))
-                below, at = ([below, *some][first], [*some, at][first])
-            if at == u.size:
+
+        def is_enough(u: Any) -> Any:
+            return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
+
+        # a normal loss with this period falls to the accuracy at -2 ln(accuracy) / period
+        u: Any = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
+        good, below = is_enough(u), 0.0
+        while not good.any():
+            below = float(u[-1])
+            if not below < MOST_NODES * self.step:
                 return math.inf
-            found, u = float(u[at]), np.geomspace(u[max(at - 1, 0)], u[at], 10)
+            u = below * LATER_CUTOFFS
+            good = is_enough(u)
+        at = int(np.argmax(good))
+        found, below = float(u[at]), float(u[at - 1]) if at else below
+        while found > FEW_NODES * self.step and found > CLOSE * below > 0:
+            u = np.geomspace(below, found, u.size + 2)
+            at = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
+            below, found = float(u[at]), float(u[at + 1])
         return found
 
     def log_height(self, epsilon: float) -> float:

@@ -13,8 +13,9 @@ import math
 
 import numpy as np
 
+from accountant.composition.aliasing import aliasing_bound
 from accountant.composition.cgf import PlanCGF
-from accountant.composition.saddlepoint import AliasingBound, log_interval
+from accountant.composition.saddlepoint import log_interval
 from accountant.losses.loss import Loss
 from accountant.numerics.rounding import ULP
 
@@ -69,9 +70,7 @@ class Lattice:
     ) -> None:
         self.tilt = a
         self._offset, self.unit, self.mismatch = lattice
-        height, error = cgf.value_at(np.array([a]))
-        self._height, self._height_error = float(height[0]), float(error[0])
-        self._aliases = AliasingBound(cgf, a, self._height, epsilon)
+        self._aliases, self._height, self._height_error = aliasing_bound(cgf, a, epsilon)
         self.nodes = math.ceil(self._aliases.period / self.unit) + 1
 
     def integrate(self, cgf: PlanCGF) -> None:

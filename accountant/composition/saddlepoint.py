@@ -1,4 +1,4 @@
-"""The saddle point through which a contour runs, and the aliasing error of its sum."""
+"""The saddle point through which a contour runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from accountant.composition.cgf import PlanCGF
 from accountant.numerics import Array
 from accountant.numerics.search import minimum_of_one_valley
 
-RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to delta, relatively
-
-
-# from the contour to the real parts of its Chernoff bounds: dense where a cumulant may end
-OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
+LOWER_ENDS = 6.0  # by which the logarithm of the least order moves down
 
 
 def saddlepoint(
@@ -54,52 +50,26 @@ def saddlepoint(
 
 
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
-    """Return about where ``height`` is least: the vertex of a parabola; None where at an end."""
-    for points in (10, 7, 7):
+    """Return about where ``height`` is least: the vertex of a parabola; None where at an end.
+
+    Where it is infinite from some point on, the least may be beside it: the ends then move down.
+    """
+    for points in (20, 7):
         grid = np.linspace(low, high, points)
         value = height(np.exp(grid))
         at = int(np.argmin(value))
-        if not 0 < at < points - 1 or not np.isfinite(value[at - 1 : at + 2]).all():
+        if at == 0 and not math.isfinite(value[1]):
+            low, high = low - LOWER_ENDS, low + grid[1] - grid[0]
+            grid = np.linspace(low, high, points)
+            value = height(np.exp(grid))
+            at = int(np.argmin(value))
+        if not (0 < at < points - 1 and math.isfinite(value[at])):
             return None
         low, high = grid[at - 1], grid[at + 1]
     left, middle, right = value[at - 1 : at + 2]
     bend = left - 2 * middle + right
-    away = (left - right) / (2 * bend) if bend > 0 else 0.0
+    away = (left - right) / (2 * bend) if 0 < bend < math.inf else 0.0
     return math.exp(grid[at] + away * (grid[1] - grid[0]))
-
-
-class AliasingBound:
-    """The aliasing error of a sum with nodes ``2 pi / period`` apart and real part ``a``."""
-
-    # A trapezoid sum adds e^{aTj} delta(e + Tj) for every j != 0, T the period. By Chernoff,
-    # delta(x) <= e^{K(b) - bx} c_b with c_b = b^b / (1+b)^{1+b}: for j > 0 take b > a, for
-    # j < 0 take b < a, and sum the geometric series.
-
-    def __init__(
-        self,
-        cgf: PlanCGF,
-        a: float,
-        height: float,
-        epsilon: float,
-        accuracy: float = RELATIVE_ERROR,
-    ) -> None:
-        ladder = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
-        b = a * ladder
-        self._chernoff = cgf.log_chernoff(b)
-        good = np.isfinite(self._chernoff)
-        self._b, self._chernoff, self._a = b[good], self._chernoff[good], a
-        target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(accuracy)
-        away = np.abs(self._b - a)
-        period = np.logaddexp(0.0, self._chernoff - self._b * epsilon - target) / away
-        sides = period[self._b < a], period[self._b > a]
-        self.period = max(float(np.min(side, initial=np.inf)) for side in sides)
-
-    def log_bound(self, epsilon: float) -> float:
-        """Return the logarithm of a bound on all aliases at ``epsilon``."""
-        away = np.abs(self._b - self._a) * self.period
-        size = self._chernoff - self._b * epsilon - away - np.log(-np.expm1(-away))
-        left, right = size[self._b < self._a], size[self._b > self._a]
-        return float(np.logaddexp(np.min(left, initial=np.inf), np.min(right, initial=np.inf)))
 
 
 def log_interval(low: float, high: float, scale: float) -> tuple[float, float]:

@@ -37,6 +37,15 @@ class TruncatedLoss(Protocol):
         """Return the cumulant of one release, and a bound on its error."""
         ...
 
+    @property
+    def has_short_sum(self) -> bool:
+        """Whether `rough_cgf` is much quicker than `cgf`."""
+        ...
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return about the cumulant of one release at real ``a``: no bound follows from it."""
+        ...
+
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` of all on equidistant nodes, and a bound on its error."""
         ...
@@ -56,6 +65,7 @@ class TruncatedCGF(PlanCGF):
     def __init__(self, loss: TruncatedLoss) -> None:
         super().__init__([])
         self._loss = loss
+        self.has_short_sums = loss.has_short_sum
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """Return the same cumulant: it is never smoothed."""
@@ -69,7 +79,7 @@ class TruncatedCGF(PlanCGF):
 
     def rough_at(self, a: Array) -> Array:
         """Return about ``K(a)``."""
-        rough: Array = self.value_at(a)[0]
+        rough: Array = self._loss.count * self._loss.rough_cgf(a)
         return rough
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
@@ -121,6 +131,11 @@ class TruncatedContour:
     def _set(self, contour: Contour) -> None:
         self._contour, self.tilt, self.nodes = contour, contour.tilt, contour.nodes
         self.terms = self.nodes * self._loss.points
+
+    @property
+    def contour(self) -> Contour:
+        """The contour of what is left."""
+        return self._contour
 
     def integrate(self) -> None:
         """Evaluate the cumulant on the nodes."""

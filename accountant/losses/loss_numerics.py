@@ -43,9 +43,6 @@ class ExactCGF(Generic[Member]):
 
     # how many different losses of the family cost something each
     distinct_cost_cap = math.inf
-    # at so many frequencies `log_cf_bounds` is asked for at a time; None: at all, as cells of a
-    # rule are shared between them
-    frequencies_at_a_time: int | None = None
 
     def prepared(self, losses: Sequence[Member]) -> Sequence[Member]:
         """Return the losses in the form in which all other methods are quickest."""
@@ -69,6 +66,11 @@ class ExactCGF(Generic[Member]):
         value, error = self.sum_cgf(losses, counts, a)
         rough: Array = value + error
         return rough
+
+    def has_short_sum(self, losses: Sequence[Member]) -> bool:
+        """Return whether `rough_cgf` of these losses is much quicker than `sum_cgf`."""
+        del losses
+        return False
 
     def cf_ratios(
         self, losses: Sequence[Member], counts: Array, z: Complex

@@ -161,10 +161,9 @@ def falling_root(
 
     ``tilt`` is about that slope; where none was seen, the answer is ``max_epsilon``.
     """
-    if excess(0.0) <= 0:
-        return 0.0, tilt
     low, high, e, slope = 0.0, math.inf, min(max(start, 0.0), max_epsilon), max(tilt, 1e-300)
     last: tuple[float, float] | None = None
+    is_zero_known = False  # it is asked for where the search would go there
     for _ in range(200):
         value = excess(e)
         if value <= 0:
@@ -181,6 +180,10 @@ def falling_root(
                 slope = found
         last = e, value
         guess = e + (value + 3e-13) / slope if math.isfinite(value) else math.inf
+        if value <= 0 and low == 0 and not is_zero_known and not 0 < guess < high:
+            is_zero_known = True
+            if e == 0 or excess(0.0) <= 0:
+                return 0.0, tilt
         if math.isinf(high):
             guess = min(guess, max(2 * e, e + 50 / slope), max_epsilon)
             e = guess if guess > low else min(max_epsilon, 2 * low + 1 / slope)

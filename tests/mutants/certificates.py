@@ -16,10 +16,10 @@ from accountant.amplification.allocation.lognormal_rule import LogNormalRule
 from accountant.amplification.sampled_gaussian import sampled_gaussian_hits, sampled_gaussian_tail
 from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import HitSampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import TruncatedSampledGaussian
+from accountant.composition.aliasing import AliasingBound
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
-from accountant.composition.saddlepoint import AliasingBound
 from accountant.numerics.exponential_sums import complex_power
 
 
@@ -36,7 +36,7 @@ def aliases_forgotten(patch):
 
 def cut_off_too_early(patch):
     reach = Contour._find_cutoff
-    patch.setattr(Contour, "_find_cutoff", lambda self, epsilon: reach(self, epsilon) / 6)
+    patch.setattr(Contour, "_find_cutoff", lambda self: reach(self) / 6)
     patch.setattr(PlanCGF, "log_cf_bound", lambda self, a, u: np.full(u.shape, -80.0))
 
 

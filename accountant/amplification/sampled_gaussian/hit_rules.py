@@ -30,6 +30,7 @@ ANGLE, REAL_ANGLE = 0.165 * math.pi, 0.45 * math.pi  # mu times the height of a 
 HIGHEST = 1.25  # e^{eta^2 / 2} is what a line may add to the round-off
 WIDEST_STRIP = 4.0  # e^{4^2 / 2} is what it adds to the error of a real line
 NATS = 40.0  # a rule errs by at most e^-40 of the integrals on the edges of its strip
+ROUGH_STRIDE = 3  # of the points of a rule for estimates
 LEFT_OUT = -78.0  # ln of what phi or n leaves of the mass to the left of a rule
 FIRST = -13.0  # Phi(-13) is e^-87
 DEVIATIONS = 8.5
@@ -83,6 +84,13 @@ class Hits:
         with np.errstate(over="ignore"):
             error += np.exp(np.minimum(line.log_missed(powers) - value, 700.0))
         return value, -np.log1p(-np.minimum(error, 0.999)) + np.where(error > 0.5, np.inf, 0.0)
+
+    def rough_log_moments(self, powers: Array) -> Array:
+        """Return about ``ln E r^p phi`` at real powers, by every few points of the rule."""
+        line = _real_rule_of_hits(self)
+        loss, log_mass = line.loss[::ROUGH_STRIDE], line.log_mass[::ROUGH_STRIDE]
+        rough: Array = logsumexp(powers[:, None] * loss + log_mass) + math.log(ROUGH_STRIDE)
+        return rough
 
     @property
     def mass_ulps(self) -> Array:

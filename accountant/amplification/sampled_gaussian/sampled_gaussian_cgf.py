@@ -33,7 +33,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.logspace import log_mixture_at, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
 
 NORMAL = NormalDist()
@@ -56,6 +56,11 @@ class SampledGaussian:
         """Return ``ln E e^{zL}`` and a bound on its error; infinite where Re z is out of reach."""
         flat = np.ravel(z)
         power = self._power(flat)
+        if not np.iscomplexobj(flat):
+            rule = self._rule_of_all(power)
+            if rule is not None:
+                moment, error = log_moments(rule, power)
+                return moment.real.reshape(np.shape(z)), error.reshape(np.shape(z))
         value, error = np.full(flat.shape, np.inf, dtype=complex), np.zeros(flat.shape)
         turns = power.imag != 0
         for rule, some in self._real_rules(power.real, ~turns):
@@ -71,23 +76,42 @@ class SampledGaussian:
         result = value if np.iscomplexobj(z) else value.real
         return result.reshape(np.shape(z)), error.reshape(np.shape(z))
 
+    def _rule_of_all(self, power: Array) -> Line | None:
+        """Return a short rule for all of some real powers of one sign; None where none is."""
+        if power.size == 1:  # a contour through it needs this line, too
+            return raised_line(self.mu, self.rate, float(power[0]))
+        least, greatest = float(power.min(initial=np.inf)), float(power.max(initial=-np.inf))
+        if not (math.isfinite(greatest - least) and least * greatest > 0):
+            return None
+        size = float(self._octave(np.array(greatest if greatest > 0 else least)))
+        rule = self._rule_of_octave(size)
+        return rule if rule is not None and rule.x.size <= SHORT_RULE else None
+
     def _real_rules(self, power: Array, is_real: Array) -> Iterator[tuple[Line, Array]]:
         """Yield rules and the real powers they serve: all smaller ones of a sign if short."""
-        octaves = 2.0 if self.mu < STEEP else 0.25
-        size = 1 + np.ceil(np.log2(np.maximum(np.abs(power), 1.0)) / octaves)
-        size = np.copysign(size, power)
+        size = self._octave(power)
         left = is_real & np.isfinite(size)
         while left.any():
             one = float(size[left][np.argmax(np.abs(size[left]))])
-            line = real_line(
-                self.mu, self.rate, math.copysign(2.0 ** (octaves * (abs(one) - 1)), one)
-            )
+            line = self._rule_of_octave(one)
             some = left & (size == one)
             if line is not None:
                 if line.x.size <= SHORT_RULE:
                     some = left & (np.sign(size) == math.copysign(1, one))
                 yield line, some
             left &= ~some
+
+    @property
+    def _octaves(self) -> float:
+        return 2.0 if self.mu < STEEP else 0.25
+
+    def _octave(self, power: Array) -> Array:
+        size: Array = 1 + np.ceil(np.log2(np.maximum(np.abs(power), 1.0)) / self._octaves)
+        return np.copysign(size, power)
+
+    def _rule_of_octave(self, size: float) -> Line | None:
+        power = math.copysign(2.0 ** (self._octaves * (abs(size) - 1)), size)
+        return real_line(self.mu, self.rate, power)
 
     def rough_cgf(self, a: Array) -> Array:
         """Return about ``ln E e^{aL}`` at real ``a``, from a short sum: no bound follows."""
@@ -130,7 +154,7 @@ class SampledGaussian:
                 if delta / hits > 1e-15
                 else (mu * math.sqrt(-2 * math.log(delta / hits)) + mu * mu / 2)
             )
-            great = float(log_mixture(np.array(y), self.rate))
+            great = log_mixture_at(y, self.rate)
         deviation = math.sqrt(count * math.expm1(min(mu * mu, 2.0))) * self.rate
         normal = deviation**2 / 2 + deviation * math.sqrt(-2 * math.log(delta))
         # every hit costs about mu^2 / 2 less ln(1 / rate)

@@ -57,7 +57,9 @@ class Decay:
         """Return the logarithm of a bound for every frequency ``v >= u``."""
         first = np.searchsorted(-self._height, -2 * self._speed * u)
         at = np.minimum(first[:, None] + WINDOW, self._height.size - 1)
-        self._find(np.unique(at[~self._known[at]]))
+        wanted = np.zeros(self._height.size, dtype=bool)
+        wanted[at] = True
+        self._find(np.flatnonzero(wanted & ~self._known))
         size = np.sum(np.exp(-u[:, None, None] * self._arg[at]) * self._weight[at], axis=-1)
         least = np.min(size * (1 + 64 * ULP) + self._missed[at], axis=1)
         log_bound: Array = np.log(np.minimum(least, 1.0))

@@ -73,6 +73,19 @@ class HitSampledGaussian:
         total += 8 * ULP * (np.abs(share) + np.abs(hit) + self.releases * np.abs(whole))
         return value.reshape(np.shape(z)), total.reshape(np.shape(z))
 
+    @property
+    def has_short_sum(self) -> bool:
+        """True: of every few points of the rules."""
+        return True
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return about the cumulant at real ``a``: no bound follows from it."""
+        whole = self._whole.rough_cgf(a)
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = _log_share(self.hits.rough_log_moments(a + 1) - whole, self.releases)
+            rough: Array = self.releases * whole + share
+        return np.where(a + 1 <= self.hits.highest, rough, np.inf)
+
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return the value at z over that at Re z, and a bound on its error."""
         s, n = z + 1, self.releases

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.logspace import log_mixture, log_mixture_at, logsumexp
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 RULE_NATS = 46.0  # a rule errs by at most e^-46 = 1e-20 of the moment
 MAX_QUADRATURE_POINTS = 8_000  # an order that needs more is out of reach
 HIGHEST_LINE = 1.25  # e^{eta^2 / 2} is what a line may add to the round-off
 LARGE_POWER = 64.0  # above it a strip is chosen by sums, not by formula
+SMALL_SIZE = 2.0  # ln of the integral on a line, over that on the real one
 LARGEST_PLACE = 1e4  # no order is answered whose mass lies beyond it
 
 
@@ -79,11 +80,18 @@ def loss_and_share(mu: float, rate: float, x: Array) -> tuple[Array, Array]:
 
 def turned(loss: Array, share: Array, rate: float, angle: Any) -> tuple[Array, Array]:
     """Return ``ln |r(x + ib) / r(x)|`` and ``arg r(x + ib)`` for ``angle = mu b``."""
+    rest = (1 - rate) * np.exp(-loss)
+    turn = np.arctan2(share * np.sin(angle), rest + share * np.cos(angle))
+    return log_growth(loss, share, rate, angle), turn
+
+
+def log_growth(loss: Array, share: Array, rate: float, angle: Any) -> Array:
+    """Return ``ln |r(x + ib) / r(x)|`` for ``angle = mu b``."""
     # r(x + ib) / r(x) = 1 - w + w e^{i mu b}
     rest, half = (1 - rate) * np.exp(-loss), np.sin(angle / 2)
     with np.errstate(divide="ignore", invalid="ignore"):  # on the edge of a strip r may be 0
-        growth = np.log1p(np.maximum(-4 * share * rest * half * half, -1.0)) / 2
-    return growth, np.arctan2(share * np.sin(angle), rest + share * np.cos(angle))
+        growth: Array = np.log1p(np.maximum(-4 * share * rest * half * half, -1.0)) / 2
+    return growth
 
 
 def tilted_range(mu: float, rate: float, power: float) -> tuple[float, float]:
@@ -108,7 +116,7 @@ def tilted_range(mu: float, rate: float, power: float) -> tuple[float, float]:
 
 
 def _at_zero(mu: float, rate: float) -> float:
-    return float(log_mixture(np.array(-mu * mu / 2), rate))
+    return log_mixture_at(-mu * mu / 2, rate)
 
 
 def real_step(mu: float) -> float:
@@ -160,22 +168,35 @@ def raised_line(mu: float, rate: float, power: float) -> Line | None:
     if power < 0:
         sizes = log_size_on(mu, rate, power, heights, low, high)
         growths = log_size_on(mu, rate, power, 2 * heights, low, high)
-    at = int(np.argmax(sizes <= 2)) if np.any(sizes <= 2) else -1
+    at = int(np.argmax(sizes <= SMALL_SIZE)) if np.any(sizes <= SMALL_SIZE) else -1
     height, size = float(heights[at]), float(sizes[at])
-    step = 2 * math.pi * height / (RULE_NATS + math.log(4) + max(float(growths[at]), 0.0))
+    # as exact at a real power as a real line, although its terms are e^size times as large
+    nats = RULE_NATS + 2 * size
+    step = 2 * math.pi * height / (nats + math.log(4) + max(float(growths[at]), 0.0))
     if not (high - low) / step <= MAX_QUADRATURE_POINTS:
         return None
     x = _straight(low, high, step) + 1j * math.copysign(height, power)
-    return rule_on(mu, rate, x, step, math.exp(size - RULE_NATS))
+    return rule_on(mu, rate, x, step, math.exp(size - nats))
 
 
 def log_size_on(
     mu: float, rate: float, power: float, heights: Array, low: float, high: float
 ) -> Array:
-    """Return ``ln int |n r^power|`` on lines ``Im x = height``, over that on the real line."""
+    """Return ``ln int |n r^power|`` on lines ``Im x = height``, over that on the real line.
+
+    Or a bound on it, where that is small.
+    """
+    if power < 0 and mu * float(np.max(heights)) < math.pi / 2:
+        # |r(x + ib)| grows with x, and |r(x + ib)| / r(x) falls as long as the share of a hit is
+        # below 1/2: the integrand gains most at the right end
+        loss, share = loss_and_share(mu, rate, np.array(high))
+        if share < 0.5:
+            bound: Array = power * log_growth(loss, share, rate, mu * heights) + heights**2 / 2
+            if np.all(bound <= SMALL_SIZE):
+                return bound
     x = np.linspace(low, high, 160)
     loss, share = loss_and_share(mu, rate, x)
-    growth, _ = turned(loss, share, rate, mu * heights[:, None])
+    growth = log_growth(loss, share, rate, mu * heights[:, None])
     # a zero of r counts as e^-700
     off, on = power * np.maximum(loss + growth, -700.0), power * loss
     size: Array = logsumexp(off - x * x / 2) - logsumexp(on - x * x / 2) + heights**2 / 2

@@ -76,10 +76,10 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
             value = np.log(total)
         return value - value[0, 0].real, error + error[0, 0]
     # e^{v+w} - 1 = (e^v - 1)(e^w - 1) + (e^v - 1) + (e^w - 1)
-    rows = np.expm1(np.outer(left, line.loss)) * mass
+    rows = np.vstack([np.expm1(np.outer(left, line.loss)) * mass, mass])
     columns = np.expm1(1j * np.outer(right, line.loss))
-    excess = ordered_product(rows, columns) - line.lost
-    excess += np.sum(rows, axis=1)[:, None] + ordered_product(mass[None], columns)
+    product = ordered_product(rows, columns)
+    excess = product[:-1] - line.lost + (rows[:-1].sum(axis=1)[:, None] + product[-1])
     # |e^w - 1| <= |w| max(1, |e^w|), and |e^w| falls with the frequency
     size = np.abs(mass) + np.exp(log_tilted)
     ulps = line.loss_error + _mass_ulps(line, summed_in_parts=True) * np.abs(line.loss)

@@ -16,26 +16,34 @@ from typing import Any
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.returned_losses import (
+    REST_CHANCE,
+    least_return,
+)
+from accountant.amplification.sampled_gaussian.rules_to_cut import (
+    STRIP,
+    STRIP_NATS,
+    cut_curve,
+    cut_line,
+    log_ratio,
+    most_points,
+    normal_tail,
+    place_on_curve,
+    places_to_cut,
+    short_rule,
+)
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_decay import LINE_LADDER, Decay
-from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
-    TAIL_DEVIATIONS,
-    Line,
-    rule_on,
-)
+from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import Line
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     log_moments,
     moment_power,
 )
 from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
-STRIP = 0.97 * math.pi / 4  # of the curve's parameter: curve and strip stay left of the cut
-STRIP_NATS = 45.0  # e^{2 pi d / h}
-LAST_PARAMETER = 43.0  # e^-43 = 2e-19 of the edge is left out
 HIGHEST_CURVE = 1.25
-WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
-REST_CHANCE = 1e-13  # times what is less than delta
 MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
 
 
@@ -50,14 +58,31 @@ class TruncatedSampledGaussian:
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; x <= cut]`` of one, and a bound on its error."""
-        rule = self.curve if np.iscomplexobj(z) else cut_line(self.mu, self.rate, self.cut)
+        if np.size(z) == 1 and not np.iscomplexobj(z):
+            value, error = _moment(self, float(np.ravel(z)[0]))
+            return value.reshape(np.shape(z)), error.reshape(np.shape(z))
+        if np.iscomplexobj(z):
+            rule = self.curve(float(np.max(z.real)) + 1)
+        else:
+            rule = cut_line(self.mu, self.rate, self.cut)
         value, error = log_moments(rule, np.ravel(z).astype(complex) + 1)
         found = value if np.iscomplexobj(z) else value.real
         return found.reshape(np.shape(z)), error.reshape(np.shape(z))
 
+    @property
+    def has_short_sum(self) -> bool:
+        """True: of every few points of the rule."""
+        return True
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return about ``ln E[e^{aL}; x <= cut]`` at real ``a``: no bound follows from it."""
+        loss, log_mass = short_rule(self.mu, self.rate, self.cut)
+        rough: Array = logsumexp((a[:, None] + 1) * loss + log_mass)
+        return rough
+
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return the power of ``E[e^{zL}; x <= cut]`` over that at Re z, and its error."""
-        return moment_power(self.curve, z + 1, self.count)
+        return moment_power(self.curve(float(z[0, 0].real) + 1), z + 1, self.count)
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
@@ -65,22 +90,21 @@ class TruncatedSampledGaussian:
 
     @property
     def points(self) -> int:
-        """The number of points of the rule."""
-        return int(self.curve.x.size)
+        """The number of points of the rule, at most."""
+        return most_points(self.cut, self._highest)
 
     @property
     def _highest(self) -> float:
         return min(0.45 * math.pi / self.mu, HIGHEST_CURVE)
 
-    @property
-    def curve(self) -> Line:
-        """The rule on the curve that ends at the cut."""
-        return cut_curve(self.mu, self.rate, self.cut, self._highest)
+    def curve(self, power: float) -> Line:
+        """Return the rule on the curve that ends at the cut, for powers with this real part."""
+        return cut_curve(self.mu, self.rate, self.cut, self._highest, power)
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
         # p - q = rate (N(mu, 1) - N(0, 1))(x > cut);  P(A) - Q(A) = (1-q)^n - (1-p)^n
-        q, moved = _normal_tail(self.cut), _normal_tail(self.cut - self.mu)
+        q, moved = normal_tail(self.cut), normal_tail(self.cut - self.mu)
         if not moved > q:
             return 0.0, 1e-290
         none = self.count * math.log1p(-q)
@@ -95,16 +119,27 @@ class TruncatedSampledGaussian:
 
 
 @functools.lru_cache(maxsize=4)
+def _moment(part: TruncatedSampledGaussian, a: float) -> tuple[Array, Array]:
+    """Return the cumulant at one real order: a contour asks for its own more than once."""
+    return log_moments(cut_line(part.mu, part.rate, part.cut), np.array([a + 1]))
+
+
+@functools.lru_cache(maxsize=4)
 def _curves_of_decay(part: TruncatedSampledGaussian, a: float, highest: float) -> Decay:
     """Return curves that bound a transform."""
-    t, step = _parameters(part.cut, highest, STRIP)
-    x, speed = _place(t, part.cut, highest, 0.0)
+    mu, rate, cut, power = part.mu, part.rate, part.cut, a + 1
+    # its power falls by some 60 nats where it is small beside 60 / count: few digits of it matter
+    nats = min(60 / part.count + math.log(part.count) + 12, STRIP_NATS)
+    t, step, beyond = places_to_cut(mu, rate, cut, highest, STRIP, power, nats)
+    x, speed = place_on_curve(t, cut, highest, 0.0)
     eta, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
-    height = float(part.cgf(np.array([a]))[0][0]) + math.log(2 * math.pi) / 2
-    log_weight = -(x.real**2) / 2 + np.log(speed.real * step) - height
-    log_missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
-    missed = np.full(eta.shape, 2 * math.exp(log_missed))
-    return Decay(part.mu, part.rate, a + 1, x.real, log_weight, eta, missed, rise, highest)
+    value, error = part.cgf(np.array([a]))
+    moment = float(value[0] - error[0])
+    log_weight = -(x.real**2 + math.log(2 * math.pi)) / 2 + np.log(speed.real * step) - moment
+    missed = float(part.curve(power).log_missed(np.array([power]))[0]) + STRIP_NATS - nats
+    beyond += power * log_ratio(mu, rate, cut)
+    errors = np.full(eta.shape, 2 * math.exp(min(np.logaddexp(missed, beyond) - moment, 700.0)))
+    return Decay(mu, rate, power, x.real, log_weight, eta, errors, rise, highest)
 
 
 def truncated(
@@ -126,69 +161,3 @@ def cut_above(mu: float, rate: float, count: int, epsilon: float) -> float:
     least *= 1 + 1e-12
     y = math.log1p(math.expm1(least) / rate) if least < 700 else least - math.log(rate)
     return (y + mu * mu / 2) / mu * (1 + 1e-12) + 1e-12
-
-
-@functools.lru_cache(maxsize=64)
-def least_return(mu: float, rate: float, count: int) -> float:
-    """Return what ``count - 1`` losses are above the negative of, under Q, but for 1e-13."""
-    most = -(count - 1) * math.log1p(-rate) if rate < 1 else math.inf
-    # Q(sum L < -s) <= (E_Q r^-t)^(n-1) e^-ts
-    t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(count))
-    value, error = SampledGaussian(mu, rate, True).cgf(t)
-    bound = ((count - 1) * (value + error) - math.log(REST_CHANCE)) / t
-    return min(most, float(np.min(bound[np.isfinite(bound)], initial=np.inf)))
-
-
-@functools.lru_cache(maxsize=16)
-def cut_line(mu: float, rate: float, cut: float) -> Line:
-    """Return the rule on the real line up to the cut, for real powers."""
-    # Re x <= cut on a strip twice as wide as that of a curve, whose height is 0
-    width = min(WIDEST_STRIP, 0.9 * math.pi / mu) / (2 * STRIP)
-    return _up_to(mu, rate, cut, width, 0.0, 2 * STRIP)
-
-
-@functools.lru_cache(maxsize=16)
-def cut_curve(mu: float, rate: float, cut: float, height: float) -> Line:
-    """Return the rule on a curve that runs at this height and ends at the cut."""
-    return _up_to(mu, rate, cut, height, height, STRIP)
-
-
-def _up_to(mu: float, rate: float, cut: float, width: float, height: float, strip: float) -> Line:
-    t, step = _parameters(cut, width, strip)
-    missed = 2 * math.exp(-STRIP_NATS) + math.exp(-LAST_PARAMETER)
-    x: Any
-    speed: Any
-    x, speed = _place(t, cut, width, height)
-    sides: tuple[int, ...] = (1, -1)
-    both = 1.0
-    if not height:  # real, and the lower edge is the mirror image of the upper one
-        x, speed, sides, both = x.real, speed.real, (1,), 2.0
-    edges = []
-    for side in sides:
-        at, along = _place(t + side * 1j * strip, cut, width, height)
-        edges.append(rule_on(mu, rate, at, both * step * along, missed))
-    return rule_on(mu, rate, x, step * speed, missed)._replace(
-        edge=np.concatenate([one.loss.real for one in edges]),
-        edge_mass=np.concatenate([one.log_mass.real for one in edges]),
-        lost=_normal_tail(cut),
-    )
-
-
-def _parameters(cut: float, width: float, strip: float) -> tuple[Any, float]:
-    step = 2 * math.pi * strip / STRIP_NATS
-    first = -(cut + TAIL_DEVIATIONS) / width
-    places: Any = first + step * np.arange(math.ceil((LAST_PARAMETER - first) / step) + 1)
-    return places, step
-
-
-def _place(t: Any, cut: float, width: float, height: Any) -> tuple[Complex, Complex]:
-    """Return ``x(t) = cut - width ln(1 + e^-t) + i height / (1 + e^t)``, and its derivative."""
-    fall = 1 / (1 + np.exp(t))
-    # ln(1 + e^-t) = -t + ln(1 + e^t)
-    log_term = np.where(np.real(t) > 0, np.log1p(np.exp(-t)), -t + np.log1p(np.exp(t)))
-    return cut - width * log_term + 1j * height * fall, fall * (width - 1j * height * (1 - fall))
-
-
-def _normal_tail(x: float) -> float:
-    """Return ``P(N(0, 1) > x)``; a large library's function would cost half a second to load."""
-    return math.erfc(x / math.sqrt(2)) / 2

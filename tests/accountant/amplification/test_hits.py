@@ -15,6 +15,8 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import (
     with_a_hit,
 )
 from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.contour import Contour
 from accountant.composition.grid_certificate import grid_certificate
 
 CASES = [(4.0, 0.01, 2.0, 4.0), (2.0, 1e-4, 0.5, 5.0)]  # mu, rate, odds, highest power
@@ -159,3 +161,34 @@ def test_a_direction_is_below_what_it_costs_and_no_less(rate, scale, steps, delt
     found = composition.certify(delta)
     assert not composition.is_surely_within(found.lower * (1 - 1e-6), delta)
     assert composition.is_surely_within(found.upper * (1 + 1e-3), delta)
+    # and along the nodes of the other direction, which any contour may use
+    removed = CertifiedComposition([(added.reversed, steps)], 1e-8)
+    assert removed.certify(delta).lower > found.upper
+    assert not composition.is_surely_within(found.lower * (1 - 1e-6), delta, removed)
+    assert composition.is_surely_within(found.upper * (1 + 1e-3), delta, removed)
+
+
+def test_any_nodes_give_an_upper_bound():
+    removed = PoissonSampled(GaussianLoss(0.2), 0.02)
+    of_removed = Contour(PlanCGF([(removed, 10_000)]), 5.0, 2.0, 0.0)
+    added = CertifiedComposition([(removed.reversed, 10_000)], 1e-8)
+    for share in (0.1, 0.5, 1.0):
+        grid = of_removed.step, share * of_removed.nodes
+        contour = Contour(PlanCGF(added.items), 5.0, 2.0, 0.0, grid=grid)
+        contour.integrate()
+        for epsilon in (0.5, 1.0, 2.0):
+            least, most = contour.bounds(epsilon)
+            low, high = added.delta(epsilon)
+            assert least == -math.inf
+            assert math.log(low) <= most
+            assert share < 1 or most <= math.log(high) + 1e-6
+
+
+def test_a_contour_without_a_lower_end_has_the_same_upper_end():
+    cgf = PlanCGF([(PoissonSampled(GaussianLoss(0.2), 0.02), 10_000)])
+    both, above = (Contour(cgf, 5.0, 2.0, 0.0, only_above=only) for only in (False, True))
+    both.integrate()
+    above.integrate()
+    assert above.bounds(2.0)[0] == -math.inf
+    low, high = both.bounds(2.0)
+    assert low <= above.bounds(2.0)[1] <= high + 1e-9

@@ -6,13 +6,15 @@ import pytest
 
 from accountant import PLD, GaussianLoss, PoissonSampled, Tight, UnsupportedPlan
 from accountant.amplification.sampled_gaussian import sampled_gaussian_cgf
+from accountant.amplification.sampled_gaussian.returned_losses import least_return
+from accountant.amplification.sampled_gaussian.rules_to_cut import cut_curve
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import log_moments
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     cut_above,
-    least_return,
 )
+from accountant.numerics.logspace import log_mixture, log_mixture_at
 
 GREATEST_OUTPUT, POINTS = 32, 1600
 
@@ -26,7 +28,10 @@ def moment(mu, rate, s, cut=None):
             return mpmath.npdf(x) * (1 - rate + rate * mpmath.exp(mu * x - mu * mu / 2)) ** s
 
         if cut is not None:
-            edges = [mpmath.mpf(cut) - k * mpmath.mpf(1) / 2 for k in range(40, -1, -1)]
+            # far out n r^s is below 10^-30 of the whole at the powers asked for
+            last = mpmath.mpf(min(cut, 25))
+            panels = max(40, int(2 * (last + 14)))
+            edges = [last - k * mpmath.mpf(1) / 2 for k in range(panels, -1, -1)]
             return mpmath.quad(f, edges, maxdegree=3)
         step = mpmath.mpf(2 * GREATEST_OUTPUT) / POINTS
         return step * mpmath.fsum(f(step * k - GREATEST_OUTPUT) for k in range(POINTS + 1))
@@ -60,7 +65,9 @@ def test_decay_is_bounded_for_all_higher_frequencies(added):
     assert np.all(bound < 0.3 * true)
 
 
-@pytest.mark.parametrize(("mu", "rate", "cut"), [(1.25, 0.004, 3.0), (0.2, 1e-4, 6.0)])
+@pytest.mark.parametrize(
+    ("mu", "rate", "cut"), [(1.25, 0.004, 3.0), (0.2, 1e-4, 6.0), (0.2, 1e-4, 60.0)]
+)
 def test_truncated_moments_are_within_their_error(mu, rate, cut):
     part = TruncatedSampledGaussian(mu, rate, cut, 10)
     # at real powers there is a rule of its own
@@ -70,6 +77,32 @@ def test_truncated_moments_are_within_their_error(mu, rate, cut):
             truth = moment(mu, rate, 1 + mpmath.mpmathify(z), cut)
             missed = abs(mpmath.exp(mpmath.mpmathify(complex(value[0])) - mpmath.log(truth)) - 1)
         assert missed <= error[0] < 1e-11
+
+
+def test_a_rule_ends_where_what_is_left_is_negligible():
+    # the loss at this cut is 0.06: no power asked for makes up for e^-1800
+    far = cut_curve(0.2, 1e-4, 60.0, 1.25, 41.0)
+    assert 14 < float(np.max(far.x.real)) < 20
+    near = cut_curve(1.25, 0.004, 3.0, 1.25, 41.0)
+    assert 3.0 - 1e-12 < float(np.max(near.x.real)) <= 3.0
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.2, 0.6])
+@pytest.mark.parametrize("rate", [1e-6, 0.049])
+@pytest.mark.parametrize("count", [2, 100, 10**6])
+def test_what_others_give_back_is_close_to_chernoffs_bound(mu, rate, count):
+    t = np.geomspace(1e-3, 1e4, 401) / (rate * mu * np.sqrt(count))
+    value, _ = SampledGaussian(mu, rate, True).cgf(t)
+    exact = np.nanmin(((count - 1) * value - np.log(1e-13)) / t)
+    exact = min(exact, -(count - 1) * np.log1p(-rate))
+    assert exact * (1 - 1e-3) <= least_return(mu, rate, count) <= 1.5 * exact
+
+
+def test_the_mixture_of_one_number_is_that_of_many():
+    x = np.array([-800.0, -30.0, -1e-9, 0.0, 1e-9, 0.7, 40.0, 699.0, 701.0, 1e5])
+    for weight in (1e-300, 1e-6, 0.3, 0.999, 1 - 1e-16, 1.0):
+        alone = [log_mixture_at(float(one), weight) for one in x]
+        np.testing.assert_allclose(alone, log_mixture(x, weight), rtol=1e-15)
 
 
 def test_sure_events_cost_more_than_epsilon_and_add_up():

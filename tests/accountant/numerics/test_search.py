@@ -233,6 +233,16 @@ def test_a_falling_root_was_seen_not_to_exceed(root, rate, start, tilt, kind):
         assert found <= root * (1 + 1e-9) + 1e-12 / rate
 
 
+def test_zero_is_asked_for_only_where_a_search_goes_there():
+    for start, asked in ((0.1, False), (1.5, False), (4.0, False)):
+        seen = Seen(lambda e: 1.0 - e)
+        falling_root(seen, start, 1.0, 1e4)
+        assert (0.0 in seen.answers) == asked
+    seen = Seen(lambda e: -0.5 - e)
+    assert falling_root(seen, 4.0, 1.0, 1e4)[0] == 0.0
+    assert list(seen.answers) == [4.0, 0.0]
+
+
 def test_a_falling_root_beyond_the_end_is_the_end():
     for never in (1.0, math.inf, math.nan):
         assert falling_root(lambda _, v=never: v, 0.1, 1.0, 5.0)[0] == 5.0

@@ -1,0 +1,102 @@
+"""The aliasing error of a contour's sum, and the distance of nodes that makes it small."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.composition.cgf import PlanCGF, log_chernoff
+from accountant.numerics import Array
+
+RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to delta, relatively
+# from the contour to the real parts of its Chernoff bounds: dense where a cumulant may end
+OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
+LADDER = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
+LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
+
+
+class AliasingBound:
+    """The aliasing error of a sum with nodes ``2 pi / period`` apart and real part ``a``.
+
+    ``chernoff``: bounds at the real parts ``b``; without any there is no bound.
+    """
+
+    # A trapezoid sum adds e^{aTj} delta(e + Tj) for every j != 0, T the period. By Chernoff,
+    # delta(x) <= e^{K(b) - bx} c_b with c_b = b^b / (1+b)^{1+b}: for j > 0 take b > a, for
+    # j < 0 take b < a, and sum the geometric series.
+
+    def __init__(self, a: float, b: Array, chernoff: Array, period: float) -> None:
+        good = np.isfinite(chernoff)
+        self._a, self._b, self._chernoff, self.period = a, b[good], chernoff[good], period
+
+    def log_bound(self, epsilon: float) -> float:
+        """Return the logarithm of a bound on all aliases at ``epsilon``."""
+        left, right = (np.min(c - b * epsilon, initial=np.inf) for b, c in self._ends)
+        return float(np.logaddexp(left, right))
+
+    @functools.cached_property
+    def _ends(self) -> list[tuple[Array, Array]]:
+        """The orders of each side, and the logarithms of their series at an epsilon of 0."""
+        away = np.abs(self._b - self._a) * self.period
+        size = self._chernoff - away - np.log(-np.expm1(-away))
+        return [(self._b[some], size[some]) for some in (self._b < self._a, self._b > self._a)]
+
+
+def aliasing_bound(
+    cgf: PlanCGF,
+    a: float,
+    epsilon: float,
+    accuracy: float = RELATIVE_ERROR,
+    *,
+    only_above: bool = False,
+    period: float | None = None,
+) -> tuple[AliasingBound, float, float]:
+    """Return the bound, its period chosen for ``epsilon``, and ``K(a)`` with its round-off.
+
+    Aliases are never negative.  Where only an upper end is asked for there is no bound, and the
+    period is a given one, or with ``only_above`` an estimate where that is quicker.
+    """
+    # apart from those of other orders, whose rule may be too long for it
+    value, error = cgf.value_at(np.array([a]))
+    height, size, b = float(value[0]), float(error[0]), a * LADDER
+    if period is not None:
+        return AliasingBound(a, b[:0], b[:0], period), height, size
+    if cgf.has_short_sums:
+        # a rough cumulant tells where the exact one is worth its price
+        rough = log_chernoff(cgf.rough_at(b), b)
+        periods = _periods(a, b, rough, height, epsilon, accuracy)
+        if only_above:
+            return AliasingBound(a, b[:0], rough[:0], _longer(a, b, periods)), height, size
+        near = b[np.concatenate([_three_around(periods, LEFT), _three_around(periods, RIGHT)])]
+        chernoff = cgf.log_chernoff(near)
+        period = _longer(a, near, _periods(a, near, chernoff, height, epsilon, accuracy))
+        if math.isfinite(period):
+            return AliasingBound(a, near, chernoff, period), height, size
+    chernoff = cgf.log_chernoff(b)
+    period = _longer(a, b, _periods(a, b, chernoff, height, epsilon, accuracy))
+    return AliasingBound(a, b, chernoff, period), height, size
+
+
+def _periods(
+    a: float, b: Array, chernoff: Array, height: float, epsilon: float, accuracy: float
+) -> Array:
+    """Return the periods at which the bound at each order ``b`` is small enough."""
+    target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(accuracy)
+    period = np.logaddexp(0.0, chernoff - b * epsilon - target) / np.abs(b - a)
+    return np.where(np.isfinite(period), period, np.inf)
+
+
+def _longer(a: float, b: Array, periods: Array) -> float:
+    """Return the longer of the two sides' shortest periods."""
+    return max(float(np.min(periods[side], initial=np.inf)) for side in (b < a, b > a))
+
+
+def _three_around(periods: Array, side: slice) -> NDArray[np.intp]:
+    """Return the place of the least period of one side, and those beside it."""
+    some = periods[side]
+    at = min(max(int(np.argmin(some)), 1), some.size - 2)
+    places: NDArray[np.intp] = np.arange(at - 1, at + 2) + side.start
+    return places
