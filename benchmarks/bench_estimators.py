@@ -7,6 +7,7 @@ the table in the docs; with ``--task`` the rows of other tasks stay as they are.
 
 import argparse
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 
@@ -21,28 +22,40 @@ WORTHLESS = -1000  # a score that needs no digits
 HEAD = ("task", "method", "score at each epsilon")
 
 
-def mean_score(task, method, epsilon, seeds, quick):
-    """The mean and the standard error over seeds, or None where the method cannot run."""
-    found = []
-    for seed in range(seeds):
-        score = method.score(task.load(seed, quick), epsilon, seed)
-        if score is None:
-            return None
-        found.append(score)
-    return float(np.mean(found)), float(np.std(found) / np.sqrt(max(1, seeds - 1)))
+def scores_of(task, seeds, quick):
+    """Scores by method and epsilon, one for each seed; methods that cannot run have none.
+
+    Data of a seed are loaded once for all methods, and a method without privacy, which needs no
+    seed, is fitted once where all seeds have the same data.
+    """
+    epsilons, before = task.epsilons[-2:] if quick else task.epsilons, None
+    table = {method: {one: [] for one in epsilons_of(method, epsilons)} for method in task.methods}
+    for seed in seeds:
+        data = task.load(seed, quick)
+        for method, row in table.items():
+            known = method.kind is Kind.FREE and data is before
+            for epsilon, found in list(row.items()):
+                score = found[-1] if known else method.score(data, epsilon, seed)
+                if score is None:
+                    row.clear()
+                    break
+                found.append(score)
+        before = data
+    return table
+
+
+def epsilons_of(method, epsilons):
+    """The last one alone where there is no privacy."""
+    return epsilons[-1:] if method.kind is Kind.FREE else epsilons
 
 
 def measured(task, seeds, quick):
-    """The scores of every method: a dictionary by epsilon, empty where it cannot run."""
-    epsilons = task.epsilons[-2:] if quick else task.epsilons
+    """The mean and its standard error of every method: a dictionary by epsilon."""
     table = {}
-    for method in task.methods:
-        table[method] = {}
-        for epsilon in epsilons[-1:] if method.kind is Kind.FREE else epsilons:
-            found = mean_score(task, method, epsilon, seeds, quick)
-            if found is None:
-                break
-            table[method][epsilon] = found
+    for method, row in scores_of(task, seeds, quick).items():
+        error = np.sqrt(max(1, len(seeds) - 1))
+        table[method] = {epsilon: (float(np.mean(found)), float(np.std(found) / error))
+                         for epsilon, found in row.items()}  # fmt: skip
         show(task, method, table[method])
     return table
 
@@ -104,6 +117,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny data: the script works")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="5 by default")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="0 by default")
     parser.add_argument("--task", default="", metavar="WORD", help="tasks with this in the name")
     parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
     given = parser.parse_args()
@@ -113,8 +127,11 @@ def main():
             continue
         epsilons = ", ".join(f"{one:g}" for one in task.epsilons)
         print(f"{task.name}, {task.measure} at epsilon {epsilons}, delta {task.delta:g}")
-        table = measured(task, 1 if given.quick else given.seeds, given.quick)
+        started = process_time()
+        seeds = range(given.first, given.first + (1 if given.quick else given.seeds))
+        table = measured(task, seeds, given.quick)
         ratios(task, table)
+        print(f"  {process_time() - started:.0f} s of processor time")
         rows += rows_of(task, table)
     if given.write:
         write_between(str(PAGE), MARKS, markdown_table(list(HEAD), in_order(rows, kept_rows())))

@@ -40,13 +40,16 @@ def made_up(seed, classes=2):
     return Split((x[:1500], y[:1500]), (x[1500:], y[1500:]))
 
 
-@lru_cache
 def adult(seed, quick):
     """Numbers between bounds, categories as columns; the published split."""
     if quick:
         return made_up(seed)
-    if not present(SHARED, ADULT):
-        return None
+    return adult_parts() if present(SHARED, ADULT) else None
+
+
+@lru_cache
+def adult_parts():
+    """Both parts of the published split; every seed has the same."""
     with gzip.open(SHARED / ADULT, "rt", newline="") as lines:
         rows = [{key.replace("-", "_"): value for key, value in row.items()}
                 for row in csv.DictReader(lines)]  # fmt: skip
@@ -62,25 +65,31 @@ def adult(seed, quick):
     return Split((x[train], y[train]), (x[~train], y[~train]))
 
 
-@lru_cache
 def cover(seed, quick, classes=2):
     """Class 2 against the rest, or all seven; 74,000 records to fit on."""
     if quick:
         return made_up(seed, min(classes, 3))
-    if not present(SHARED, COVTYPE):
-        return None
+    return cover_parts(classes) if present(SHARED, COVTYPE) else None
+
+
+@lru_cache
+def cover_parts(classes):
+    """Both parts; every seed has the same."""
     x, y = covtype(SHARED)
     x = np.hstack([2 * x[:, :10] - 1, x[:, 10:]])
     return parted(x, (y == 2) * 1 if classes == 2 else y, 74_000, 0)
 
 
-@lru_cache
 def digits(seed, quick):
     """Ten thousand digits, of which 8,000 to fit on; pixels from -1 to 1."""
     if quick:
         return made_up(seed, 3)
-    if not present(SHARED, MNIST):
-        return None
+    return digit_parts() if present(SHARED, MNIST) else None
+
+
+@lru_cache
+def digit_parts():
+    """Both parts; every seed has the same."""
     x, y = mnist(SHARED)
     return parted(2 * x - 1, y, 8000, 1)
 

@@ -22,13 +22,16 @@ def r2(coef, test):
     return 1 - float(np.mean((y - x @ coef) ** 2) / np.var(y))
 
 
-@lru_cache
 def california(seed, quick):
     """The embedded data; the split is fixed and the seeds are those of the noise."""
-    if not quick:
-        found = load()
-        return Split(found.train, found.test)
-    return made_up(seed)
+    return made_up(seed) if quick else california_parts()
+
+
+@lru_cache
+def california_parts():
+    """Both parts; every seed has the same."""
+    found = load()
+    return Split(found.train, found.test)
 
 
 def made_up(seed):
@@ -44,8 +47,12 @@ def from_file(seed, quick, file, table):
     """Made-up data if quick; None where the file is not at hand."""
     if quick:
         return made_up(seed)
-    if not present(SHARED, file):
-        return None
+    return parts_of(table) if present(SHARED, file) else None
+
+
+@lru_cache(maxsize=1)
+def parts_of(table):
+    """Both parts; every seed has the same."""
     x, y = table()
     first, last = train_and_test(len(y), 0)
     return Split((x[first], y[first]), (x[last], y[last]))
