@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from accountant.ledger.frame_partitions import FramePartitions, is_partitioned
 from accountant.ledger.frame_rows import FrameRows, is_frame
 from accountant.ledger.immutable_arrays import immutable
 
 Users = NDArray[np.intp] | slice
 CHUNK_READERS: set[type[Any]] = set()  # classes that check every piece as it is read
+FRAME_HOLDERS = (FrameRows, FramePartitions)
 UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
@@ -26,10 +28,12 @@ def checked_data(argument: str, data: Any) -> Any:
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
         return parts
-    if type(data) in CHUNK_READERS or type(data) is FrameRows:
+    if type(data) in CHUNK_READERS or type(data) in FRAME_HOLDERS:
         return data
     if is_frame(data):  # entries may be missing: what asks a frame says what they count as
         return FrameRows(argument, data)
+    if is_partitioned(data):
+        return FramePartitions(argument, data)
     if hasattr(data, "tocsr"):
         return _checked_sparse(argument, data)
     if is_masked(data):

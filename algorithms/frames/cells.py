@@ -95,14 +95,14 @@ def checked_bins(bins: object) -> int | tuple[float, ...] | None:
     return BINS.check("bins", bins)
 
 
-def keys_of(columns: object) -> tuple[Axis, ...]:
+def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
     """Return keys without bins, of one name or a list of distinct ones."""
     names = [columns] if isinstance(columns, str) else columns
     allowed = "the name of a column, or a list of distinct names"
     if not isinstance(names, Sequence) or len(set(map(repr, names))) < len(names):
-        raise ParameterError("by", columns, allowed)
+        raise ParameterError(argument, columns, allowed)
     if not all(isinstance(name, str) for name in names):
-        raise ParameterError("by", columns, allowed)
+        raise ParameterError(argument, columns, allowed)
     return tuple(Axis(name) for name in names)
 
 

@@ -93,14 +93,7 @@ class Moment(Statistic):
 
     def place(self, values: Array | None, schema: Schema) -> Array:
         """Return where numbers lie between the bounds, from 0 to 1."""
-        low, high = self._bounds(schema)
-        values = cast("Array", values)  # it has a column
-        if high - low > 1e300:  # in halves: the distance may be beyond the floats
-            place = (values / 2 - low / 2) / (high / 2 - low / 2)
-        else:
-            place = values - low
-            place /= high - low
-        return np.clip(place, 0.0, 1.0, out=place)
+        return place_between(cast("Array", values), *self._bounds(schema))  # it has a column
 
     def units(self, schema: Schema) -> tuple[float, float]:
         """Return the middle of the bounds, and half their distance."""
@@ -183,6 +176,16 @@ class Variance(Moment):
 def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     """Return the corners of a box, a row each."""
     return np.array(list(itertools.product(*sides)))
+
+
+def place_between(values: Array, low: float, high: float) -> Array:
+    """Return where numbers lie between two bounds, from 0 to 1."""
+    if high - low > 1e300:  # in halves: the distance may be beyond the floats
+        place = (values / 2 - low / 2) / (high / 2 - low / 2)
+    else:
+        place = values - low
+        place /= high - low
+    return np.clip(place, 0.0, 1.0, out=place)
 
 
 def whole_steps(fraction: Array, steps: int) -> Array:

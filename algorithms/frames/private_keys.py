@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -104,12 +105,30 @@ def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
     Of the rows that can count; which of them are the first keys of a person depends on the rows
     of that person alone.
     """
-    from algorithms.frames.rows import DeclaredRows
+    from algorithms.frames.partitions import Reading, reduced
 
-    values, persons = DeclaredRows(frame, query.used, query.where, schema).kept()
+    read = Reading(query.used, query.where, schema)
+    found: KeyCounts = reduced(frame, read, partial(counted_keys, key=key, schema=schema), joined)
+    return found
+
+
+def counted_keys(rows: Any, key: str, schema: Schema) -> KeyCounts:
+    """Return how many persons have each key, of the rows that count."""
+    values, persons = rows.kept()
     known: dict[str, int] = {}
     codes = [known.setdefault(one, len(known)) for one in values[key]]
     most = keys_per_person(key, schema)
     found = KeyCounts.of_people(persons, np.array(codes, dtype=np.int64), most)
     names = np.array(list(known), dtype=str)
     return KeyCounts(names[found.keys], found.counts)
+
+
+def joined(first: KeyCounts, second: KeyCounts) -> KeyCounts:
+    """Return how many persons have each key, of two sets of persons."""
+    both = [one for one in (first, second) if one.keys.size]
+    if len(both) < 2:
+        return both[0] if both else first
+    names, place = np.unique(np.concatenate([one.keys for one in both]), return_inverse=True)
+    counts = np.zeros(names.size, dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([one.counts for one in both]))
+    return KeyCounts(names, counts)

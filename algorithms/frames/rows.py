@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,7 +19,19 @@ BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
 Values = dict[str, NDArray[Any]]
 
 
-class DeclaredRows:
+class Rows(ABC):
+    """Rows that count, as a schema declares them."""
+
+    @abstractmethod
+    def kept(self) -> tuple[Values, NDArray[np.intp]]:
+        """Return the columns as declared of all rows that count, and the number of each person."""
+
+    @abstractmethod
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
+        """Yield the columns as declared, and the number, of the rows that count of each block."""
+
+
+class DeclaredRows(Rows):
     """The rows of a frame that count, in blocks.
 
     A row counts if it names a person, has a value in every column that is used, fulfils the
@@ -51,6 +64,14 @@ class DeclaredRows:
 
     def kept(self) -> tuple[Values, NDArray[np.intp]]:
         """Return the columns as declared of all rows that count, and the number of each person."""
+        kept, persons = self.of_persons()
+        return kept, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
+
+    def of_persons(self) -> tuple[Values, Any]:
+        """Return the columns as declared of all rows that count, and the column of persons.
+
+        Where each row is a person, the places of the rows in place of persons.
+        """
         values, keep = self._declared(slice(0, self._rows))
         keep = both(keep, self._first)
         index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
@@ -58,7 +79,7 @@ class DeclaredRows:
         name = self._schema.person
         if self._persons is None or name is None:
             return kept, index
-        return kept, person_numbers(self._persons[index][name])
+        return kept, self._persons[index][name]
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block."""
@@ -186,6 +207,11 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
         other = f"{name}_"
         counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
         return np.flatnonzero(counted[other].to_numpy() > most)
+    return places_beyond(codes, most)
+
+
+def places_beyond(codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return the places before which the same number stands ``most`` times, or more."""
     # only the rows of persons with too many are sorted
     many = np.flatnonzero(np.bincount(codes)[codes] > most)
     order = many[np.argsort(codes[many], kind="stable")]

@@ -1,0 +1,353 @@
+"""Least squares of a column on others: noisy sums of products, released at once.
+
+References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2; docs/proofs/frames.md, section 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast, final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.parallel import Stated
+from algorithms.frames.bases import STEPS
+from algorithms.frames.cells import Axis, keys_of, table_shape
+from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.conditions import Condition, checked_condition
+from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.moments import place_between, whole_steps
+from algorithms.frames.noise_tails import Noise
+from algorithms.frames.questions import Question, unseen
+from algorithms.frames.regression_answer import RegressionAnswer, Term
+from algorithms.frames.schema import Schema
+from algorithms.frames.sensitivities import Sensitivities
+from algorithms.linear_models.sufficient_statistics import StatisticUnits, vector_size
+
+MOST_NUMBERS = 2**20  # of one release
+
+
+def regression(
+    target: str,
+    features: str | Sequence[str],
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    where: Condition | None = None,
+    by: str | Sequence[str] = (),
+) -> RegressionQuery:
+    """Fit a column by least squares on others, with a constant.
+
+    It is `PrivateLinearRegression` by sufficient statistics: sums of products of features, and of
+    those with the target, get Gaussian noise once.
+
+    Parameters
+    ----------
+    target : str
+        A column of numbers.
+    features : str or list of str
+        Columns of numbers, dates, flags or categories.  A category has a term for each label but
+        the first, and a flag one for True: how far it lies above the first.
+    epsilon, delta : float, optional
+        What it may cost; delta is above 0.
+    rho : float, optional
+        What it may cost as zero-concentrated privacy, instead of epsilon and delta.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str or list of str
+        Columns of categories or flags: every combination of their labels has its own fit.
+
+    Returns
+    -------
+    RegressionQuery
+        To be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Flag, Number, Schema, regression
+    >>> schema = Schema({"wage": Number(0, 90), "age": Number(18, 70), "owner": Flag()})
+    >>> print(regression("wage", ["age", "owner"], rho=0.1).explain(schema))
+    regression of wage on age, owner
+      wage: clipped to 0 .. 90, rows without one do not count
+      age: clipped to 18 .. 70, rows without one do not count
+      owner: False or True, rows without one do not count
+      neighbours: one person more or less (each row is a person)
+      terms: age, owner = True, constant
+      DiscreteGaussian noise of scale 2.236 on 10 sums, each row adds a vector of length 1
+      costs rho 0.1
+    """
+    names = tuple(axis.column for axis in keys_of(features, "features"))
+    if not names or target in names:
+        raise ParameterError("features", list(names), f"columns beside the target {target!r}")
+    if epsilon is not None and not delta:
+        allowed = "above 0, or a rho instead of epsilon: the noise of a regression is Gaussian"
+        raise ParameterError("delta", delta, allowed)
+    asked = Guarantee(epsilon, delta, rho, noise="gaussian")
+    checked = None if where is None else checked_condition(where)
+    return RegressionQuery(target, names, keys_of(by), checked, asked)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegressionQuery(Question):
+    """Least squares of a column on others; made by `regression`.
+
+    Parameters
+    ----------
+    target : str
+        A column of numbers.
+    features : tuple of str
+        The other columns.
+    keys : tuple of Axis
+        What rows are sorted by into cells.
+    where : Condition or None
+        Which rows count.
+    guarantee : Guarantee
+        What it may cost.
+
+    Examples
+    --------
+    >>> from accountant import Tight
+    >>> from algorithms.frames import Number, Schema, regression
+    >>> schema = Schema({"wage": Number(0, 90), "age": Number(18, 70)})
+    >>> plan = regression("wage", ["age"], epsilon=0.5, delta=1e-6).plan(schema)
+    >>> 0.49 < Tight().epsilon(plan, delta=1e-6) <= 0.5
+    True
+    """
+
+    target: str
+    features: tuple[str, ...]
+    keys: tuple[Axis, ...]
+    where: Condition | None
+    guarantee: Guarantee
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that it reads, but the one that names persons."""
+        return tuple(dict.fromkeys((self.target, *self.features, *self._used(None))))
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that the schema does not declare, or not as they are used.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+        """
+        self._check(schema)
+        kind = schema.kind(self.target)
+        if not isinstance(kind, Number | Integer):
+            allowed = "a Number or an Integer, which have public bounds, to be a target"
+            raise ParameterError(f"column {self.target!r}", kind, allowed)
+        numbers = vector_size(len(self.terms(schema))) * math.prod(table_shape(self.keys, schema))
+        if numbers > MOST_NUMBERS:
+            allowed = f"of fewer labels in all: at most {MOST_NUMBERS:,} sums of products"
+            raise ParameterError("features", f"{numbers:,} sums", allowed)
+
+    def terms(self, schema: Schema) -> list[Term]:
+        """Return the terms of the fit: numbers, labels but the first, and the constant.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        list of Term
+            The constant is the last.
+        """
+        found: list[Term] = []
+        for name in self.features:
+            kind = schema.kind(name)
+            if kind.bounds is None:
+                found += [Term(name, label) for label in kind.labels[1:]]
+            else:
+                found.append(Term(name))
+        return [*found, Term(None)]
+
+    def mechanism(self, schema: Schema) -> Noise:
+        """Return the mechanism that releases it.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        DiscreteGaussian
+            Noise on sums in steps of 2^-30 of what a row adds.
+        """
+        self.check(schema)
+        size = vector_size(len(self.terms(schema)))
+        # a row is a vector of length 1 in steps; each part is rounded, by less than 1, and an
+        # exchange rounds two rows
+        length = math.ceil(STEPS + 2 * math.sqrt(size))
+        moved = Sensitivities(0, float(schema.rows_per_person * length))
+        numbers = size * math.prod(table_shape(self.keys, schema))
+        return self.guarantee.mechanism("gaussian", moved, numbers, 1 / STEPS)
+
+    def units(self, schema: Schema) -> StatisticUnits:
+        """Return the units of the sums, in which a row is a vector of length 1.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        StatisticUnits
+            A column adds at most 1 to the squared length of a row, the constant 1.
+        """
+        return StatisticUnits.of(math.sqrt(1 + len(self.features)), 1.0, schema.relation)
+
+    def plan(self, schema: Schema) -> Stated:
+        """Return what will be released; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        Stated
+            One release, for the neighbours of the schema: a person moves it as far as all the rows
+            that count of one person can.
+        """
+        return Stated(self.mechanism(schema), schema.relation)
+
+    def explain(self, schema: Schema) -> str:
+        """Return in words what is done to the data, and what it costs; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        str
+            A line for each fact.
+        """
+        mechanism, terms = self.mechanism(schema), self.terms(schema)
+        lines = [*self._lines(schema), f"  neighbours: {schema.unit}"]
+        lines.append(f"  terms: {', '.join(map(str, terms))}")
+        sums = vector_size(len(terms)) * math.prod(table_shape(self.keys, schema))
+        noise = f"  DiscreteGaussian noise of scale {mechanism.scale / STEPS:.4g} on {sums} sums"
+        lines.append(f"{noise}, each row adds a vector of length 1")
+        lines.append(f"  costs {self.guarantee}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self._words(f"regression of {self.target} on {', '.join(self.features)}")
+
+    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> RegressionAnswer:
+        """Release it through a ledger, a filter or the ledger of a book.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Holds the frame.  All that is released through it protects persons of one column.
+        schema : Schema
+            What is public of the frame.
+        label : str, optional
+            Name of the answer in a book, which gives it again for the same label.
+
+        Returns
+        -------
+        RegressionAnswer
+            The coefficients in units of the data, with intervals.
+
+        Raises
+        ------
+        ParameterError
+            If the frame has no such columns, or of other types; nothing is spent.
+        OffPlan, BudgetExceeded
+            If the ledger does not allow it; nothing is spent.
+        """
+        mechanism = self.mechanism(schema)
+        backend = self._opened(ledger, schema).backend
+        found = ledger.release(mechanism, unseen(lambda frame: self.sums(frame, schema)), label)
+        terms, units = tuple(self.terms(schema)), self.units(schema)
+        shown = str(self), self.target, terms, self.keys, schema
+        return RegressionAnswer(*shown, mechanism, np.asarray(found), units, backend)
+
+    def sums(self, frame: Any, schema: Schema) -> Array:
+        """Return what is released, before noise: exact sums of whole numbers.
+
+        Parameters
+        ----------
+        frame : data frame
+            The rows.
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        numpy.ndarray
+            The numbers of each cell after those of the cell before.
+        """
+        from algorithms.frames.cell_sums import summed_in_cells
+        from algorithms.frames.partitions import Reading, reduced
+
+        asked = partial(
+            summed_in_cells, keys=self.keys, schema=schema, largest=STEPS,
+            numbers=vector_size(len(self.terms(schema))),
+            added=partial(self.products, schema=schema),
+        )  # fmt: skip
+        found: Array = reduced(frame, Reading(self.used, self.where, schema), asked)
+        return found
+
+    def products(self, values: dict[str, Array], schema: Schema) -> Iterator[Any]:
+        """Yield what each row adds to each sum, in steps.
+
+        They are the products of terms with each other, those with the target, and its square.
+
+        Parameters
+        ----------
+        values : dict of arrays
+            Columns of rows that count, as declared.
+        schema : Schema
+            What is public of the frame.
+
+        Yields
+        ------
+        numpy.ndarray
+            One number for each row.
+        """
+        units, columns = self.units(schema), list(self._columns(values, schema))
+        target = _centred(values[self.target], schema, self.target)
+        for i, first in enumerate(columns):
+            for j, second in enumerate(columns[i:], i):
+                # parts beside the diagonal weigh sqrt 2: lengths are those of whole matrices
+                weight = (1.0 if i == j else math.sqrt(2)) / units.gram
+                yield whole_steps(first * second * weight, STEPS)
+        for first in columns:
+            yield whole_steps(first * target / units.products, STEPS)
+        yield whole_steps(target * target / units.square, STEPS)
+
+    def _columns(self, values: dict[str, Array], schema: Schema) -> Iterator[Array]:
+        """Yield the terms of rows, each from -1 to 1; the constant as 1."""
+        for term in self.terms(schema):
+            if term.column is None:
+                yield np.ones(len(values[self.target]))
+            elif term.label is None:
+                yield _centred(values[term.column], schema, term.column)
+            else:
+                labels = schema.kind(term.column).labels
+                yield (values[term.column] == labels.index(term.label)).astype(float)
+
+
+def _centred(column: Array, schema: Schema, name: str) -> Array:
+    """Return where numbers lie between their bounds, from -1 to 1."""
+    low, high = cast("tuple[float, float]", schema.kind(name).bounds)  # `check` was called
+    return 2 * place_between(column, low, high) - 1
