@@ -15,9 +15,9 @@ from .ranked_statistics import median as median
 from .ranked_statistics import quantile as quantile
 from .ranked_statistics import quantiles as quantiles
 from .ranked_statistics import top_k as top_k
-from .regression_answer import RegressionAnswer as RegressionAnswer
-from .regression_query import RegressionQuery as RegressionQuery
-from .regression_query import regression as regression
+from .regression.answer import RegressionAnswer as RegressionAnswer
+from .regression.query import RegressionQuery as RegressionQuery
+from .regression.query import regression as regression
 from .schema import Schema as Schema
 from .statistics import contingency as contingency
 from .statistics import count as count

@@ -105,7 +105,7 @@ def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
     Of the rows that can count; which of them are the first keys of a person depends on the rows
     of that person alone.
     """
-    from algorithms.frames.partitions import Reading, reduced
+    from algorithms.frames.partitions.reduction import Reading, reduced
 
     read = Reading(query.used, query.where, schema)
     found: KeyCounts = reduced(frame, read, partial(counted_keys, key=key, schema=schema), joined)

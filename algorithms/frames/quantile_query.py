@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from accountant.ledger.frame_partitions import is_partitioned
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
@@ -245,8 +246,11 @@ class QuantileQuery(Question):
         numpy.ndarray or int
             Before noise.
         """
-        sizes = np.array([one.size for one in self.numbers(frame, schema)])
-        return sizes if sizes.size > 1 else int(sizes[0])
+        from algorithms.frames.cell_sums import cell_sums
+        from algorithms.frames.partitions.reduction import Reading, reduced
+
+        given = {"statistic": Count(None), "keys": self.keys, "schema": schema, "kind": "laplace"}
+        return reduced(frame, Reading(self.used, self.where, schema), partial(cell_sums, **given))
 
     def numbers(self, frame: Any, schema: Schema) -> list[Array]:
         """Return the numbers of the rows that count in every cell.
@@ -263,10 +267,28 @@ class QuantileQuery(Question):
         list of numpy.ndarray
             For each cell its numbers, clipped; private.
         """
-        from algorithms.frames.cell_sums import cells_of
         from algorithms.frames.rows import DeclaredRows
 
-        values, _ = DeclaredRows(frame, self.used, self.where, schema).kept()
+        return self.of_cells(DeclaredRows(frame, self.used, self.where, schema), schema)
+
+    def of_cells(self, rows: Any, schema: Schema) -> list[Array]:
+        """Return the numbers of rows as declared in every cell.
+
+        Parameters
+        ----------
+        rows : Rows
+            Those that count.
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            For each cell its numbers, clipped; private.
+        """
+        from algorithms.frames.cell_sums import cells_of
+
+        values, _ = rows.kept()
         shape, column = table_shape(self.keys, schema), values[self.column]
         if not shape:
             return [column]
@@ -276,7 +298,12 @@ class QuantileQuery(Question):
         return np.split(column[order], ends)[1:-1]
 
     def scores(
-        self, frame: Any, schema: Schema, parts: Sequence[Sequence[Part]], scale: float
+        self,
+        frame: Any,
+        schema: Schema,
+        parts: Sequence[Sequence[Part]],
+        scale: float,
+        held: dict[str, Any] | None = None,
     ) -> Array:
         """Return the scores of a level of all cells, before noise.
 
@@ -290,6 +317,8 @@ class QuantileQuery(Question):
             The parts of each cell that earlier levels left.
         scale : float
             Of the exponential mechanism.
+        held : dict, optional
+            What workers hold of a frame in partitions from one level to the next.
 
         Returns
         -------
@@ -298,25 +327,43 @@ class QuantileQuery(Question):
         """
         grid = self._grid(schema)
         whole = self._all_count(schema) and len(parts[0]) == 1
-        found = []
-        for column, own in zip(self.numbers(frame, schema), parts, strict=True):
-            found.append(QuantileScores(grid, own, scale, lambda rows: rows, whole)(column))
+        asked = [QuantileScores(grid, own, scale, lambda rows: rows, whole) for own in parts]
+        if is_partitioned(frame):
+            from algorithms.frames.partitions.ranks import scores_of
+
+            found = scores_of(self._ranks(frame, schema, {} if held is None else held), asked)
+        else:
+            numbers = self.numbers(frame, schema)
+            found = [one(column) for one, column in zip(asked, numbers, strict=True)]
         width = max(one.shape[2] for one in found)
         # a run of length 0 stands for none
         filled = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]))) for one in found]
         return np.concatenate(filled)
+
+    def _ranks(self, frame: Any, schema: Schema, held: dict[str, Any]) -> Any:
+        """Return the ranks of the numbers of cells, which stay on the workers."""
+        from algorithms.frames.partitions.ranks import WorkerRanks, counted_points
+        from algorithms.frames.partitions.reduction import Reading
+
+        if "ranks" not in held:
+            numbers = partial(self.of_cells, schema=schema)
+            work = partial(counted_points, numbers=numbers, grid=self._grid(schema))
+            held["ranks"] = WorkerRanks(frame, Reading(self.used, self.where, schema), work)
+        return held["ranks"]
 
     def _found(self, ledger: Any, schema: Schema, steps: Sequence[Any], targets: Array) -> Array:
         """Return the released quantile of every target of every cell."""
         grid, count = self._grid(schema), targets[0].size
         sorted_ones = [ascending(one) for one in targets]
         ends = [{-1: 0, count: grid.places} for _ in sorted_ones]
+        held: dict[str, Any] = {}
         for mechanism, nodes in zip(steps, tree_levels(count), strict=True):
             parts = [
                 [Part(at[n.below], at[n.above], part_share(levels, n)) for n in nodes]
                 for at, (levels, _) in zip(ends, sorted_ones, strict=True)
             ]
-            read = partial(self.scores, schema=schema, parts=parts, scale=mechanism.scale)
+            given = {"schema": schema, "parts": parts, "scale": mechanism.scale, "held": held}
+            read = partial(self.scores, **given)
             drawn: NDArray[Any] = ledger.release(mechanism, unseen(read)).reshape(
                 len(parts), len(nodes)
             )

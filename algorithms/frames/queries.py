@@ -249,7 +249,7 @@ class FrameQuery(Question):
             The numbers of each cell after those of the cell before; an int where there is one.
         """
         from algorithms.frames.cell_sums import cell_sums
-        from algorithms.frames.partitions import Reading, reduced
+        from algorithms.frames.partitions.reduction import Reading, reduced
 
         asked = partial(
             cell_sums, statistic=self.asked_of(schema), keys=self.keys, schema=schema, kind=kind

@@ -24,7 +24,7 @@ from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.moments import place_between, whole_steps
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import Question, unseen
-from algorithms.frames.regression_answer import RegressionAnswer, Term
+from algorithms.frames.regression.answer import RegressionAnswer, Term
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import Sensitivities
 from algorithms.linear_models.sufficient_statistics import StatisticUnits, vector_size
@@ -297,7 +297,7 @@ class RegressionQuery(Question):
             The numbers of each cell after those of the cell before.
         """
         from algorithms.frames.cell_sums import summed_in_cells
-        from algorithms.frames.partitions import Reading, reduced
+        from algorithms.frames.partitions.reduction import Reading, reduced
 
         asked = partial(
             summed_in_cells, keys=self.keys, schema=schema, largest=STEPS,

@@ -1,0 +1,205 @@
+"""Scores of quantiles of numbers that lie on workers: few places around each are brought here.
+
+Workers hold how many rows of a cell are at each point of the grid.  They are asked how many lie
+below some points, until the points of a window of ranks are known; then for those of the window.
+
+References: docs/proofs/frames.md, section 10.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from algorithms.frames.partitions.reduction import Quiet, Reading, added_up, raised, worked_on
+from algorithms.statistics.quantile_scores import (
+    PLACE_BITS,
+    SPREAD,
+    IndexArray,
+    QuantileScores,
+    ValueGrid,
+)
+
+MOST_ASKED = 2**15  # points of one question to workers
+PLACES = 1 << PLACE_BITS
+
+
+class PointCounts(NamedTuple):
+    """How many rows are at points of the grid, by cell and by point, both ascending."""
+
+    cells: IndexArray
+    points: IndexArray
+    counts: IndexArray
+
+    def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
+        """Return how many rows of each cell lie below each point."""
+        ends = np.append(0, np.cumsum(self.counts))
+        starts = np.searchsorted(self.cells, cells, side="left")
+        stops = np.searchsorted(self.cells, cells, side="right")
+        found = np.empty(cells.size, dtype=np.int64)
+        for cell in np.unique(cells):
+            one = cells == cell
+            start, stop = starts[one][0], stops[one][0]
+            place = start + np.searchsorted(self.points[start:stop], points[one])
+            found[one] = ends[place] - ends[start]
+        return found
+
+    def within(self, cells: IndexArray, lows: IndexArray, highs: IndexArray) -> PointCounts:
+        """Return the points from ``lows`` to ``highs``, with the number of the question as cell."""
+        found = []
+        for at, (cell, low, high) in enumerate(zip(cells, lows, highs, strict=True)):
+            start, stop = np.searchsorted(self.cells, [cell, cell + 1])
+            first, last = start + np.searchsorted(self.points[start:stop], [low, high + 1])
+            some = slice(first, last)
+            asked = np.full(last - first, at)
+            found.append(PointCounts(asked, self.points[some], self.counts[some]))
+        return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
+
+    def joined(self, other: PointCounts) -> PointCounts:
+        """Return the rows of both."""
+        cells, points = (np.append(a, b) for a, b in zip(self[:2], other[:2], strict=True))
+        order = np.lexsort((points, cells))
+        cells, points = cells[order], points[order]
+        new = np.append(True, (cells[1:] != cells[:-1]) | (points[1:] != points[:-1]))
+        new = new[: cells.size]
+        counts = np.append(self.counts, other.counts)[order]
+        summed = np.add.reduceat(counts, np.flatnonzero(new)) if counts.size else counts
+        return PointCounts(cells[new], points[new], summed)
+
+
+def counted_points(rows: Any, numbers: Callable[[Any], list[Array]], grid: ValueGrid) -> Any:
+    """Return how many of the rows that count are at each point, by cell."""
+    found = []
+    for cell, column in enumerate(numbers(rows)):
+        points, counts = np.unique(grid.points_of(column), return_counts=True)
+        found.append(PointCounts(np.full(points.size, cell), points, counts))
+    return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
+
+
+@final
+class WorkerRanks:
+    """The ranks of numbers of cells that workers hold."""
+
+    def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
+        import dask
+
+        self._tables = dask.persist(*worked_on(frame, reading, work))
+
+    def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
+        import dask
+
+        asked = dask.delayed(Quiet(question))
+        return raised(dask.compute(added_up([asked(one) for one in self._tables], add))[0])
+
+    def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
+        """Return how many rows of cells lie below points."""
+        found = [
+            self._asked(partial(PointCounts.below, cells=cells[some], points=points[some]),
+                        operator.add)
+            for some in (slice(at, at + MOST_ASKED) for at in range(0, cells.size, MOST_ASKED))
+        ]  # fmt: skip
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def below_places(self, cells: IndexArray, places: IndexArray) -> IndexArray:
+        """Return how many rows of cells lie below places."""
+        points, offsets = places >> PLACE_BITS, places & (PLACES - 1)
+        found = self.below(np.tile(cells, 2), np.append(points, points + 1))
+        first, last = found[: cells.size], found[cells.size :]
+        tied = [
+            ties_below(int(many), int(offset)) if offset and many else 0
+            for many, offset in zip(last - first, offsets, strict=True)
+        ]
+        return first + np.array(tied, dtype=np.int64)
+
+    def points_of_ranks(
+        self, cells: IndexArray, ranks: IndexArray, low: IndexArray, high: IndexArray
+    ) -> IndexArray:
+        """Return the points of the rows of some ranks, that lie from ``low`` to ``high``."""
+        low, high = low.copy(), high.copy()
+        while (active := np.flatnonzero(low < high)).size:
+            steps = max(2, min(256, MOST_ASKED // active.size))
+            width = -(-(high[active] - low[active] + 1) // steps)
+            edges = low[active, None] + np.arange(1, steps) * width[:, None]
+            edges = np.minimum(edges, high[active, None] + 1)
+            asked = np.repeat(cells[active], steps - 1)
+            found = self.below(asked, edges.ravel()).reshape(edges.shape)
+            # the point of a rank is the last with no more rows below it
+            at = (found <= ranks[active, None]).sum(axis=1)
+            grid = np.column_stack([low[active], edges, high[active] + 1])
+            rows = np.arange(active.size)
+            low[active], high[active] = grid[rows, at], grid[rows, at + 1] - 1
+        return low
+
+    def places(self, cells: IndexArray, first: IndexArray, last: IndexArray,
+               low: IndexArray, high: IndexArray) -> list[IndexArray]:  # fmt: skip
+        """Return the places of the ranks from ``first`` to before ``last`` of cells.
+
+        They lie at points from ``low`` to ``high``.
+        """
+        both = np.append(first, last - 1), np.tile(low, 2), np.tile(high, 2)
+        points = self.points_of_ranks(np.tile(cells, 2), *both)
+        begins, ends = points[: cells.size], points[cells.size :]
+        under = self.below(cells, begins)
+        question = partial(PointCounts.within, cells=cells, lows=begins, highs=ends)
+        found = self._asked(question, PointCounts.joined)
+        places = []
+        for at in range(cells.size):
+            some = slice(*np.searchsorted(found.cells, [at, at + 1]))
+            window = int(first[at] - under[at]), int(last[at] - under[at])
+            places.append(tied_places(found.points[some], found.counts[some], *window))
+        return places
+
+
+def ties_below(many: int, offset: int) -> int:
+    """Return how many of equal numbers lie below an offset among the places of their point."""
+    whole, rest = divmod(many, PLACES)
+    return whole * offset + int(np.count_nonzero(SPREAD[1 : rest + 1] < offset))
+
+
+def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -> IndexArray:
+    """Return the sorted places of some ranks of numbers that are counted at points."""
+    found = [np.zeros(0, dtype=np.int64)]
+    ends = np.cumsum(counts)
+    for point, many, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
+        start = end - many
+        whole, rest = divmod(many, PLACES)
+        if whole:  # each offset as often, and some once more
+            at = np.full(PLACES, whole)
+            at[SPREAD[1 : rest + 1]] += 1
+            offsets = np.repeat(np.arange(PLACES), at)
+        else:
+            offsets = np.sort(SPREAD[1 : rest + 1])
+        found.append((point << PLACE_BITS) + offsets[max(first - start, 0) : last - start])
+    return np.concatenate(found)
+
+
+def scores_of(ranks: WorkerRanks, queries: Sequence[QuantileScores]) -> list[Array]:
+    """Return the scores of the parts of every cell, as each query gives them of its numbers."""
+    parts = [(cell, part) for cell, one in enumerate(queries) for part in one.parts]
+    cells = np.array([cell for cell, _ in parts])
+    starts, ends = (np.array([getattr(p, name) for _, p in parts]) for name in ("start", "end"))
+    found = ranks.below_places(np.tile(cells, 2), np.append(starts, ends))
+    first, last = found[: cells.size], found[cells.size :]
+    windows = [
+        queries[cell].window(part, int(b - a))
+        for (cell, part), a, b in zip(parts, first, last, strict=True)
+    ]
+    low, high = (first + np.array(one) for one in zip(*windows, strict=True))
+    some = np.flatnonzero(low < high)
+    inner: dict[int, NDArray[np.int64]] = {}
+    if some.size:
+        within = starts[some] >> PLACE_BITS, (ends[some] - 1) >> PLACE_BITS
+        placed = ranks.places(cells[some], low[some], high[some], *within)
+        inner = dict(zip(some.tolist(), placed, strict=True))
+    none = np.zeros(0, dtype=np.int64)
+    made: list[list[Array]] = [[] for _ in queries]
+    for at, (cell, part) in enumerate(parts):
+        records = int(last[at] - first[at])
+        made[cell].append(queries[cell].runs(part, records, inner.get(at, none)))
+    return [one.filled(runs) for one, runs in zip(queries, made, strict=True)]
