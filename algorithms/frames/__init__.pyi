@@ -8,6 +8,7 @@ from .column_kinds import Key as Key
 from .column_kinds import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
+from .dates import Date as Date
 from .listing import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery

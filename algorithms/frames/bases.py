@@ -18,7 +18,8 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from algorithms.frames.column_kinds import Integer
+from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 STEPS = 2**30
@@ -55,9 +56,12 @@ class Statistic:
 
     def check(self, schema: Schema) -> None:
         """Refuse a column that the statistic does not exist for."""
-        if self.column is not None and schema.kind(self.column).bounds is None:
+        kind = None if self.column is None else schema.kind(self.column)
+        if kind is not None and not isinstance(kind, Number | Integer):
             allowed = "a Number or an Integer, which have public bounds"
-            raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
+            if isinstance(kind, Date):
+                allowed += "; of dates ask median(column), or histogram(column, bins='month')"
+            raise ParameterError(f"column {self.column!r}", kind, allowed)
 
     @abstractmethod
     def basis(self, schema: Schema, noise: str) -> Basis:

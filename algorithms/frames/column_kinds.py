@@ -22,7 +22,7 @@ MISSING_NUMBER = '"drop", or a number within the bounds'
 
 @dataclass(frozen=True, slots=True)
 class ColumnKind:
-    """A kind of column; see `Number`, `Integer`, `Flag`, `Category` and `Key`."""
+    """A kind of column; see `Number`, `Integer`, `Date`, `Flag`, `Category` and `Key`."""
 
     types: ClassVar[str]
     kind: ClassVar[str]
@@ -31,6 +31,11 @@ class ColumnKind:
     @abstractmethod
     def missing(self) -> Any:
         """What a missing value counts as, or "drop"."""
+
+    @property
+    def filled(self) -> Any:
+        """What a missing value counts as in sums, or "drop"."""
+        return self.missing
 
     def fits(self, type_name: str) -> bool:
         """Return whether a column of this type may be of this kind.

@@ -26,6 +26,7 @@ from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.column_kinds import DROP, Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.questions import Question, refuse_unless_whole, unseen
@@ -100,7 +101,7 @@ class QuantileQuery(Question):
         """
         self._check(schema)
         if schema.kind(self.column).bounds is None:
-            allowed = "a Number or an Integer, which have public bounds"
+            allowed = "a Number, an Integer or a Date, which have public bounds"
             raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
         if self._cells(schema) * self.targets > MOST_PARTS:
             allowed = f"columns of fewer labels: at most {MOST_PARTS:,} quantiles and ends in all"
@@ -229,7 +230,7 @@ class QuantileQuery(Question):
     def _grid(self, schema: Schema) -> ValueGrid:
         kind = schema.kind(self.column)
         bounds = cast("tuple[float, float]", kind.bounds)  # `check` was called
-        return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer) else None)
+        return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer | Date) else None)
 
     def counted(self, frame: Any, schema: Schema) -> Any:
         """Return the number of rows in every cell; an int where there is one.
@@ -379,6 +380,8 @@ class QuantileQuery(Question):
         """Return the answer in the shape of the cells, with an axis of quantiles behind it."""
         if isinstance(schema.kind(self.column), Integer):
             found = np.rint(found).astype(np.int64)
+        if isinstance(schema.kind(self.column), Date):
+            found = np.rint(found).astype("datetime64[D]")
         shape = (*table_shape(self.keys, schema), *(() if self.single else (len(self.shares),)))
         size = math.prod(table_shape(self.keys, schema))
         index = np.indices(table_shape(self.keys, schema)).reshape(len(self.keys), size)

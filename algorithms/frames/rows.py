@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from algorithms.frames.column_kinds import DROP, LONGEST_KEY, ColumnKind, Integer, Key, SelectedKeys
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
+DAY = 86_400_000  # milliseconds
 BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
 Values = dict[str, NDArray[Any]]
 
@@ -142,6 +144,8 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return np.fromiter(found, np.intp, len(series))
     if kind.bounds is None:
         return label_codes(series, kind)
+    if isinstance(kind, Date):
+        return days_of(series)
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
@@ -149,12 +153,12 @@ def declared_values(
     column: NDArray[Any], kind: ColumnKind
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Return a column as declared, and where it has a value; None if it has one everywhere."""
-    filled: Any = kind.missing
+    filled: Any = kind.filled
     if isinstance(kind, Key):
         gap = column == ""
     elif kind.bounds is None:
-        gap, missing = column == NO_LABEL, kind.missing
-        filled = kind.labels.index(missing) if missing != DROP else missing
+        gap = column == NO_LABEL
+        filled = kind.labels.index(filled) if filled != DROP else filled
     else:
         column = np.clip(column, *kind.bounds)
         if isinstance(kind, Integer):
@@ -178,6 +182,18 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
     ]
     found[series.is_null().to_numpy()] = ""
     return found
+
+
+def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """Return the days since 1970 of every row; NaN where there is none."""
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+        series = series.dt.replace_time_zone(None)
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("ms"))
+    gap = series.is_null().to_numpy()
+    ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
+    days: NDArray[np.float64] = np.floor(ticks / DAY)
+    return np.where(gap, np.nan, days)
 
 
 def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:

@@ -26,8 +26,8 @@ class Schema:
     Parameters
     ----------
     columns : dict
-        The kind of every column that is asked about, by name: `Number`, `Integer`, `Flag`,
-        `Category`, `Key`.
+        The kind of every column that is asked about, by name: `Number`, `Integer`, `Date`,
+        `Flag`, `Category`, `Key`.
     person : str, optional
         The column that names the person whose row it is; each row is a person's only one without
         it.  A row that names none does not count.
@@ -59,7 +59,7 @@ class Schema:
         rows_per_person: int = 1,
         relation: str = Adjacency.ADD_REMOVE,
     ) -> None:
-        allowed = "a dict from names of columns to Number, Integer, Flag, Category or Key"
+        allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
             raise ParameterError("columns", columns, allowed)
         for name, kind in columns.items():

@@ -311,5 +311,5 @@ def query_of(
     statistic: Statistic, by: Any, where: Condition | None, asked: Guarantee
 ) -> FrameQuery:
     """Return a query; ``by`` are names of columns, or keys."""
-    keys = by if by and isinstance(by[0], Axis) else keys_of(by)
+    keys = by if isinstance(by, tuple) and by and isinstance(by[0], Axis) else keys_of(by)
     return FrameQuery(statistic, keys, None if where is None else checked_condition(where), asked)

@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -163,7 +164,7 @@ def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(parts + 1, dtype=np.uint64))
     shorter = {name: narrow(column) for name, column in values.items()}
-    where = [order[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    where = [order[a:b] for a, b in pairwise(ends)]
     return [Piece({n: c[one] for n, c in shorter.items()}, persons[one]) for one in where]
 
 
