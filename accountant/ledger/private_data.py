@@ -38,6 +38,12 @@ def checked_data(argument: str, data: Any) -> Any:
         return _checked_sparse(argument, data)
     if is_masked(data):
         raise ParameterError(argument, type(data), UNMASKED)
+    if isinstance(data, dict):
+        allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
+        raise ParameterError(argument, dict, allowed)
+    if type(data).__name__ == "LazyFrame":
+        allowed = "a data frame that is there: data.collect() makes one"
+        raise ParameterError(argument, type(data), allowed)
     try:
         array = np.asarray(data)
     except ValueError:

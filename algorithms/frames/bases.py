@@ -61,6 +61,8 @@ class Statistic:
             allowed = "a Number or an Integer, which have public bounds"
             if isinstance(kind, Date):
                 allowed += "; of dates ask median(column), or histogram(column, bins='month')"
+            elif kind.bounds is None:
+                allowed += f"; count(by={self.column!r}) counts the rows with each label"
             raise ParameterError(f"column {self.column!r}", kind, allowed)
 
     @abstractmethod

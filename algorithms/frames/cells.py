@@ -58,7 +58,12 @@ class Axis:
         if isinstance(self.bins, str) or isinstance(self.bins[0], dt.date):
             allowed = f"a number of bins, or a list of numbers: {self.column!r} has no dates"
             raise ParameterError("bins", self.bins, allowed)
-        return cast("tuple[float, ...]", self.bins)
+        found = cast("tuple[float, ...]", self.bins)
+        if found[-1] <= kind.bounds[0] or found[0] >= kind.bounds[1]:
+            low, high = kind.bounds
+            allowed = f"within the bounds of {self.column!r}, {low:g} .. {high:g}"
+            raise ParameterError("bins", self.bins, allowed)
+        return found
 
     def _edges_of_dates(self, kind: Date) -> tuple[float, ...]:
         dates = isinstance(self.bins, tuple) and isinstance(self.bins[0], dt.date)

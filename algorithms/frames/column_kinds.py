@@ -101,8 +101,10 @@ class Number(ColumnKind):
     missing: float | str = DROP
 
     def __post_init__(self) -> None:
-        low = REAL.check("low", self.low)
-        high = Interval(low, 1e300, "(]").check("high", self.high)
+        low, high = REAL.check("low", self.low), REAL.check("high", self.high)
+        if not low < high <= 1e300:
+            allowed = f"a number above low, which is {low:g}: Number(low, high)"
+            raise ParameterError("high", self.high, allowed)
         _set_bounds(self, low, high)
 
     @property

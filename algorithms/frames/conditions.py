@@ -153,6 +153,10 @@ class ColumnName:
     def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # as in a data frame
         return Condition("!=", (self._name, value))
 
+    def between(self, low: object, high: object) -> Condition:
+        """Return the condition that the value lies between two others, or is one of them."""
+        return (self >= low) & (self <= high)
+
     def is_in(self, values: Iterable[object]) -> Condition:
         """Return the condition that the value is one of those given."""
         return Condition("in", (self._name, tuple(values)))
@@ -186,7 +190,9 @@ def checked_condition(where: object) -> Condition:
     """Return a condition, or raise `ParameterError`."""
     if not isinstance(where, Condition):
         allowed = "a comparison of a column, such as col('age') >= 18"
-        raise ParameterError("where", where, allowed)
+        # a condition of a library may show rows
+        given = where if isinstance(where, str) else type(where)
+        raise ParameterError("where", given, allowed)
     return where
 
 

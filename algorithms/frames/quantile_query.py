@@ -253,7 +253,7 @@ class QuantileQuery(Question):
         given = {"statistic": Count(None), "keys": self.keys, "schema": schema, "kind": "laplace"}
         return reduced(frame, Reading(self.used, self.where, schema), partial(cell_sums, **given))
 
-    def numbers(self, frame: Any, schema: Schema) -> list[Array]:
+    def numbers(self, frame: Any, schema: Schema, held: dict[str, Any] | None = None) -> list[Any]:
         """Return the numbers of the rows that count in every cell.
 
         Parameters
@@ -262,15 +262,30 @@ class QuantileQuery(Question):
             The rows.
         schema : Schema
             What is public of the frame.
+        held : dict, optional
+            What workers hold of a frame in partitions from one level to the next.
 
         Returns
         -------
         list of numpy.ndarray
-            For each cell its numbers, clipped; private.
+            For each cell its numbers, clipped; private.  Of a frame in partitions their places,
+            which stay on the workers.
         """
-        from algorithms.frames.rows import DeclaredRows
+        from algorithms.frames.partitions.reduction import Reading
 
-        return self.of_cells(DeclaredRows(frame, self.used, self.where, schema), schema)
+        reading = Reading(self.used, self.where, schema)
+        if not is_partitioned(frame):
+            return self.of_cells(reading.of(frame), schema)
+        from algorithms.frames.partitions.ranks import places_of_cells
+
+        held = {} if held is None else held
+        if "places" not in held:
+            numbers = partial(self.of_cells, schema=schema)
+            held["places"] = places_of_cells(
+                frame, reading, numbers, self._grid(schema), self._cells(schema)
+            )
+        found: list[Any] = held["places"]
+        return found
 
     def of_cells(self, rows: Any, schema: Schema) -> list[Array]:
         """Return the numbers of rows as declared in every cell.
@@ -328,29 +343,13 @@ class QuantileQuery(Question):
         """
         grid = self._grid(schema)
         whole = self._all_count(schema) and len(parts[0]) == 1
-        asked = [QuantileScores(grid, own, scale, lambda rows: rows, whole) for own in parts]
-        if is_partitioned(frame):
-            from algorithms.frames.partitions.ranks import scores_of
-
-            found = scores_of(self._ranks(frame, schema, {} if held is None else held), asked)
-        else:
-            numbers = self.numbers(frame, schema)
-            found = [one(column) for one, column in zip(asked, numbers, strict=True)]
+        found = []
+        for column, own in zip(self.numbers(frame, schema, held), parts, strict=True):
+            found.append(QuantileScores(grid, own, scale, lambda rows: rows, whole)(column))
         width = max(one.shape[2] for one in found)
         # a run of length 0 stands for none
         filled = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]))) for one in found]
         return np.concatenate(filled)
-
-    def _ranks(self, frame: Any, schema: Schema, held: dict[str, Any]) -> Any:
-        """Return the ranks of the numbers of cells, which stay on the workers."""
-        from algorithms.frames.partitions.ranks import WorkerRanks, counted_points
-        from algorithms.frames.partitions.reduction import Reading
-
-        if "ranks" not in held:
-            numbers = partial(self.of_cells, schema=schema)
-            work = partial(counted_points, numbers=numbers, grid=self._grid(schema))
-            held["ranks"] = WorkerRanks(frame, Reading(self.used, self.where, schema), work)
-        return held["ranks"]
 
     def _found(self, ledger: Any, schema: Schema, steps: Sequence[Any], targets: Array) -> Array:
         """Return the released quantile of every target of every cell."""

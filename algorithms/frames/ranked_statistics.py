@@ -207,6 +207,9 @@ def _quantiles(
     by: str | Sequence[str],
 ) -> QuantileQuery:
     """Return the query of checked arguments."""
+    for one in shares:
+        if isinstance(one, int | float) and 1 < one <= 100:
+            raise ParameterError("shares", one, f"in [0, 1]: {one:g} per cent are {one / 100:g}")
     found = tuple(SHARE.check("shares", one) for one in shares)
     cost = Guarantee(epsilon, delta)
     chance = None if level is None else LEVEL.check("level", level)

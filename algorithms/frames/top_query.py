@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,11 @@ class TopQuery(Question):
         known = len(schema.kind(self.column).labels)
         if self.k > known:
             raise ParameterError("k", self.k, f"at most {known}, the labels of {self.column!r}")
+
+    def group_by(self, keys: Any) -> NoReturn:
+        """Refuse groups: the labels that most persons have are sought among all rows."""
+        allowed = f"asked of all rows; contingency(['{self.column}', ...]) counts labels by group"
+        raise ParameterError("keys", keys, allowed)
 
     def _estimator(self, schema: Schema) -> PrivateTopK:
         self.check(schema)

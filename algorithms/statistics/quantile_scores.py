@@ -6,6 +6,7 @@ References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,6 +27,18 @@ LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
 # scores this many scales below the best are as improbable as any: 2^52 candidates of them have
 # together a chance of e^-44
 FAR = 160
+
+
+class SortedPlaces(ABC):
+    """Sorted places that lie elsewhere: searched and cut as an array of them would be."""
+
+    @abstractmethod
+    def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
+        """Return how many lie below each of some places."""
+
+    @abstractmethod
+    def __getitem__(self, ranks: slice) -> IndexArray:
+        """Return those of some ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +76,10 @@ class ValueGrid:
         steps = np.rint((np.clip(numbers, self.lower, self.upper) - self.lower) / self.step)
         return np.minimum(steps.astype(np.int64), self.points - 1)
 
-    def places_of(self, numbers: Array) -> IndexArray:
-        """Return the place of every number, sorted; numbers beyond the bounds move to them."""
+    def places_of(self, numbers: Any) -> Any:
+        """Return the place of every number, sorted; of those that lie elsewhere what finds them."""
+        if isinstance(numbers, SortedPlaces):
+            return numbers
         point = np.sort(self.points_of(numbers))
         if not point.size:
             return point
@@ -120,39 +135,7 @@ class QuantileScores:
     def __call__(self, rows: Any) -> Array:
         """Return the runs of every part's scores: (parts, 2, runs)."""
         places = self.grid.places_of(self.column(rows))
-        found = []
-        for part in self.parts:
-            first, last = np.searchsorted(places, [part.start, part.end])
-            records = int(last - first)
-            low, high = self.window(part, records)
-            found.append(self.runs(part, records, places[first + low : first + high]))
-        return self.filled(found)
-
-    def window(self, part: Part, records: int) -> tuple[int, int]:
-        """Return the first and the last rank at which the score is not as low as it can be."""
-        if part.end <= part.start:
-            return 0, 0
-        bits, far, share, _ = share_units(part.share, self.scale, self.whole)
-        target = share * records
-        return max(0, (target - far) >> bits), min(records, ((target + far) >> bits) + 1)
-
-    def runs(self, part: Part, records: int, inner: IndexArray) -> Array:
-        """Return scores and lengths of the runs of places between neighbouring records.
-
-        ``inner`` are the places of the records of the part between the ranks of `window`.
-        """
-        if part.end <= part.start:  # two quantiles in one place: the third is there too
-            return np.array([[0.0], [1.0]])
-        bits, far, share, weight = share_units(part.share, self.scale, self.whole)
-        low, high = self.window(part, records)
-        distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - share * records
-        scores = np.minimum(np.abs(distance), far) * (-weight)
-        # rank r is that of the places after record r - 1, up to record r
-        ends = np.concatenate([[part.start], inner + 1, [part.end]])
-        return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
-
-    def filled(self, found: Sequence[Array]) -> Array:
-        """Return the runs of all parts as one array, filled up with empty ones."""
+        found = [self._runs(places, part) for part in self.parts]
         # of one size for any data, but where that would be very long
         width = 3 + 2 * max(
             one.far >> one.bits
@@ -164,6 +147,24 @@ class QuantileScores:
         for row, one in zip(value, found, strict=True):
             row[:, : one.shape[1]] = one
         return value
+
+    def _runs(self, places: IndexArray, part: Part) -> Array:
+        """Return scores and lengths of the runs of places between neighbouring records."""
+        if part.end <= part.start:  # two quantiles in one place: the third is there too
+            return np.array([[0.0], [1.0]])
+        bits, far, share, weight = share_units(part.share, self.scale, self.whole)
+        first, last = np.searchsorted(places, [part.start, part.end])
+        records = int(last - first)
+        # ranks at which the score is not yet as low as it can be
+        target = share * records
+        low = max(0, (target - far) >> bits)
+        high = min(records, ((target + far) >> bits) + 1)
+        distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
+        scores = np.minimum(np.abs(distance), far) * (-weight)
+        # rank r is that of the places after record r - 1, up to record r
+        inner = places[first + low : first + high] + 1
+        ends = np.concatenate([[part.start], inner, [part.end]])
+        return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
 
 
 class ShareUnits(NamedTuple):

@@ -9,12 +9,11 @@ References: docs/proofs/frames.md, section 10.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from algorithms.frames.partitions.reduction import Quiet, Reading, added_up, raised, worked_on
@@ -22,11 +21,12 @@ from algorithms.statistics.quantile_scores import (
     PLACE_BITS,
     SPREAD,
     IndexArray,
-    QuantileScores,
+    SortedPlaces,
     ValueGrid,
 )
 
-MOST_ASKED = 2**15  # points of one question to workers
+MOST_ASKED = 2**13  # points of one question to workers
+TABLES = 16
 PLACES = 1 << PLACE_BITS
 
 
@@ -89,7 +89,11 @@ class WorkerRanks:
     def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
         import dask
 
-        self._tables = dask.persist(*worked_on(frame, reading, work))
+        tables = worked_on(frame, reading, work)
+        join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
+        # few tables are asked in few tasks
+        groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
+        self._tables = dask.persist(*map(join, groups))
 
     def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
         import dask
@@ -123,7 +127,7 @@ class WorkerRanks:
         """Return the points of the rows of some ranks, that lie from ``low`` to ``high``."""
         low, high = low.copy(), high.copy()
         while (active := np.flatnonzero(low < high)).size:
-            steps = max(2, min(256, MOST_ASKED // active.size))
+            steps = max(2, MOST_ASKED // active.size)
             width = -(-(high[active] - low[active] + 1) // steps)
             edges = low[active, None] + np.arange(1, steps) * width[:, None]
             edges = np.minimum(edges, high[active, None] + 1)
@@ -179,27 +183,34 @@ def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -
     return np.concatenate(found)
 
 
-def scores_of(ranks: WorkerRanks, queries: Sequence[QuantileScores]) -> list[Array]:
-    """Return the scores of the parts of every cell, as each query gives them of its numbers."""
-    parts = [(cell, part) for cell, one in enumerate(queries) for part in one.parts]
-    cells = np.array([cell for cell, _ in parts])
-    starts, ends = (np.array([getattr(p, name) for _, p in parts]) for name in ("start", "end"))
-    found = ranks.below_places(np.tile(cells, 2), np.append(starts, ends))
-    first, last = found[: cells.size], found[cells.size :]
-    windows = [
-        queries[cell].window(part, int(b - a))
-        for (cell, part), a, b in zip(parts, first, last, strict=True)
-    ]
-    low, high = (first + np.array(one) for one in zip(*windows, strict=True))
-    some = np.flatnonzero(low < high)
-    inner: dict[int, NDArray[np.int64]] = {}
-    if some.size:
-        within = starts[some] >> PLACE_BITS, (ends[some] - 1) >> PLACE_BITS
-        placed = ranks.places(cells[some], low[some], high[some], *within)
-        inner = dict(zip(some.tolist(), placed, strict=True))
-    none = np.zeros(0, dtype=np.int64)
-    made: list[list[Array]] = [[] for _ in queries]
-    for at, (cell, part) in enumerate(parts):
-        records = int(last[at] - first[at])
-        made[cell].append(queries[cell].runs(part, records, inner.get(at, none)))
-    return [one.filled(runs) for one, runs in zip(queries, made, strict=True)]
+class WorkerPlaces(SortedPlaces):
+    """The sorted places of the numbers of a cell, which workers hold."""
+
+    def __init__(self, ranks: WorkerRanks, cell: int, points: int) -> None:
+        self._ranks, self._cell, self._points = ranks, cell, points
+
+    def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
+        """Return how many lie below each of some places."""
+        del side, sorter
+        asked = np.asarray(places, dtype=np.int64)
+        return self._ranks.below_places(np.full(asked.size, self._cell), asked)
+
+    def __getitem__(self, ranks: slice) -> IndexArray:
+        """Return those of some ranks."""
+        if ranks.stop <= ranks.start:
+            return np.zeros(0, dtype=np.int64)
+        given = self._cell, ranks.start, ranks.stop, 0, self._points - 1
+        return self._ranks.places(*(np.array([one], dtype=np.int64) for one in given))[0]
+
+
+def places_of_cells(
+    frame: Any,
+    reading: Reading,
+    numbers: Callable[[Any], list[Array]],
+    grid: ValueGrid,
+    cells: int,
+) -> list[WorkerPlaces]:
+    """Return the places of the numbers of every cell, of which workers hold the points."""
+    work = partial(counted_points, numbers=numbers, grid=grid)
+    ranks = WorkerRanks(frame, reading, work)
+    return [WorkerPlaces(ranks, cell, grid.points) for cell in range(cells)]

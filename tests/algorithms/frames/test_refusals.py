@@ -89,7 +89,7 @@ def test_questions_that_the_schema_does_not_know(query, words):
     (pl.DataFrame({"age": ["1.0"]}), "column 'age' must be of a type that is a number"),
     (pd.DataFrame({"age": [True]}), "column 'age' must be of a type that is a number"),
     (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "of a type that is a number"),
-    (pl.DataFrame({"age": [1.0]}), "column must be a column of the frame, one of 'age'"),
+    (pl.DataFrame({"age": [1.0]}), "person must be a column of the frame, one of 'age'"),
     (np.zeros((3, 2)), "ledger must be a ledger on a data frame"),
 ])  # fmt: skip
 def test_frames_that_are_not_those_of_the_schema(frame, words):
