@@ -94,8 +94,9 @@ class Axis:
             found += (values >= ends[found + 1]) & (found < self.bins - 1)
             return found
         found = np.searchsorted(ends, values, side="right") - 1
-        # the last bin has both its ends
-        found[values == ends[-1]] = len(edges) - 2
+        if not isinstance(schema.kind(self.column), Date):  # whose last edge is a day later
+            # the last bin has both its ends
+            found[values == ends[-1]] = len(edges) - 2
         found[found == len(edges) - 1] = -1
         return found
 
