@@ -27,15 +27,17 @@ def cell_sums(
     cells = math.prod(shape)
     largest = max(abs(x) for vertex in basis.vertices for x in vertex)
     # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
-    size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
-    sums = np.zeros((basis.size, cells), dtype=np.int64)
+    size = min(EXACT_FLOATS // (2 * largest), max(BLOCK, cells))
+    sums: list[Any] = []
     for values, number in rows.blocks(size):
         given = None if statistic.column is None else values[statistic.column]
         added = statistic.contributions(given, schema, kind)
         index = cells_of(values, keys, shape, schema) if shape else None
+        if not sums:
+            sums = [np.zeros(cells, dtype=np.int64) for _ in added]
         for i, one in enumerate(added):
             sums[i] += _summed(one, number, index, cells)
-    flat = sums.T.ravel()
+    flat = statistic.mixed(np.stack(sums), kind).T.ravel()
     return flat if flat.size > 1 else int(flat[0])
 
 
@@ -43,13 +45,14 @@ def cells_of(
     values: Values, keys: tuple[Axis, ...], shape: tuple[int, ...], schema: Schema
 ) -> NDArray[Any]:
     """Return the number of the cell of every row; the number of cells where it is in none."""
-    cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)
+    cells: Any = 0
+    outside: Any = False
     for key, size in zip(keys, shape, strict=True):
         index = key.index(values[key.column], schema)
-        cells = cells * size + index
         if index.min(initial=0) < 0:
             outside = outside | (index < 0)
-    return np.where(outside, math.prod(shape), cells) if outside.ndim else cells
+        cells = index if isinstance(cells, int) else cells * size + index
+    return cells if outside is False else np.where(outside, math.prod(shape), cells)
 
 
 def _summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
