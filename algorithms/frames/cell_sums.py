@@ -31,7 +31,9 @@ def cell_sums(
         given = None if statistic.column is None else values[statistic.column]
         return statistic.contributions(given, schema, kind)
 
-    flat = summed_in_cells(rows, keys, schema, basis.size, largest, added)
+    # sums of parts of it are mixed afterwards, and are up to twice as large
+    sums = summed_in_cells(rows, keys, schema, 2 * largest, added)
+    flat = statistic.mixed(sums, kind).T.ravel()
     return flat if flat.size > 1 else int(flat[0])
 
 
@@ -39,37 +41,38 @@ def summed_in_cells(
     rows: Rows,
     keys: tuple[Axis, ...],
     schema: Schema,
-    numbers: int,
     largest: int,
     added: Callable[[Values], Iterable[Any]],
 ) -> NDArray[np.int64]:
-    """Return the sums of each cell after those of the cell before.
+    """Return the sums of each number, for every cell.
 
-    ``added`` gives so many whole numbers for each row, or one for all, of at most this size.
+    ``added`` gives some whole numbers for each row, or one for all, of at most this size.
     """
     shape = table_shape(keys, schema)
     cells = math.prod(shape)
     # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
     size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
-    sums = np.zeros((numbers, cells), dtype=np.int64)
+    sums: list[Any] = []
     for values, number in rows.blocks(size):
         index = cells_of(values, keys, shape, schema) if shape else None
-        for i, one in enumerate(added(values)):
-            sums[i] += _summed(one, number, index, cells)
-    return sums.T.ravel()
+        found = [_summed(one, number, index, cells) for one in added(values)]
+        sums = sums or [np.zeros(cells, dtype=np.int64) for _ in found]
+        sums = [one + more for one, more in zip(sums, found, strict=True)]
+    return np.stack(sums)
 
 
 def cells_of(
     values: Values, keys: tuple[Axis, ...], shape: tuple[int, ...], schema: Schema
 ) -> NDArray[Any]:
     """Return the number of the cell of every row; the number of cells where it is in none."""
-    cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)
+    cells: Any = 0
+    outside: Any = False
     for key, size in zip(keys, shape, strict=True):
         index = key.index(values[key.column], schema)
-        cells = cells * size + index
         if index.min(initial=0) < 0:
             outside = outside | (index < 0)
-    return np.where(outside, math.prod(shape), cells) if outside.ndim else cells
+        cells = index if isinstance(cells, int) else cells * size + index
+    return cells if outside is False else np.where(outside, math.prod(shape), cells)
 
 
 def _summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:

@@ -86,13 +86,8 @@ class Axis:
         if not edges:
             return values
         ends = np.array(edges)
-        if isinstance(self.bins, int):  # of one width: a guess that is off by one at most
-            low, high = edges[0], edges[-1]
-            found = ((values - low) * (self.bins / (high - low))).astype(np.intp)
-            np.minimum(found, self.bins - 1, out=found)
-            found -= values < ends[found]
-            found += (values >= ends[found + 1]) & (found < self.bins - 1)
-            return found
+        if isinstance(self.bins, int):
+            return _of_one_width(values, ends)
         found = np.searchsorted(ends, values, side="right") - 1
         if not isinstance(schema.kind(self.column), Date):  # whose last edge is a day later
             # the last bin has both its ends
@@ -111,6 +106,23 @@ class Axis:
         if isinstance(schema.kind(self.column), Date):  # both of them in the bin
             low, high = [date_of(day) for day in low], [date_of(day - 1) for day in high]
         return {f"{self.column}_from": low, f"{self.column}_to": high}
+
+
+def _of_one_width(values: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the bin of every number between the first and the last edge."""
+    last = len(ends) - 2
+    place = values - ends[0] if ends[0] else values
+    place = place * ((last + 1) / (ends[-1] - ends[0]))
+    found = place.astype(np.intp)
+    np.minimum(found, last, out=found)
+    # only a number so near an edge can be in the bin beside the one that was found
+    place -= np.rint(place)
+    near = np.flatnonzero(np.abs(place, out=place) < 1e-6)
+    some, numbers = found[near], values[near]
+    some -= numbers < ends[some]
+    some += (numbers >= ends[some + 1]) & (some < last)
+    found[near] = some
+    return found
 
 
 def checked_bins(bins: object) -> Bins:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
 DAY = 86_400_000  # milliseconds
+LARGE = 1e145  # squares of 2^32 such numbers do not overflow
 BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
 Values = dict[str, NDArray[Any]]
 
@@ -84,10 +86,15 @@ class DeclaredRows(Rows):
         return kept, self._persons[index][name]
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
-        """Yield the columns as declared, and the number, of the rows that count of each block."""
-        for start in range(0, self._rows, size):
+        """Yield the columns as declared, and the number, of the rows that count of each block.
+
+        They are overwritten by the next block.
+        """
+        most = min(size, self._rows)
+        memory = {name: np.empty(most) for name in self._columns}
+        for start in range(0, max(1, self._rows), size):  # of no rows one block
             block = slice(start, min(start + size, self._rows))
-            values, keep = self._declared(block)
+            values, keep = self._declared(block, memory)
             if self._first is not None:
                 keep = both(keep, self._first[block])
             if keep is None:
@@ -96,12 +103,16 @@ class DeclaredRows(Rows):
                 kept = {name: column[keep] for name, column in values.items()}
                 yield kept, int(np.count_nonzero(keep))
 
-    def _declared(self, block: slice) -> tuple[Values, NDArray[np.bool_] | None]:
+    def _declared(
+        self, block: slice, memory: Values | None = None
+    ) -> tuple[Values, NDArray[np.bool_] | None]:
         """Return columns as declared, and which rows may count; None if all may."""
         keep: NDArray[np.bool_] | None = None
         values: Values = {}
         for name, column in self._columns.items():
-            values[name], there = declared_values(column[block], self._schema.kind(name))
+            given = column[block]
+            out = None if memory is None else memory[name][: given.size]
+            values[name], there = declared_values(given, self._schema.kind(name), out)
             keep = both(keep, there)
         if self._where is not None:
             keep = both(keep, self._where.holds(values, self._schema))
@@ -150,9 +161,12 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
 
 
 def declared_values(
-    column: NDArray[Any], kind: ColumnKind
+    column: NDArray[Any], kind: ColumnKind, out: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return a column as declared, and where it has a value; None if it has one everywhere."""
+    """Return a column as declared, and where it has a value; None if it has one everywhere.
+
+    Numbers are written to ``out`` where it is given.
+    """
     filled: Any = kind.filled
     if isinstance(kind, Key):
         gap = column == ""
@@ -160,9 +174,12 @@ def declared_values(
         gap = column == NO_LABEL
         filled = kind.labels.index(filled) if filled != DROP else filled
     else:
-        column = np.clip(column, *kind.bounds)
+        column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
+        # one number that is none makes a sum of squares none; without a list of those that are
+        if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column @ column):
+            return column, None
         gap = np.isnan(column)
     if not gap.any():
         return column, None

@@ -135,36 +135,44 @@ class QuantileScores:
     def __call__(self, rows: Any) -> Array:
         """Return the runs of every part's scores: (parts, 2, runs)."""
         places = self.grid.places_of(self.column(rows))
-        found = [self._runs(places, part) for part in self.parts]
-        # of one size for any data, but where that would be very long
-        width = 3 + 2 * max(
-            one.far >> one.bits
-            for one in (share_units(part.share, self.scale, self.whole) for part in self.parts)
-        )
-        if width > LONGEST:
-            width = 1 << max(one.shape[1] for one in found).bit_length()
-        value = np.zeros((len(found), 2, width))
-        for row, one in zip(value, found, strict=True):
-            row[:, : one.shape[1]] = one
-        return value
+        return part_scores(places, self.parts, self.scale, self.whole)
 
-    def _runs(self, places: IndexArray, part: Part) -> Array:
-        """Return scores and lengths of the runs of places between neighbouring records."""
-        if part.end <= part.start:  # two quantiles in one place: the third is there too
-            return np.array([[0.0], [1.0]])
-        bits, far, share, weight = share_units(part.share, self.scale, self.whole)
-        first, last = np.searchsorted(places, [part.start, part.end])
-        records = int(last - first)
-        # ranks at which the score is not yet as low as it can be
-        target = share * records
-        low = max(0, (target - far) >> bits)
-        high = min(records, ((target + far) >> bits) + 1)
-        distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
-        scores = np.minimum(np.abs(distance), far) * (-weight)
-        # rank r is that of the places after record r - 1, up to record r
-        inner = places[first + low : first + high] + 1
-        ends = np.concatenate([[part.start], inner, [part.end]])
-        return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
+
+def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: bool) -> Array:
+    """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
+    units = [share_units(part.share, scale, whole) for part in parts]
+    found = [_runs(places, *given) for given in zip(parts, units, strict=True)]
+    # of one size for any data, but where that would be very long
+    return padded(found, 3 + 2 * max(one.far >> one.bits for one in units))
+
+
+def padded(found: Sequence[Array], width: int) -> Array:
+    """Return lists of runs filled up with empty ones, if that is not too long."""
+    if width > LONGEST:
+        width = 1 << max(one.shape[1] for one in found).bit_length()
+    value = np.zeros((len(found), 2, width))
+    for row, one in zip(value, found, strict=True):
+        row[:, : one.shape[1]] = one
+    return value
+
+
+def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
+    """Return scores and lengths of the runs of places between neighbouring records."""
+    if part.end <= part.start:  # two quantiles in one place: the third is there too
+        return np.array([[0.0], [1.0]])
+    bits, far, share, weight = units
+    first, last = np.searchsorted(places, [part.start, part.end])
+    records = int(last - first)
+    # ranks at which the score is not yet as low as it can be
+    target = share * records
+    low = max(0, (target - far) >> bits)
+    high = min(records, ((target + far) >> bits) + 1)
+    distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
+    scores = np.minimum(np.abs(distance), far) * (-weight)
+    # rank r is that of the places after record r - 1, up to record r
+    inner = places[first + low : first + high] + 1
+    ends = np.concatenate([[part.start], inner, [part.end]])
+    return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
 
 
 class ShareUnits(NamedTuple):

@@ -143,7 +143,7 @@ class GatheredRows(Rows):
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block."""
-        for start in range(0, self._persons.size, size):
+        for start in range(0, max(1, self._persons.size), size):  # of no rows one block
             block = slice(start, min(start + size, self._persons.size))
             yield {n: column[block] for n, column in self._values.items()}, block.stop - start
 

@@ -21,7 +21,7 @@ from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.column_kinds import Integer, Number
 from algorithms.frames.conditions import Condition, checked_condition
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.moments import place_between, whole_steps
+from algorithms.frames.moments import fractions_of
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import Question, unseen
 from algorithms.frames.regression.answer import RegressionAnswer, Term
@@ -301,11 +301,10 @@ class RegressionQuery(Question):
 
         asked = partial(
             summed_in_cells, keys=self.keys, schema=schema, largest=STEPS,
-            numbers=vector_size(len(self.terms(schema))),
             added=partial(self.products, schema=schema),
         )  # fmt: skip
         found: Array = reduced(frame, Reading(self.used, self.where, schema), asked)
-        return found
+        return found.T.ravel()
 
     def products(self, values: dict[str, Array], schema: Schema) -> Iterator[Any]:
         """Yield what each row adds to each sum, in steps.
@@ -330,10 +329,10 @@ class RegressionQuery(Question):
             for j, second in enumerate(columns[i:], i):
                 # parts beside the diagonal weigh sqrt 2: lengths are those of whole matrices
                 weight = (1.0 if i == j else math.sqrt(2)) / units.gram
-                yield whole_steps(first * second * weight, STEPS)
+                yield np.rint(first * second * weight * STEPS)
         for first in columns:
-            yield whole_steps(first * target / units.products, STEPS)
-        yield whole_steps(target * target / units.square, STEPS)
+            yield np.rint(first * target / units.products * STEPS)
+        yield np.rint(target * target / units.square * STEPS)
 
     def _columns(self, values: dict[str, Array], schema: Schema) -> Iterator[Array]:
         """Yield the terms of rows, each from -1 to 1; the constant as 1."""
@@ -350,4 +349,4 @@ class RegressionQuery(Question):
 def _centred(column: Array, schema: Schema, name: str) -> Array:
     """Return where numbers lie between their bounds, from -1 to 1."""
     low, high = cast("tuple[float, float]", schema.kind(name).bounds)  # `check` was called
-    return 2 * place_between(column, low, high) - 1
+    return np.clip(fractions_of(column, low, high, 2) - 1, -1.0, 1.0)
