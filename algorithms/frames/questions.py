@@ -17,7 +17,7 @@ from algorithms.frames.column_kinds import Key
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import Schema
 
-BY_KEYS = "count, sum_, mean and variance"
+BY_KEYS = "count, sum_, mean, variance and quantiles"
 
 
 class Question(ABC):
