@@ -1,4 +1,4 @@
-"""Data frames in partitions that lie elsewhere: rows are never brought here."""
+"""Data frames that are not there as a whole: in partitions elsewhere, or read when asked for."""
 
 from __future__ import annotations
 
@@ -14,6 +14,38 @@ def is_partitioned(data: Any) -> bool:
     """Return whether data are a Dask data frame; Dask is not imported."""
     library = sys.modules.get("dask.dataframe")
     return library is not None and isinstance(data, library.DataFrame)
+
+
+def is_lazy(data: Any) -> bool:
+    """Return whether data are a lazy frame of polars, which is read when it is asked."""
+    library = sys.modules.get("polars")
+    return library is not None and isinstance(data, library.LazyFrame)
+
+
+class LazyRows:
+    """A lazy frame of polars: a query gets it, and reads portions of it.
+
+    The number of rows is counted at once.
+    """
+
+    def __init__(self, argument: str, frame: Any) -> None:
+        import polars as pl
+
+        types = frame.collect_schema()
+        if not types:
+            raise ParameterError(argument, [], "a frame with columns")
+        self._frame = frame
+        words = {name: type_word(kind) for name, kind in types.items()}
+        self.facts = FrameFacts("polars", MappingProxyType(words))
+        self.shape: tuple[int, int] = (frame.select(pl.len()).collect().item(), len(types))
+
+    def fresh(self) -> Any:
+        """Return the frame for one query."""
+        return self._frame.clone()
+
+    def __getitem__(self, who: Any) -> NoReturn:
+        allowed = "released at once: rows of a lazy frame are read in portions"
+        raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
 
 
 class FramePartitions:

@@ -10,13 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.ledger.frame_partitions import FramePartitions, is_partitioned
+from accountant.ledger.frame_partitions import (
+    FramePartitions,
+    LazyRows,
+    is_lazy,
+    is_partitioned,
+)
 from accountant.ledger.frame_rows import FrameRows, is_frame
 from accountant.ledger.immutable_arrays import immutable
 
 Users = NDArray[np.intp] | slice
 CHUNK_READERS: set[type[Any]] = set()  # classes that check every piece as it is read
-FRAME_HOLDERS = (FrameRows, FramePartitions)
+FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows)
 UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
@@ -34,6 +39,8 @@ def checked_data(argument: str, data: Any) -> Any:
         return FrameRows(argument, data)
     if is_partitioned(data):
         return FramePartitions(argument, data)
+    if is_lazy(data):
+        return LazyRows(argument, data)
     if hasattr(data, "tocsr"):
         return _checked_sparse(argument, data)
     if is_masked(data):
@@ -41,9 +48,6 @@ def checked_data(argument: str, data: Any) -> Any:
     if isinstance(data, dict):
         allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
         raise ParameterError(argument, dict, allowed)
-    if type(data).__name__ == "LazyFrame":
-        allowed = "a data frame that is there: data.collect() makes one"
-        raise ParameterError(argument, type(data), allowed)
     try:
         array = np.asarray(data)
     except ValueError:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.ledger.frame_partitions import is_partitioned
+from accountant.ledger.frame_partitions import is_lazy, is_partitioned
 from accountant.numerics import Array
 from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, table_shape
@@ -61,7 +61,7 @@ class CellPlaces:
 
     def counted(self, frame: Any) -> NDArray[np.int64] | int:
         """Return the number of rows in every cell, before noise; an int where there is one."""
-        if is_partitioned(frame):
+        if is_partitioned(frame) or is_lazy(frame):
             return self._counted_on_workers(frame)
         sizes = np.array([one.size for one in self._of(frame)])
         return sizes if sizes.size > 1 else int(sizes[0])
@@ -98,7 +98,7 @@ class CellPlaces:
 
             grid = grid_of(self._column, self._schema)
             reading = Reading(self._used, self._where, self._schema)
-            if is_partitioned(frame):
+            if is_partitioned(frame) or is_lazy(frame):
                 from algorithms.frames.partitions.ranks import places_of_cells
 
                 cells = math.prod(table_shape(self._keys, self._schema))

@@ -11,12 +11,20 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from accountant.ledger.frame_partitions import is_lazy
 from accountant.numerics import Array
-from algorithms.frames.partitions.reduction import Quiet, Reading, added_up, raised, worked_on
+from algorithms.frames.partitions.reduction import (
+    Quiet,
+    Reading,
+    added_up,
+    raised,
+    reduced,
+    worked_on,
+)
 from algorithms.statistics.quantile_scores import (
     PLACE_BITS,
     SPREAD,
@@ -82,7 +90,6 @@ def counted_points(rows: Any, numbers: Callable[[Any], list[Array]], grid: Value
     return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
 
 
-@final
 class WorkerRanks:
     """The ranks of numbers of cells that workers hold."""
 
@@ -183,6 +190,17 @@ def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -
     return np.concatenate(found)
 
 
+class RanksHere(WorkerRanks):
+    """The ranks of numbers of cells of a lazy frame, whose points are counted here."""
+
+    def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
+        self._tables = reduced(frame, reading, work, PointCounts.joined)
+
+    def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
+        del add
+        return question(self._tables)
+
+
 class WorkerPlaces(SortedPlaces):
     """The sorted places of the numbers of a cell, which workers hold."""
 
@@ -212,5 +230,5 @@ def places_of_cells(
 ) -> list[WorkerPlaces]:
     """Return the places of the numbers of every cell, of which workers hold the points."""
     work = partial(counted_points, numbers=numbers, grid=grid)
-    ranks = WorkerRanks(frame, reading, work)
+    ranks = (RanksHere if is_lazy(frame) else WorkerRanks)(frame, reading, work)
     return [WorkerPlaces(ranks, cell, grid.points) for cell in range(cells)]

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import PrivateValueError
-from accountant.ledger.frame_partitions import is_partitioned
+from accountant.ledger.frame_partitions import is_lazy, is_partitioned
 from algorithms.frames.conditions import Condition
 from algorithms.frames.rows import BLOCK, DeclaredRows, Rows, Values, numbered, places_beyond
 from algorithms.frames.schema import Schema
 
 TOGETHER = 8  # results that one task adds up
 FEW_PARTS = 16
+PORTION = 2**20  # rows of a lazy frame that are read at once, of persons about so many
 Work = Callable[[Rows], Any]
 
 
@@ -55,11 +56,30 @@ def reduced(
     Of a frame in partitions it works on those of some persons at a time, and ``add`` joins what it
     makes, in any order.
     """
+    if is_lazy(frame):
+        return reduce(add, (work(reading.of(one)) for one in portions(frame, reading)))
     if not is_partitioned(frame):
         return work(reading.of(frame))
     import dask
 
     return raised(dask.compute(added_up(worked_on(frame, reading, work), add))[0])
+
+
+def portions(frame: Any, reading: Reading) -> Iterator[Any]:
+    """Yield some rows of a lazy frame of polars at a time: all of those of some persons."""
+    import polars as pl
+
+    person = reading.schema.person
+    asked = frame.select(reading.columns or list(frame.collect_schema())[:1])
+    rows = asked.select(pl.len()).collect().item()
+    many, name = max(1, -(-rows // PORTION)), pl.col(person or "")
+    if person is not None and asked.collect_schema()[person].is_float():
+        name = name + 0.0  # of two zeros one
+    for at in range(many):
+        if person is None:
+            yield asked.slice(at * PORTION, PORTION).collect()
+        else:  # in the order of the frame
+            yield asked.filter(name.hash() % many == at).collect()
 
 
 def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:

@@ -6,6 +6,7 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from accountant import Budget, Filter, Ledger, ParameterError, PrivateValueError
@@ -25,7 +26,7 @@ from algorithms.frames import (
     top_k,
     variance,
 )
-from algorithms.frames.partitions import ranks
+from algorithms.frames.partitions import ranks, reduction
 from algorithms.statistics.quantile_scores import ValueGrid
 from mechanisms import Laplace
 from tests.algorithms.frames.frames_of import COLUMNS, rows
@@ -91,6 +92,30 @@ def test_persons_of_any_type_meet(name):
     whole = answered(count(epsilon=1.0), frame, declared())[0]
     parts = dd.from_pandas(frame, npartitions=3, sort=False)
     assert answered(count(epsilon=1.0), parts, declared())[0] == whole
+
+
+@pytest.mark.parametrize("query", [*ASKED[:6:2], *ASKED[6:]], ids=str)
+def test_a_lazy_frame_of_polars_is_read_in_portions(query, monkeypatch):
+    whole = pl.from_pandas(some_rows()).with_columns(pl.col("job", "shop").cast(pl.String))
+    monkeypatch.setattr(reduction, "PORTION", 70)
+    for schema in (declared(), Schema(EVERY)):
+        here, answer = answered(query, whole, schema)
+        found, made = answered(query, whole.lazy(), schema)
+        assert found == here
+        assert type(made.frame) is type(answer.frame) is pl.DataFrame
+
+
+def test_portions_are_small_and_have_all_rows_of_a_person(monkeypatch):
+    whole = pl.from_pandas(some_rows(3000))
+    monkeypatch.setattr(reduction, "PORTION", 300)
+    for schema in (declared(), Schema(EVERY)):
+        reading = reduction.Reading(("age",), None, schema)
+        read = list(reduction.portions(whole.lazy(), reading))
+        assert sum(map(len, read)) == 3000
+        assert max(map(len, read)) < 600
+    held = [set(one["id"].to_list()) for one in reduction.portions(
+        whole.lazy(), reduction.Reading(("age",), None, declared()))]  # fmt: skip
+    assert sum(map(len, held)) == len(set.union(*held))
 
 
 def test_the_number_of_rows_is_public_where_it_was():

@@ -69,7 +69,6 @@ AGE = {"age": Number(0, 100)}
     (lambda: count(by="job", epsilon=1.0).group_by("owner"), "'count by job' has groups"),
     (lambda: count(by={"age": "monthly"}, epsilon=1.0), "bins must be one of 'day'"),
     (lambda: Filter({"age": [1]}, Budget(1.0)), r"pandas\.DataFrame\(data\) makes one"),
-    (lambda: Filter(pl.LazyFrame({"age": [1]}), Budget(1.0)), r"data\.collect\(\) makes one"),
 ])  # fmt: skip
 def test_arguments(make, words):
     with pytest.raises(ParameterError, match=words):
