@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from algorithms.frames.answer import FRAME_LEVEL
 from algorithms.frames.bases import STEPS
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.noise_tails import Noise
+from algorithms.frames.regression.row_products import Term
 from algorithms.frames.schema import Schema
 from algorithms.linear_models.sufficient_statistics import (
     Statistics,
@@ -28,18 +29,6 @@ from algorithms.linear_models.sufficient_statistics import (
     unpacked,
     vector_size,
 )
-
-
-class Term(NamedTuple):
-    """What a coefficient belongs to: a column of numbers, a label of a column, or the constant."""
-
-    column: str | None
-    label: str | int | bool | None = None
-
-    def __str__(self) -> str:
-        if self.column is None:
-            return "constant"
-        return self.column if self.label is None else f"{self.column} = {self.label}"
 
 
 @final

@@ -6,10 +6,10 @@ References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2; docs/proofs/frames.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 
@@ -21,13 +21,12 @@ from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.column_kinds import Integer, Number
 from algorithms.frames.conditions import Condition, checked_condition
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.moments import fractions_of
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import Question, unseen
-from algorithms.frames.regression.answer import RegressionAnswer, Term
+from algorithms.frames.regression.answer import RegressionAnswer
+from algorithms.frames.regression.row_products import RowProducts
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import Sensitivities
-from algorithms.linear_models.sufficient_statistics import StatisticUnits, vector_size
 
 MOST_NUMBERS = 2**20  # of one release
 
@@ -145,13 +144,13 @@ class RegressionQuery(Question):
         if not isinstance(kind, Number | Integer):
             allowed = "a Number or an Integer, which have public bounds, to be a target"
             raise ParameterError(f"column {self.target!r}", kind, allowed)
-        numbers = vector_size(len(self.terms(schema))) * math.prod(table_shape(self.keys, schema))
+        numbers = self._numbers(schema)
         if numbers > MOST_NUMBERS:
             allowed = f"of fewer labels in all: at most {MOST_NUMBERS:,} sums of products"
             raise ParameterError("features", f"{numbers:,} sums", allowed)
 
-    def terms(self, schema: Schema) -> list[Term]:
-        """Return the terms of the fit: numbers, labels but the first, and the constant.
+    def products(self, schema: Schema) -> RowProducts:
+        """Return what a row adds.
 
         Parameters
         ----------
@@ -160,17 +159,10 @@ class RegressionQuery(Question):
 
         Returns
         -------
-        list of Term
-            The constant is the last.
+        RowProducts
+            With the terms of the fit, and the units of its sums.
         """
-        found: list[Term] = []
-        for name in self.features:
-            kind = schema.kind(name)
-            if kind.bounds is None:
-                found += [Term(name, label) for label in kind.labels[1:]]
-            else:
-                found.append(Term(name))
-        return [*found, Term(None)]
+        return RowProducts(self.target, self.features, schema)
 
     def mechanism(self, schema: Schema) -> Noise:
         """Return the mechanism that releases it.
@@ -186,28 +178,14 @@ class RegressionQuery(Question):
             Noise on sums in steps of 2^-30 of what a row adds.
         """
         self.check(schema)
-        size = vector_size(len(self.terms(schema)))
-        # a row is a vector of length 1 in steps; each part is rounded, by less than 1, and an
-        # exchange rounds two rows
-        length = math.ceil(STEPS + 2 * math.sqrt(size))
+        length = self.products(schema).length
         moved = Sensitivities(0, float(schema.rows_per_person * length))
-        numbers = size * math.prod(table_shape(self.keys, schema))
+        numbers = self._numbers(schema)
         return self.guarantee.mechanism("gaussian", moved, numbers, 1 / STEPS)
 
-    def units(self, schema: Schema) -> StatisticUnits:
-        """Return the units of the sums, in which a row is a vector of length 1.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        StatisticUnits
-            A column adds at most 1 to the squared length of a row, the constant 1.
-        """
-        return StatisticUnits.of(math.sqrt(1 + len(self.features)), 1.0, schema.relation)
+    def _numbers(self, schema: Schema) -> int:
+        """Return how many sums are released."""
+        return self.products(schema).size * math.prod(table_shape(self.keys, schema))
 
     def plan(self, schema: Schema) -> Stated:
         """Return what will be released; needs no data.
@@ -238,11 +216,11 @@ class RegressionQuery(Question):
         str
             A line for each fact.
         """
-        mechanism, terms = self.mechanism(schema), self.terms(schema)
+        mechanism, terms = self.mechanism(schema), self.products(schema).terms
         lines = [*self._lines(schema), f"  neighbours: {schema.unit}"]
         lines.append(f"  terms: {', '.join(map(str, terms))}")
-        sums = vector_size(len(terms)) * math.prod(table_shape(self.keys, schema))
-        noise = f"  DiscreteGaussian noise of scale {mechanism.scale / STEPS:.4g} on {sums} sums"
+        scale, sums = f"{mechanism.scale / STEPS:.4g}", self._numbers(schema)
+        noise = f"  DiscreteGaussian noise of scale {scale} on {sums} sums"
         lines.append(f"{noise}, each row adds a vector of length 1")
         lines.append(f"  costs {self.guarantee}")
         return "\n".join(lines)
@@ -277,9 +255,9 @@ class RegressionQuery(Question):
         mechanism = self.mechanism(schema)
         backend = self._opened(ledger, schema).backend
         found = ledger.release(mechanism, unseen(lambda frame: self.sums(frame, schema)), label)
-        terms, units = tuple(self.terms(schema)), self.units(schema)
-        shown = str(self), self.target, terms, self.keys, schema
-        return RegressionAnswer(*shown, mechanism, np.asarray(found), units, backend)
+        row = self.products(schema)
+        shown = str(self), self.target, tuple(row.terms), self.keys, schema
+        return RegressionAnswer(*shown, mechanism, np.asarray(found), row.units, backend)
 
     def sums(self, frame: Any, schema: Schema) -> Array:
         """Return what is released, before noise: exact sums of whole numbers.
@@ -299,54 +277,7 @@ class RegressionQuery(Question):
         from algorithms.frames.cell_sums import summed_in_cells
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        asked = partial(
-            summed_in_cells, keys=self.keys, schema=schema, largest=STEPS,
-            added=partial(self.products, schema=schema),
-        )  # fmt: skip
+        given = {"keys": self.keys, "schema": schema, "added": self.products(schema)}
+        asked = partial(summed_in_cells, largest=STEPS, **given)
         found: Array = reduced(frame, Reading(self.used, self.where, schema), asked)
         return found.T.ravel()
-
-    def products(self, values: dict[str, Array], schema: Schema) -> Iterator[Any]:
-        """Yield what each row adds to each sum, in steps.
-
-        They are the products of terms with each other, those with the target, and its square.
-
-        Parameters
-        ----------
-        values : dict of arrays
-            Columns of rows that count, as declared.
-        schema : Schema
-            What is public of the frame.
-
-        Yields
-        ------
-        numpy.ndarray
-            One number for each row.
-        """
-        units, columns = self.units(schema), list(self._columns(values, schema))
-        target = _centred(values[self.target], schema, self.target)
-        for i, first in enumerate(columns):
-            for j, second in enumerate(columns[i:], i):
-                # parts beside the diagonal weigh sqrt 2: lengths are those of whole matrices
-                weight = (1.0 if i == j else math.sqrt(2)) / units.gram
-                yield np.rint(first * second * weight * STEPS)
-        for first in columns:
-            yield np.rint(first * target / units.products * STEPS)
-        yield np.rint(target * target / units.square * STEPS)
-
-    def _columns(self, values: dict[str, Array], schema: Schema) -> Iterator[Array]:
-        """Yield the terms of rows, each from -1 to 1; the constant as 1."""
-        for term in self.terms(schema):
-            if term.column is None:
-                yield np.ones(len(values[self.target]))
-            elif term.label is None:
-                yield _centred(values[term.column], schema, term.column)
-            else:
-                labels = schema.kind(term.column).labels
-                yield (values[term.column] == labels.index(term.label)).astype(float)
-
-
-def _centred(column: Array, schema: Schema, name: str) -> Array:
-    """Return where numbers lie between their bounds, from -1 to 1."""
-    low, high = cast("tuple[float, float]", schema.kind(name).bounds)  # `check` was called
-    return np.clip(fractions_of(column, low, high, 2) - 1, -1.0, 1.0)
