@@ -44,6 +44,7 @@ READ = {
               "school": "education"},
     "housing": {"income": "median_income", "coast": "ocean_proximity"},
 }  # fmt: skip
+PLAIN = {"sum": np.sum, "mean": np.mean, "variance": np.var}
 QUARTILES, DECILES = (0.25, 0.5, 0.75), tuple(np.round(np.arange(1, 10) / 10, 1).tolist())
 CASES = [
     Case("count", "adult"), Case("sum", "adult", "age"), Case("mean", "adult", "age"),
@@ -117,14 +118,13 @@ def plain(case, frame):
             [pl.col(case.column).mean()] if case.column else []
         ))  # fmt: skip
         return grouped.sort(case.by)[case.column or "n"].to_numpy()
-    return {
-        "count": lambda: len(frame),
-        "sum": numbers.sum,
-        "mean": numbers.mean,
-        "variance": numbers.var,
-        "histogram": lambda: np.histogram(numbers, BINS, BOUNDS[case.column])[0],
-        "top 10": lambda: np.sort(frame[case.column].value_counts()["count"].to_numpy())[::-1][:10],
-    }.get(case.kind, lambda: np.quantile(numbers, case.shares, method="hazen"))()
+    if case.kind == "top 10":
+        return np.sort(frame[case.column].value_counts()["count"].to_numpy())[::-1][:10]
+    if case.kind == "histogram":
+        return np.histogram(numbers, BINS, BOUNDS[case.column])[0]
+    if case.shares:
+        return np.quantile(numbers, case.shares, method="hazen")
+    return len(frame) if case.kind == "count" else PLAIN[case.kind](numbers)
 
 
 def error_of(release, truth):

@@ -19,7 +19,7 @@ from algorithms.statistics.quantile_scores import WEIGHT_BITS, IndexArray, padde
 from algorithms.statistics.quantile_tree import rank_noise
 
 UNITS = 1 << WEIGHT_BITS
-FAR = 64  # scores so many scales below the best are as improbable as any: e^-64
+FAR = 40  # scores so many scales below the best are as improbable as any: e^-40
 MOST_PLACES = 1 << 52  # of a part, with those that stand for what is beyond it
 # a quantile that is nearer to the least or the greatest record, in its own scales, may be lost in
 # the empty part of the grid beyond: with chance e^-4 where that is 400 times as wide
