@@ -46,7 +46,7 @@ from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
-COUNT_SHARE = 1 / 64  # of epsilon, for the count of rows where intervals need one
+COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}  # of epsilon, for rows, by the releases of ends
 SLACK = 1 + 1e-12  # for sums of costs that are rounded
 
 
@@ -150,7 +150,7 @@ class QuantileQuery(Question):
         sensitivity = schema.rows_per_person * self._row_move(schema)
         beside, counts, left = self._ends(schema), list[Any](), self.epsilon
         if beside is not None and not self._all_count(schema):
-            cells, share = self._cells(schema), COUNT_SHARE * self.epsilon
+            cells, share = self._cells(schema), COUNT_SHARES[beside.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
             counts, left = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)], left - share
         scales = [1.0] * levels_of(len(self.shares))
