@@ -117,17 +117,17 @@ def framed(rows, partitions):
     return dd.from_map(rows_of, [c.tolist() for c in chunks], size=size, persons=persons, meta=meta)
 
 
-def measured(client, fetched, rows, partitions):
-    """Print the traffic and the seconds of each question; return the answers in text."""
+def measured(client, rows, partitions):
+    """Print the traffic and the seconds of each question."""
     frame = framed(rows, partitions).persist()
-    gate, found = Filter(frame, Budget(1.0)), []
+    gate, fetched = Filter(frame, Budget(1.0)), Fetched()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{gate.shape[0]:,} rows in {partitions} partitions")
     made, moved, cpu = answers(frame), between_workers(client), processor_seconds(client)
     while True:
         fetched.bytes, start = 0, time.perf_counter()
         try:
-            asked, answer = next(made)
+            asked, _ = next(made)
         except StopIteration:
             break
         now, used = between_workers(client), processor_seconds(client)
@@ -135,20 +135,18 @@ def measured(client, fetched, rows, partitions):
               f"between workers, {time.perf_counter() - start:6.1f} s, {used - cpu:6.1f} s of "
               "processors")  # fmt: skip
         moved, cpu = now, used
-        found.append(digest(answer))
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"  peak memory of this process: {after / 1024:,.0f} MB, {(after - before) / 1024:,.0f} MB "
           "of it after the start")  # fmt: skip
-    return found
 
 
 def main():
-    given = options(__doc__, rows=10_000_000, partitions=50)
-    rows, partitions = given.rows, given.partitions
+    given = options(__doc__, rows=10_000_000, partitions=50, compared=1_000_000)
+    rows, partitions, compared = given.rows, given.partitions, given.compared
     if given.quick:
-        rows, partitions = 3_000, 3
+        rows, partitions, compared = 3_000, 3, 2_000
     if os.environ.get("BENCH_PANDAS"):  # in a process of its own, as it holds all rows
-        count, size, persons = sizes(rows)
+        count, size, persons = sizes(compared)
         frame = rows_of(range(count), size, persons)
         print(" ".join(digest(answer) for _, answer in answers(frame)))
         return
@@ -161,13 +159,16 @@ def main():
         ) as cluster,
         distributed.Client(cluster) as client,
     ):  # fmt: skip
-        fetched = Fetched()
-        found = {count: measured(client, fetched, rows, count) for count in (partitions, 7, 1)}
-    command = [sys.executable, "-m", "benchmarks.bench_dask_frames", "--rows", str(rows)]
+        measured(client, rows, partitions)
+        counts = (partitions, 7, 1)
+        frames = [framed(compared, count) for count in counts]
+        found = [[digest(answer) for _, answer in answers(frame)] for frame in frames]
+    command = [sys.executable, "-m", "benchmarks.bench_dask_frames", "--compared", str(compared)]
     whole = subprocess.run(command, env={**os.environ, "BENCH_PANDAS": "1"}, check=True,
                            capture_output=True, text=True).stdout.split()  # fmt: skip
-    same = all(one == whole for one in found.values())
-    print(f"the same bits for {', '.join(map(str, found))} partitions and for pandas: {same}")
+    same = all(one == whole for one in found)
+    print(f"{compared:,} rows, the same bits for {', '.join(map(str, counts))} partitions and for "
+          f"pandas: {same}")  # fmt: skip
 
 
 if __name__ == "__main__":

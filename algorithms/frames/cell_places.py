@@ -70,7 +70,11 @@ class CellPlaces:
         from algorithms.frames.cell_sums import cell_sums
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        given = {"statistic": Count(None), "keys": self._keys, "schema": self._schema}
+        given: dict[str, Any] = {
+            "statistic": Count(None),
+            "keys": self._keys,
+            "schema": self._schema,
+        }
         work = partial(cell_sums, kind="laplace", **given)
         found: NDArray[np.int64] | int
         found = reduced(frame, Reading(self._used, self._where, self._schema), work)

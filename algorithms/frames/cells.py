@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Axis:
         if isinstance(self.bins, str) or isinstance(self.bins[0], dt.date):
             allowed = f"a number of bins, or a list of numbers: {self.column!r} has no dates"
             raise ParameterError("bins", self.bins, allowed)
-        found = cast("tuple[float, ...]", self.bins)
+        found = self.bins
         if found[-1] <= kind.bounds[0] or found[0] >= kind.bounds[1]:
             low, high = kind.bounds
             allowed = f"within the bounds of {self.column!r}, {low:g} .. {high:g}"

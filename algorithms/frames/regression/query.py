@@ -277,7 +277,9 @@ class RegressionQuery(Question):
         from algorithms.frames.cell_sums import summed_in_cells
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        given = {"keys": self.keys, "schema": schema, "added": self.products(schema)}
+        given: dict[str, Any] = {
+            "keys": self.keys, "schema": schema, "added": self.products(schema)
+        }  # fmt: skip
         asked = partial(summed_in_cells, largest=STEPS, **given)
         found: Array = reduced(frame, Reading(self.used, self.where, schema), asked)
         return found.T.ravel()
