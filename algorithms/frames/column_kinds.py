@@ -53,9 +53,9 @@ class ColumnKind:
         return ()
 
     @property
+    @abstractmethod
     def rule(self) -> str:
         """What counts as what, in words."""
-        raise NotImplementedError
 
     @property
     def bounds(self) -> tuple[float, float] | None:

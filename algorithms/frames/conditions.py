@@ -190,6 +190,11 @@ def checked_condition(where: object) -> Condition:
     return where
 
 
+def checked_where(where: object) -> Condition | None:
+    """Return a condition, or None where all rows count."""
+    return None if where is None else checked_condition(where)
+
+
 def label_index(name: str, kind: ColumnKind, label: object) -> int:
     """Return the index of a label of a column; True and 1 are not the same label."""
     for i, one in enumerate(kind.labels):

@@ -12,7 +12,7 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from algorithms.base.intervals import LEVEL
 from algorithms.frames.cells import keys_of
-from algorithms.frames.conditions import Condition, checked_condition
+from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.top_query import TopQuery
@@ -40,8 +40,8 @@ def quantiles(
     epsilon, delta : float
         What it may cost.
     level : float or None
-        Chance that an interval covers its quantile of the frame.  The ends are quantiles too and
-        take more noise: None asks for none.
+        Chance that an interval covers its quantile of the frame: a share 1 - level of the cost, at
+        most, and a little for a count of the rows.  None asks for none.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str or list of str
@@ -191,7 +191,7 @@ def top_k(
       costs epsilon 1
     """
     cost = Guarantee(epsilon, delta)
-    checked = None if where is None else checked_condition(where)
+    checked = checked_where(where)
     count, chance = IntegerRange(1).check("k", k), LEVEL.check("level", level)
     return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance)
 
@@ -210,7 +210,7 @@ def _quantiles(
     found = tuple(SHARE.check("shares", one) for one in shares)
     cost = Guarantee(epsilon, delta)
     chance = None if level is None else LEVEL.check("level", level)
-    checked = None if where is None else checked_condition(where)
+    checked = checked_where(where)
     cells = keys_of(by)
     given = column, found, single, cells, checked
     return QuantileQuery(*given, _epsilon_of(cost), cost.delta, chance)
