@@ -58,9 +58,9 @@ class ColumnKind:
         return ()
 
     @property
+    @abstractmethod
     def rule(self) -> str:
         """What counts as what, in words."""
-        raise NotImplementedError
 
     @property
     def bounds(self) -> tuple[float, float] | None:

@@ -196,6 +196,11 @@ def checked_condition(where: object) -> Condition:
     return where
 
 
+def checked_where(where: object) -> Condition | None:
+    """Return a condition, or None where all rows count."""
+    return None if where is None else checked_condition(where)
+
+
 def number_of(name: str, kind: ColumnKind, value: Any) -> float:
     """Return a public value that numbers, or dates as days, are compared with."""
     argument = f"the value for column {name!r}"

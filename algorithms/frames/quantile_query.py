@@ -153,18 +153,22 @@ class QuantileQuery(Question):
             cells, share = self._cells(schema), COUNT_SHARES[beside.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
             counts, left = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)], left - share
-        scales = [1.0] * levels_of(len(self.shares))
-        scales += [] if beside is None else [beside.ratio] * beside.releases
+        levels = levels_of(len(self.shares))
 
         def plan_of(scale: float) -> Sequential:
-            each = (round_up(scale * one) if one != 1 else scale for one in scales)
-            return Sequential([RunLengthExponential(one, sensitivity) for one in each])
+            found = [RunLengthExponential(scale, sensitivity)] * levels
+            if beside is not None:
+                ends = RunLengthExponential(round_up(beside.scale(scale)), sensitivity)
+                found += [ends] * beside.releases
+            return Sequential(found)
 
         if self.delta:
             chosen = plan_of(calibrate(plan_of, epsilon=left, delta=self.delta))
+        elif beside is None:
+            chosen = plan_of(round_up(2 * sensitivity * levels / left))
         else:
-            total = 2 * sensitivity * sum(1 / one for one in scales)
-            chosen = plan_of(round_up(total / left) * (SLACK if beside else 1))
+            budget = left / (2 * sensitivity)
+            chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
         return Stated(Sequential([*counts, *chosen.parts]), schema.relation)
 
     def _by_keys(

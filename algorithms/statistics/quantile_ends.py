@@ -29,6 +29,7 @@ NODES = 2000
 # so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
 # to 1.4 times as often as for even ones.
 EVEN = 0.85
+GAP = 0.35  # records that the noise is taken to be larger by: where it is less, gaps decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,20 @@ class Ends:
 
     @property
     def ratio(self) -> float:
-        """The scale of the release of ends: the least of all; others get smaller weights."""
+        """The least of all: the others get smaller weights."""
         return min(self.ratios)
+
+    def scale(self, tree: float) -> float:
+        """Return the scale of the release of ends, for that of the tree in records."""
+        return self.ratio * (tree + GAP)
+
+    def tree_scale(self, levels: int, budget: float) -> float:
+        """Return the scale x with ``levels / x + releases / scale(x) = budget``."""
+        r = self.releases / self.ratio
+        # budget x (x + GAP) = levels (x + GAP) + r x
+        half = (levels + r - budget * GAP) / (2 * budget)
+        root = math.sqrt(half * half + levels * GAP / budget)
+        return half + root if half > 0 else levels * GAP / budget / (root - half)
 
     @property
     def releases(self) -> int:
@@ -175,15 +188,16 @@ def end_parts(
     for i, (own, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
         weight = max(2, math.floor(UNITS * ends.ratio / ratio))
         for side, other in ((-1, 1), (1, -1)):
+            wide = ratio * (scale + GAP)
             share, far = borders[0][i + side], borders[1][i + side]
             near, lost = borders[1][i], _records_lost(quantiles[i - 1], other, own * scale, records)
             # a quantile that is lost on the other side may be off by all that lies there
-            k = math.ceil(lost + 2 * ratio * scale * math.log(1 / (1 - level))) if lost else 0
+            k = math.ceil(lost + 2 * wide * math.log(1 / (1 - level))) if lost else 0
             expected = max(abs(share - borders[0][i]) * records, 1e-9)
             if k > expected:  # so far on is nothing of this part
                 far = near
             # beyond a part the exponential goes on: as many places as would hold its scale
-            beyond = min(ratio * scale / expected * max(abs(far - near), 1), MOST_PLACES / 2)
+            beyond = min(wide / expected * max(abs(far - near), 1), MOST_PLACES / 2)
             part = EndPart(near, far, weight, 0 if far == near else k, math.ceil(beyond))
             parts[side > 0].append(part)
     return parts

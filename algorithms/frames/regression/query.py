@@ -6,7 +6,7 @@ References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2; docs/proofs/frames.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -19,7 +19,7 @@ from accountant.plans.parallel import Stated
 from algorithms.frames.bases import STEPS
 from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.column_kinds import Integer, Number
-from algorithms.frames.conditions import Condition, checked_condition
+from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import Question, unseen
@@ -39,7 +39,7 @@ def regression(
     delta: float = 0.0,
     rho: float | None = None,
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> RegressionQuery:
     """Fit a column by least squares on others, with a constant.
 
@@ -59,8 +59,9 @@ def regression(
         What it may cost as zero-concentrated privacy, instead of epsilon and delta.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has its own fit.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has its own fit.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -88,8 +89,7 @@ def regression(
         allowed = "above 0, or a rho instead of epsilon: the noise of a regression is Gaussian"
         raise ParameterError("delta", delta, allowed)
     asked = Guarantee(epsilon, delta, rho, noise="gaussian")
-    checked = None if where is None else checked_condition(where)
-    return RegressionQuery(target, names, keys_of(by), checked, asked)
+    return RegressionQuery(target, names, keys_of(by), checked_where(where), asked)
 
 
 @final

@@ -7,6 +7,7 @@ import pytest
 
 from algorithms.statistics.quantile_ends import (
     EVEN,
+    GAP,
     REACH,
     EndPart,
     end_parts,
@@ -70,6 +71,15 @@ def test_one_quantile_needs_the_share_of_what_is_missed():
     assert min(beside.ratios[0], beside.ratios[2]) > beside.ratio
 
 
+def test_the_scale_of_the_tree_leaves_what_the_ends_take():
+    for shares, levels in (((0.5,), 1), ((0.1, 0.5, 0.9), 2)):
+        beside = ends_of(shares, 0.95, False)
+        for budget in (1e-4, 1.0, 1e4):
+            scale = beside.tree_scale(levels, budget)
+            taken = levels / scale + beside.releases / beside.scale(scale)
+            assert taken == pytest.approx(budget, rel=1e-9)
+
+
 def test_a_quantile_near_the_last_record_ends_at_the_bound():
     beside, places = ends_of((0.9,), 0.5, False), 1000
     few = 10 * REACH * beside.own[0]
@@ -91,4 +101,4 @@ def test_ends_beyond_a_part_are_those_of_the_quantile_beside():
     assert ends_found(far, *given) == [(0, places - 1)] * 3
     mixed = [[5, 10**9, 7], [1, 10**9, 2]]
     assert ends_found(mixed, *given) == [(395, 401), (395, 602), (593, 602)]
-    assert parts[0][1].beyond == math.ceil(beside.ratios[1] / 1000 * 100)
+    assert parts[0][1].beyond == math.ceil(beside.ratios[1] * (1 + GAP) / 1000 * 100)
