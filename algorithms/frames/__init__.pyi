@@ -8,9 +8,13 @@ from .column_kinds import Key as Key
 from .column_kinds import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
+from .dates import Date as Date
 from .listing import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery
+from .regression.answer import RegressionAnswer as RegressionAnswer
+from .regression.query import RegressionQuery as RegressionQuery
+from .regression.query import regression as regression
 from .schema import Schema as Schema
 from .statistics.ranks import median as median
 from .statistics.ranks import quantile as quantile

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from algorithms.frames.column_kinds import Integer
+from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 STEPS = 2**30
@@ -57,9 +58,14 @@ class Statistic:
 
     def check(self, schema: Schema) -> None:
         """Refuse a column that the statistic does not exist for."""
-        if self.column is not None and schema.kind(self.column).bounds is None:
+        kind = None if self.column is None else schema.kind(self.column)
+        if kind is not None and not isinstance(kind, Number | Integer):
             allowed = "a Number or an Integer, which have public bounds"
-            raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
+            if isinstance(kind, Date):
+                allowed += "; of dates ask median(column), or histogram(column, bins='month')"
+            elif kind.bounds is None:
+                allowed += f"; count(by={self.column!r}) counts the rows with each label"
+            raise ParameterError(f"column {self.column!r}", kind, allowed)
 
     @abstractmethod
     def basis(self, schema: Schema, noise: str) -> Basis:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.ledger.frame_partitions import is_lazy, is_partitioned
 from accountant.numerics import Array
+from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.column_kinds import Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 from algorithms.statistics.quantile_ends import EndPart, end_scores
 from algorithms.statistics.quantile_scores import IndexArray, Part, ValueGrid, part_scores
@@ -25,7 +29,7 @@ def grid_of(column: str, schema: Schema) -> ValueGrid:
     """Return the points that can be quantiles of a column; of whole numbers those."""
     kind = schema.kind(column)
     bounds = cast("tuple[float, float]", kind.bounds)  # `QuantileQuery.check` was called
-    return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer) else None)
+    return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer | Date) else None)
 
 
 class CellPlaces:
@@ -57,8 +61,24 @@ class CellPlaces:
 
     def counted(self, frame: Any) -> NDArray[np.int64] | int:
         """Return the number of rows in every cell, before noise; an int where there is one."""
+        if is_partitioned(frame) or is_lazy(frame):
+            return self._counted_on_workers(frame)
         sizes = np.array([one.size for one in self._of(frame)])
         return sizes if sizes.size > 1 else int(sizes[0])
+
+    def _counted_on_workers(self, frame: Any) -> NDArray[np.int64] | int:
+        from algorithms.frames.cell_sums import cell_sums
+        from algorithms.frames.partitions.reduction import Reading, reduced
+
+        given: dict[str, Any] = {
+            "statistic": Count(None),
+            "keys": self._keys,
+            "schema": self._schema,
+        }
+        work = partial(cell_sums, kind="laplace", **given)
+        found: NDArray[np.int64] | int
+        found = reduced(frame, Reading(self._used, self._where, self._schema), work)
+        return found
 
     def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
         """Return the scores of a level of the tree: (parts, 2, runs), a cell after another."""
@@ -78,16 +98,26 @@ class CellPlaces:
 
     def _of(self, frame: Any) -> list[IndexArray]:
         if self._places is None:
+            from algorithms.frames.partitions.reduction import Reading
+
             grid = grid_of(self._column, self._schema)
-            self._places = [grid.places_of(one) for one in self._numbers(frame)]
+            reading = Reading(self._used, self._where, self._schema)
+            if is_partitioned(frame) or is_lazy(frame):
+                from algorithms.frames.partitions.ranks import places_of_cells
+
+                cells = math.prod(table_shape(self._keys, self._schema))
+                # searched and cut as arrays are
+                held: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
+                self._places = held
+            else:
+                self._places = [grid.places_of(one) for one in self._numbers(reading.of(frame))]
         return self._places
 
-    def _numbers(self, frame: Any) -> list[Array]:
+    def _numbers(self, rows: Any) -> list[Array]:
         """Return the numbers of the rows that count in every cell, clipped; private."""
         from algorithms.frames.cell_sums import cells_of
-        from algorithms.frames.rows import DeclaredRows
 
-        values, _ = DeclaredRows(frame, self._used, self._where, self._schema).kept()
+        values, _ = rows.kept()
         shape, column = table_shape(self._keys, self._schema), values[self._column]
         if not shape:
             return [column]

@@ -5,7 +5,9 @@ References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/quantiles.md, docs/pro
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
@@ -24,13 +26,23 @@ from algorithms.frames.cell_search import CellSearch
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.column_kinds import DROP, Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
+from algorithms.frames.private_keys import (
+    SHARE,
+    kept_keys,
+    private_key,
+    selection_in_words,
+    selection_of,
+    with_keys,
+)
 from algorithms.frames.questions import Question, refuse_unless_whole
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import sensitivities
 from algorithms.statistics.quantile_ends import Ends, ends_of
 from algorithms.statistics.quantile_tree import levels_of
+from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
@@ -96,9 +108,9 @@ class QuantileQuery(Question):
         schema : Schema
             What is public of the frame.
         """
-        self._check(schema)
+        self._check(schema, [key.column for key in self.keys])
         if schema.kind(self.column).bounds is None:
-            allowed = "a Number or an Integer, which have public bounds"
+            allowed = "a Number, an Integer or a Date, which have public bounds"
             raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
         if self._cells(schema) * self.targets > MOST_PARTS:
             allowed = f"columns of fewer labels: at most {MOST_PARTS:,} quantiles and ends in all"
@@ -128,9 +140,13 @@ class QuantileQuery(Question):
         -------
         Stated
             A noisy count of the rows of cells, where intervals need it; a release for each level of
-            the tree; one or two for the ends of intervals.
+            the tree; one or two for the ends of intervals.  Of private keys their selection first.
         """
         self.check(schema)
+        if (key := private_key(self.keys, schema)) is not None:
+            selection, rest, public = self._by_keys(key, schema)
+            steps = rest.plan(public).leaves()
+            return Stated(Sequential([selection, *steps]), schema.relation)
         sensitivity = schema.rows_per_person * self._row_move(schema)
         beside, counts, left = self._ends(schema), list[Any](), self.epsilon
         if beside is not None and not self._all_count(schema):
@@ -154,6 +170,17 @@ class QuantileQuery(Question):
             budget = left / (2 * sensitivity)
             chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
         return Stated(Sequential([*counts, *chosen.parts]), schema.relation)
+
+    def _by_keys(
+        self, key: str, schema: Schema, names: Sequence[str | int] = ("", " ")
+    ) -> tuple[PartitionSelection, QuantileQuery, Schema]:
+        """Return the selection of keys, the question that is left, and a schema with the keys.
+
+        Of two keys or more a person moves the same, so the plan is that of two.
+        """
+        selection = selection_of(self.epsilon, self.delta, key, schema)
+        rest = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
+        return selection, rest, with_keys(schema, key, names)
 
     def _row_move(self, schema: Schema) -> float:
         """Return by how much a row moves scores."""
@@ -181,6 +208,8 @@ class QuantileQuery(Question):
         steps: list[Any] = list(self.plan(schema).leaves())
         lines, levels = self._lines(schema), levels_of(len(self.shares))
         lines.append(f"  neighbours: {schema.unit}")
+        if (key := private_key(self.keys, schema)) is not None:
+            lines.append(selection_in_words(steps.pop(0), key, schema))
         beside = self._ends(schema)
         if beside is not None and not self._all_count(schema):
             lines.append(f"  the rows are counted with noise of scale {steps.pop(0).scale:.6g}")
@@ -220,10 +249,44 @@ class QuantileQuery(Question):
         OffPlan, BudgetExceeded
             If the ledger does not allow all of it; nothing is spent.
         """
-        plan = self.plan(schema)
+        plan, key = self.plan(schema), private_key(self.keys, schema)
         facts = self._opened(ledger, schema)
         refuse_unless_whole(ledger, plan, label)
         steps: list[Any] = list(plan.leaves())
+        if key is None:
+            return self.released_by(ledger, schema, steps, facts.backend)
+        selection, most = steps.pop(0), MOST_PARTS // self.targets
+        names = kept_keys(self, key, ledger, selection, schema, facts, most)
+        _, rest, public = self._by_keys(key, schema, names)
+        return rest.released_by(ledger, public, steps, facts.backend)
+
+    def released_by(
+        self, ledger: Any, schema: Schema, steps: list[Any], backend: str
+    ) -> ListedAnswer:
+        """Release the quantiles of cells that are public, by steps of a plan.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Holds the frame.
+        schema : Schema
+            What is public of the frame.
+        steps : list of Mechanism
+            What is released, one after another.
+        backend : str
+            The library of the frame.
+
+        Returns
+        -------
+        ListedAnswer
+            The quantiles, and their intervals.
+        """
+        if not self._cells(schema):  # no key was kept: the plan has the releases
+            for step in steps:
+                nothing = [[[0.0], [1.0]]] if isinstance(step, RunLengthExponential) else 0
+                ledger.release(step, lambda _, nothing=nothing: np.array(nothing))
+            values = np.empty((0, len(self.shares), 1 if self.level is None else 3))
+            return self._answer(values, schema, steps[-1].scale, backend)
         order = np.argsort(self.shares, kind="stable")
         shares = np.array(self.shares)[order].tolist()
         rows = float(ledger.shape[0]) if self._all_count(schema) else None
@@ -236,7 +299,7 @@ class QuantileQuery(Question):
             places = search.with_ends(steps, beside, cast("float", self.level), rows)
         found = np.empty(places.shape)
         found[:, order] = grid.value_at(places)
-        return self._answer(found, schema, tree_scale, facts.backend)
+        return self._answer(found, schema, tree_scale, backend)
 
     def read_by(self, schema: Schema) -> CellPlaces:
         """Return what the releases read.
@@ -258,6 +321,8 @@ class QuantileQuery(Question):
         """Return the answer in the shape of the cells, with an axis of quantiles behind it."""
         if isinstance(schema.kind(self.column), Integer):
             found = np.rint(found).astype(np.int64)
+        if isinstance(schema.kind(self.column), Date):
+            found = np.rint(found).astype("datetime64[D]")
         shape = (*table_shape(self.keys, schema), *(() if self.single else (len(self.shares),)))
         size = math.prod(table_shape(self.keys, schema))
         index = np.indices(table_shape(self.keys, schema)).reshape(len(self.keys), size)

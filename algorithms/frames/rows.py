@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,15 +13,29 @@ from numpy.typing import NDArray
 
 from algorithms.frames.column_kinds import DROP, LONGEST_KEY, ColumnKind, Integer, Key, SelectedKeys
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
+DAY = 86_400_000  # milliseconds
 LARGE = 1e145  # squares of 2^32 such numbers do not overflow
 BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
 Values = dict[str, NDArray[Any]]
 
 
-class DeclaredRows:
+class Rows(ABC):
+    """Rows that count, as a schema declares them."""
+
+    @abstractmethod
+    def kept(self) -> tuple[Values, NDArray[np.intp]]:
+        """Return the columns as declared of all rows that count, and the number of each person."""
+
+    @abstractmethod
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
+        """Yield the columns as declared, and the number, of the rows that count of each block."""
+
+
+class DeclaredRows(Rows):
     """The rows of a frame that count, in blocks.
 
     A row counts if it names a person, has a value in every column that is used, fulfils the
@@ -53,6 +68,14 @@ class DeclaredRows:
 
     def kept(self) -> tuple[Values, NDArray[np.intp]]:
         """Return the columns as declared of all rows that count, and the number of each person."""
+        kept, persons = self.of_persons()
+        return kept, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
+
+    def of_persons(self) -> tuple[Values, Any]:
+        """Return the columns as declared of all rows that count, and the column of persons.
+
+        Where each row is a person, the places of the rows in place of persons.
+        """
         values, keep = self._declared(slice(0, self._rows))
         keep = both(keep, self._first)
         index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
@@ -60,7 +83,7 @@ class DeclaredRows:
         name = self._schema.person
         if self._persons is None or name is None:
             return kept, index
-        return kept, person_numbers(self._persons[index][name])
+        return kept, self._persons[index][name]
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block.
@@ -132,6 +155,8 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return np.fromiter(found, np.intp, len(series))
     if kind.bounds is None:
         return label_codes(series, kind)
+    if isinstance(kind, Date):
+        return days_of(series)
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
@@ -142,12 +167,12 @@ def declared_values(
 
     Numbers are written to ``out`` where it is given.
     """
-    filled: Any = kind.missing
+    filled: Any = kind.filled
     if isinstance(kind, Key):
         gap = column == ""
     elif kind.bounds is None:
-        gap, missing = column == NO_LABEL, kind.missing
-        filled = kind.labels.index(missing) if missing != DROP else missing
+        gap = column == NO_LABEL
+        filled = kind.labels.index(filled) if filled != DROP else filled
     else:
         column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
@@ -174,6 +199,18 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
     ]
     found[series.is_null().to_numpy()] = ""
     return found
+
+
+def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """Return the days since 1970 of every row; NaN where there is none."""
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+        series = series.dt.replace_time_zone(None)
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("ms"))
+    gap = series.is_null().to_numpy()
+    ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
+    days: NDArray[np.float64] = np.floor(ticks / DAY)
+    return np.where(gap, np.nan, days)
 
 
 def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
@@ -203,6 +240,11 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
         other = f"{name}_"
         counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
         return np.flatnonzero(counted[other].to_numpy() > most)
+    return places_beyond(codes, most)
+
+
+def places_beyond(codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return the places before which the same number stands ``most`` times, or more."""
     # only the rows of persons with too many are sorted
     many = np.flatnonzero(np.bincount(codes)[codes] > most)
     order = many[np.argsort(codes[many], kind="stable")]

@@ -6,6 +6,7 @@ References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,6 +27,18 @@ LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
 # scores this many scales below the best are as improbable as any: 2^52 candidates of them have
 # together a chance of e^-44
 FAR = 160
+
+
+class SortedPlaces(ABC):
+    """Sorted places that lie elsewhere: searched and cut as an array of them would be."""
+
+    @abstractmethod
+    def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
+        """Return how many lie below each of some places."""
+
+    @abstractmethod
+    def __getitem__(self, ranks: slice) -> IndexArray:
+        """Return those of some ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +71,16 @@ class ValueGrid:
         """The number of places of all points: candidates of a quantile."""
         return self.points << PLACE_BITS
 
-    def places_of(self, numbers: Array) -> IndexArray:
-        """Return the place of every number, sorted; numbers beyond the bounds move to them."""
+    def points_of(self, numbers: Array) -> IndexArray:
+        """Return the point of every number; numbers beyond the bounds move to them."""
         steps = np.rint((np.clip(numbers, self.lower, self.upper) - self.lower) / self.step)
-        point = np.sort(np.minimum(steps.astype(np.int64), self.points - 1))
+        return np.minimum(steps.astype(np.int64), self.points - 1)
+
+    def places_of(self, numbers: Any) -> Any:
+        """Return the place of every number, sorted; of those that lie elsewhere what finds them."""
+        if isinstance(numbers, SortedPlaces):
+            return numbers
+        point = np.sort(self.points_of(numbers))
         if not point.size:
             return point
         # the j-th of equal numbers goes to the j-th place of van der Corput's sequence: one more

@@ -54,7 +54,7 @@ class Asking(NamedTuple):
     scores: Callable[..., Any] = scores_of
     end_scores: Callable[..., Any] = end_scores_of
     counted: Callable[..., Any] = counted_by
-    labels: Callable[..., Any] = TopQuery.labels_of_persons
+    labels: Callable[..., Any] = TopQuery.persons_of_labels
     keys: Callable[..., Any] = key_counts
     plan: Callable[..., Any] = QuantileQuery.plan
     steps: Callable[..., Any] = steps_by_keys
@@ -113,8 +113,8 @@ def move_of_counts(before, after, held, relation):
 def moves_of_labels(asking, relation, pair):
     for query, rows in zip(TOP, (1, 3), strict=True):
         declared = schema(relation, rows=rows)
-        found = [np.unique(asking.labels(query, f, declared), return_counts=True) for f in pair]
-        before, after = (dict(zip(*one, strict=True)) for one in found)
+        found = [asking.labels(query, f, declared) for f in pair]
+        before, after = (dict(enumerate(one.tolist())) for one in found)
         held = min(rows * (2 if relation == "replace-one" else 1), 3)  # of three labels
         yield f"labels of {query}", move_of_counts(before, after, held, relation)
 

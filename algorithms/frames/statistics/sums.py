@@ -5,7 +5,8 @@ References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from algorithms.frames.bases import Count, Sum
 from algorithms.frames.cells import keys_of
@@ -24,7 +25,7 @@ def count(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Count rows.
 
@@ -44,8 +45,9 @@ def count(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def sum_(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Sum the numbers of a column.
 
@@ -90,8 +92,9 @@ def sum_(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -117,7 +120,7 @@ def mean(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Take the mean of a column.
 
@@ -137,8 +140,9 @@ def mean(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -169,7 +173,7 @@ def variance(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Take the variance of a column: the mean square of the distances from the mean.
 
@@ -187,8 +191,9 @@ def variance(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------

@@ -6,6 +6,7 @@ References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from accountant.errors import ParameterError
 from algorithms.frames.bases import Count
@@ -17,7 +18,7 @@ from algorithms.frames.queries import FrameQuery
 
 def histogram(
     column: str,
-    bins: int | Sequence[float] | None = None,
+    bins: int | str | Sequence[Any] | None = None,
     *,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -31,10 +32,10 @@ def histogram(
     Parameters
     ----------
     column : str
-        A column of numbers, or of categories.
-    bins : int or list of float, optional
+        A column of numbers, dates or categories.
+    bins : int, list of float or of dates, or str, optional
         How many bins of one width between the bounds of numbers, or the edges: each bin has its
-        lower end, and the last one both.
+        lower end, and the last one both.  Of dates "day", "week", "month", "quarter" or "year".
     epsilon, delta : float, optional
         What it may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
@@ -64,7 +65,7 @@ def histogram(
 
 def contingency(
     columns: Sequence[str],
-    bins: Mapping[str, int | Sequence[float]] | None = None,
+    bins: Mapping[str, int | str | Sequence[Any]] | None = None,
     *,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -80,9 +81,9 @@ def contingency(
     Parameters
     ----------
     columns : list of str
-        Columns of categories, flags, or of numbers with bins.
+        Columns of categories, flags, or of numbers and dates with bins.
     bins : dict, optional
-        The bins of columns of numbers by name, as in `histogram`.
+        The bins of columns of numbers and dates by name, as in `histogram`.
     epsilon, delta : float, optional
         What it may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
