@@ -1,7 +1,5 @@
 """Quantiles and top labels of frames: beside the sorted rows, and in three libraries."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -114,11 +112,7 @@ def test_intervals_of_quantiles_cover_as_often_as_they_say():
 @pytest.mark.slow
 def test_how_often_intervals_cover():
     covered = 1 - missed(10_000) / 10_000
-    words = ", ".join(f"{100 * one:.1f}" for one in covered)
-    print(words)
-    assert ((covered > 0.93) & (covered < 0.97)).all()
-    page = Path(__file__).parents[3] / "docs" / "frames.md"
-    assert words in page.read_text(encoding="utf-8")
+    assert ((covered > 0.93) & (covered < 0.97)).all(), covered
 
 
 def test_an_interval_costs_5_per_cent_of_what_a_median_takes():
