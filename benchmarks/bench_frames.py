@@ -1,13 +1,13 @@
 """Statistics of data frames: error and time, beside OpenDP and diffprivlib where they are installed.
 
 OpenDP (its context on polars) and diffprivlib are asked at epsilon 1 for the neighbours they have:
-one row more or less, and one row exchanged.  Times are seconds of the processor; data of the census
-(Adult) are read where they lie beside the repository, else ages are made up.
+one row more or less, or one row exchanged.  Times are seconds of the processor.  Data of the census
+(Adult) and of California's housing are read where they lie beside the repository, else made up.
+``--coverage N`` counts how many of N intervals of 95 % of quantiles cover, for each setting.
 """
 
 import csv
 import gzip
-import importlib.util
 import time
 import warnings
 
@@ -16,176 +16,228 @@ import pandas as pd
 import polars as pl
 
 from accountant import Budget, Filter
-from algorithms.frames import Category, Number, Schema, count, histogram, mean, sum_, variance
-from benchmarks.estimator_rows.classification import ADULT
+from algorithms.frames import (
+    Category,
+    Integer,
+    Number,
+    Schema,
+    count,
+    histogram,
+    mean,
+    median,
+    quantiles,
+    sum_,
+    top_k,
+    variance,
+)
+from benchmarks.frame_peers import BINS, Case, installed
 from benchmarks.measure import beside, options
 from experiments.datasets import SHARED, present
 
-OPTIONS = options(__doc__, rows=1_000_000, runs=200)
+OPTIONS = options(__doc__, rows=1_000_000, runs=1000, coverage=0)
 ROWS, RUNS = (4_000, 20) if OPTIONS.quick else (OPTIONS.rows, OPTIONS.runs)
-SLOW_RUNS = 30  # of OpenDP, whose release takes most of a second on any frame
-EDGES = np.linspace(0, 100, 21)
-ASKED = {
-    "count": count(epsilon=1.0),
-    "sum": sum_("age", epsilon=1.0),
-    "mean": mean("age", epsilon=1.0),
-    "variance": variance("age", epsilon=1.0),
-    "histogram": histogram("age", 20, epsilon=1.0),
-    "count by job": count(by="job", epsilon=1.0),
-    "mean by job": mean("age", by="job", epsilon=1.0),
-}
+SECONDS = 0.2 if OPTIONS.quick else 3.0  # of the processor, for the error of one library
+FILES = {"adult": "adult/adult.csv.gz", "housing": "california_housing/housing.csv.gz"}
+BOUNDS = {"age": (0, 100), "hours": (0, 100), "weight": (0, 1_500_000), "income": (0, 16)}
+READ = {
+    "adult": {"age": "age", "hours": "hours_per_week", "weight": "fnlwgt", "job": "occupation",
+              "school": "education"},
+    "housing": {"income": "median_income", "coast": "ocean_proximity"},
+}  # fmt: skip
+PLAIN = {"sum": np.sum, "mean": np.mean, "variance": np.var}
+QUARTILES, DECILES = (0.25, 0.5, 0.75), tuple(np.round(np.arange(1, 10) / 10, 1).tolist())
+CASES = [
+    Case("count", "adult"), Case("sum", "adult", "age"), Case("mean", "adult", "age"),
+    Case("mean", "housing", "income"), Case("variance", "adult", "age"),
+    Case("median", "adult", "weight", shares=(0.5,)),
+    Case("median", "housing", "income", shares=(0.5,)),
+    Case("quartiles", "adult", "weight", shares=QUARTILES),
+    Case("deciles", "housing", "income", shares=DECILES),
+    Case("histogram", "adult", "age"), Case("histogram", "housing", "income"),
+    Case("count", "adult", by="job"), Case("mean", "adult", "age", by="job"),
+    Case("mean", "housing", "income", by="coast"), Case("top 10", "adult", "school"),
+]  # fmt: skip
 
 
-def people():
-    """Ages and jobs of the census, or made-up ones."""
-    if OPTIONS.quick or not present(SHARED, ADULT):
-        return made_up(ROWS)
-    with gzip.open(SHARED / ADULT, "rt", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return pl.DataFrame({"age": [float(row["age"]) for row in rows],
-                         "job": [row["occupation"].strip() for row in rows]})  # fmt: skip
-
-
-def made_up(rows):
-    rng = np.random.default_rng(0)
-    jobs = np.array([f"job {i}" for i in range(14)])[rng.integers(14, size=rows)]
-    return pl.DataFrame({"age": np.clip(rng.normal(38, 13, rows), 0, 100), "job": jobs.tolist()})
+def people(data, rows):
+    """The columns of a data set, or of so many made-up rows."""
+    if rows is None and not OPTIONS.quick and present(SHARED, FILES[data]):
+        with gzip.open(SHARED / FILES[data], "rt", newline="") as lines:
+            found = list(csv.DictReader(lines))
+        return pl.DataFrame({
+            name: [float(one[key]) if name in BOUNDS else one[key].strip() for one in found]
+            for name, key in READ[data].items()
+        })  # fmt: skip
+    rng, rows = np.random.default_rng(0), rows or ROWS
+    labels = np.array([f"label {i}" for i in range(14)])
+    made = {"age": rng.normal(38, 13, rows), "hours": rng.normal(40, 12, rows).round(),
+            "weight": rng.lognormal(12, 0.5, rows), "income": rng.lognormal(1.2, 0.5, rows)}  # fmt: skip
+    return pl.DataFrame({
+        name: np.clip(made[name], *BOUNDS[name]) if name in BOUNDS
+        else labels[rng.integers(14, size=rows)].tolist()
+        for name in READ[data]
+    })  # fmt: skip
 
 
 def schema_of(frame, relation):
-    return Schema({"age": Number(0, 100, missing=50),
-                   "job": Category(frame["job"].unique().sort().to_list())},
-                  relation=relation)  # fmt: skip
+    kinds = {
+        name: Number(*BOUNDS[name], missing=BOUNDS[name][0]) if name in BOUNDS
+        else Category(frame[name].unique().sort().to_list())
+        for name in frame.columns
+    }  # fmt: skip
+    return Schema(kinds, relation=relation)
 
 
-def plain(name, frame):
-    """The statistic itself, without noise; of jobs in the order of their names."""
-    ages = frame["age"].to_numpy()
-
-    def by_job(column):
-        grouped = frame.group_by("job").agg(pl.len(), pl.col("age").mean())
-        return grouped.sort("job")[column].to_numpy()
-
+def question(case, level=None):
+    """The question, at epsilon 1; quantiles with no intervals, as the peers."""
+    by = {"by": case.by} if case.by else {}
+    if case.shares:
+        asked = quantiles(case.column, case.shares, epsilon=1.0, level=level)
+        return median(case.column, epsilon=1.0, level=level) if case.kind == "median" else asked
     return {
-        "count": lambda: len(ages),
-        "sum": ages.sum,
-        "mean": ages.mean,
-        "variance": ages.var,
-        "histogram": lambda: np.histogram(ages, EDGES)[0],
-        "count by job": lambda: by_job("len"),
-        "mean by job": lambda: by_job("age"),
-    }[name]()
+        "count": lambda: count(epsilon=1.0, **by),
+        "sum": lambda: sum_(case.column, epsilon=1.0),
+        "mean": lambda: mean(case.column, epsilon=1.0, **by),
+        "variance": lambda: variance(case.column, epsilon=1.0),
+        "histogram": lambda: histogram(case.column, BINS, epsilon=1.0),
+        "top 10": lambda: top_k(case.column, 10, epsilon=1.0),
+    }[case.kind]()
 
 
-def ours(name, frame, relation):
-    declared, ledger = schema_of(pl.DataFrame(frame), relation), Filter(frame, Budget(1e9))
-    return lambda: ASKED[name].release(ledger, declared).value
+def ours(case, frame, relation, level=None):
+    declared = schema_of(pl.DataFrame(frame), relation)
+    ledger, asked = Filter(frame, Budget(1e9)), question(case, level)
+    return lambda: asked.release(ledger, declared).value
 
 
-def opendp(name, frame):
-    """A release of OpenDP, and None for what it does not have."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    jobs, age = frame.select("job").unique().sort("job").lazy(), pl.col("age")
-    total = age.dp.sum((0.0, 100.0))
-    asks = {
-        "count": lambda query: query.select(dp.len()),
-        "sum": lambda query: query.select(total),
-        "mean": lambda query: query.select(age.dp.mean((0.0, 100.0))),
-        "count by job": lambda query: query.group_by("job").agg(dp.len()).with_keys(jobs),
-        "mean by job": lambda query: query.group_by("job").agg(total, dp.len()).with_keys(jobs),
-    }
-    lazy = frame.with_columns(age.fill_nan(50.0)).lazy()
-
-    def release():
-        context = dp.Context.compositor(
-            data=lazy, privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(1.0),
-            split_evenly_over=1, margins=[dp.polars.Margin(max_length=2 * len(frame))],
-        )  # fmt: skip
-        found = asks[name](context.query()).release().collect()
-        if name == "mean by job":
-            found = found.sort("job")
-            return (found["age"] / found["len"]).to_numpy()
-        return found.sort("job")["len"].to_numpy() if "job" in name else found.item(0, 0)
-
-    return release if name in asks else None
+def plain(case, frame):
+    """The statistic itself, without noise; of labels in the order of their names."""
+    numbers = frame[case.column].to_numpy() if case.column in BOUNDS else None
+    if case.by:
+        grouped = frame.group_by(case.by).agg(pl.len().alias("n"), *(
+            [pl.col(case.column).mean()] if case.column else []
+        ))  # fmt: skip
+        return grouped.sort(case.by)[case.column or "n"].to_numpy()
+    if case.kind == "top 10":
+        return np.sort(frame[case.column].value_counts()["count"].to_numpy())[::-1][:10]
+    if case.kind == "histogram":
+        return np.histogram(numbers, BINS, BOUNDS[case.column])[0]
+    if case.shares:
+        return np.quantile(numbers, case.shares, method="hazen")
+    return len(frame) if case.kind == "count" else PLAIN[case.kind](numbers)
 
 
-def diffprivlib(name, frame):
-    """A release of diffprivlib, and None for what it does not have."""
-    from diffprivlib import tools
-
-    ages, bounds = frame["age"].to_numpy(), {"epsilon": 1.0, "bounds": (0, 100)}
-    asks = {
-        "sum": lambda: tools.sum(ages, **bounds),
-        "mean": lambda: tools.mean(ages, **bounds),
-        "variance": lambda: tools.var(ages, **bounds),
-        "histogram": lambda: tools.histogram(ages, 1.0, bins=20, range=(0, 100))[0],
-    }
-    return asks.get(name)
+def error_of(release, truth):
+    """(root mean square of errors, relative standard error): of so many runs, or some seconds."""
+    squares, start = [], time.process_time()
+    while len(squares) < RUNS and (len(squares) < 10 or time.process_time() - start < SECONDS):
+        squares.append(np.mean((np.asarray(release(), float) - truth) ** 2))
+    square = np.mean(squares)
+    off = np.std(squares) / np.sqrt(len(squares)) / (2 * square) if square else 0.0
+    return float(np.sqrt(square)), float(off)
 
 
-PEERS = {"opendp": (opendp, "add-remove"), "diffprivlib": (diffprivlib, "replace-one")}
-
-
-def installed():
-    return {name: peer for name, peer in PEERS.items() if importlib.util.find_spec(name)}
-
-
-def root_mean_square(release, truth, runs=RUNS):
-    return float(
-        np.sqrt(np.mean([(np.asarray(release(), float) - truth) ** 2 for _ in range(runs)]))
-    )
-
-
-def errors(frame):
-    print(
-        f"error (root mean square) on {len(frame):,} ages at epsilon 1, {RUNS} runs (opendp {SLOW_RUNS})",
-        flush=True,
-    )
-    for name in ASKED:
-        truth = plain(name, frame)
+def errors():
+    frames = {data: people(data, None) for data in FILES}
+    sizes = ", ".join(f"{len(frame):,} of {data}" for data, frame in frames.items())
+    print(f"error (root mean square) at epsilon 1, rows: {sizes}", flush=True)
+    for case in CASES:
+        frame, truth = frames[case.data], plain(case, frames[case.data])
         for relation in ("add-remove", "replace-one"):
-            found = root_mean_square(ours(name, frame, relation), truth)
+            found, off = error_of(ours(case, frame, relation), truth)
             words = [f"{found:.4g}"]
-            for peer, (of, its) in installed().items():
-                # histograms of diffprivlib are for one row more or less
-                same = (its == relation) != (peer == "diffprivlib" and name == "histogram")
-                release = of(name, frame) if same else None
+            for name, peer in installed().items():
+                same = relation in peer.relations(case.kind)
+                release = peer.made(case, frame, BOUNDS, False) if same else None
                 if release is not None:
-                    runs = min(RUNS, SLOW_RUNS) if peer == "opendp" else RUNS
-                    words.append(beside(found, root_mean_square(release, truth, runs), peer))
-            print(f"  {name:13} {relation:12} {', '.join(words)}", flush=True)
+                    its, apart = error_of(release, truth)
+                    spread = found / its * np.hypot(off, apart)
+                    words.append(f"{beside(found, its, name)} (± {spread:.2g})")
+            if case.shares:
+                whole, apart = error_of(ours(case, frame, relation, 0.95), truth)
+                spread = whole / found * np.hypot(off, apart)
+                words.append(f"with intervals {beside(whole, found, 'that')} (± {spread:.2g})")
+            print(f"  {case!s:22} {relation:12} {', '.join(words)}", flush=True)
 
 
 def times():
-    frame = made_up(ROWS)
+    frames = {data: people(data, ROWS) for data in FILES}
     print(f"time on {ROWS:,} rows")
-    for name in ASKED:
-        bare = seconds(lambda name=name: plain(name, frame))
+    for case in CASES:
+        frame = frames[case.data]
+        bare = seconds(lambda case=case, frame=frame: plain(case, frame))
         for library, given in (("polars", frame), ("pandas", pd.DataFrame(frame.to_dict()))):
-            found = seconds(ours(name, given, "add-remove"))
+            found = seconds(ours(case, given, "add-remove"))
             words = [f"{found * 1e3:.1f} ms", beside(found, bare, "numpy and polars without noise")]
-            if library == "polars":
-                for peer, (of, _) in installed().items():
-                    release = of(name, frame)
-                    if release is not None:
-                        words.append(beside(found, seconds(release), peer))
-            print(f"  {name:13} {library:7} {', '.join(words)}", flush=True)
+            for name, peer in installed().items() if library == "polars" else ():
+                release = peer.made(case, frame, BOUNDS, True)
+                if release is not None:
+                    words.append(beside(found, seconds(release), name))
+            print(f"  {case!s:22} {library:7} {', '.join(words)}", flush=True)
 
 
-def seconds(work, repeats=3):
-    """The least seconds of the processor."""
-    least = np.inf
-    for _ in range(repeats):
+def seconds(work, least=0.3):
+    """The least seconds of the processor, of some repeats."""
+    found, total = [], 0.0
+    while len(found) < 2 or (total < least and len(found) < 30):
         start = time.process_time()
         work()
-        least = min(least, time.process_time() - start)
-    return max(least, 1e-7)
+        found.append(time.process_time() - start)
+        total += found[-1]
+    return max(min(found), 1e-7)
+
+
+def coverage(runs):
+    """How many intervals of 95 % hold the quantiles of their frames."""
+    whole = {"age": Integer(0, 100), "hours": Integer(0, 100)}
+    frames = {data: people(data, None) for data in FILES}
+    rng = np.random.default_rng(1)
+    columns = {
+        "age": (frames["adult"]["age"].to_numpy(), whole["age"]),
+        "hours": (frames["adult"]["hours"].to_numpy(), whole["hours"]),
+        "income": (frames["housing"]["income"].to_numpy(), Number(0, 16)),
+        "uniform": (rng.uniform(0, 100, 100_000), Number(0, 100)),
+        "normal": (rng.normal(0, 1, 100_000), Number(-10, 10)),
+        "log-normal": (rng.lognormal(0, 1, 100_000), Number(-20, 60)),
+    }
+    print(f"covered by intervals of 95 %, per cent of {runs:,} for each quantile", flush=True)
+    print("| column | quantiles | rows | epsilon 0.1 | epsilon 1 | epsilon 4 |")
+    medians = [(name, "median", rows) for name in columns for rows in (200, 2_000, 20_000)]
+    others = [("normal", "median", 100_000)]
+    others += [(name, "quartiles", rows) for name in ("income", "normal") for rows in (200, 2_000)]
+    for name, words, rows in [*medians, *others]:
+        shares = QUARTILES if words == "quartiles" else (0.5,)
+        each = (covered(*columns[name], shares, rows, one, runs) for one in (0.1, 1.0, 4.0))
+        found = [" ".join(f"{100 * one:.1f}" for one in some) for some in each]
+        print(f"| {name} | {words} | {rows:,} | {' | '.join(found)} |", flush=True)
+
+
+def covered(numbers, kind, shares, rows, epsilon, runs):
+    """The share that covers, over samples of so many rows with some intervals each."""
+    each = 20
+    held = []
+    for seed in range(-(-runs // each)):
+        rng = np.random.default_rng(seed)
+        sample = rng.choice(numbers, rows, replace=False)
+        ledger = Filter(pl.DataFrame({"x": sample}), Budget(1e9), rng=seed)
+        asked, declared = quantiles("x", shares, epsilon=epsilon), Schema({"x": kind})
+        truth = np.quantile(sample, shares, method="hazen")
+        if isinstance(kind, Integer):
+            truth = np.quantile(sample, shares, method="inverted_cdf")
+        for _ in range(each):
+            low, high = asked.release(ledger, declared).interval().T
+            held.append((low <= truth) & (truth <= high))
+    return np.mean(held, axis=0)
+
+
+def main():
+    warnings.simplefilter("ignore")  # of the peers
+    if OPTIONS.coverage:
+        coverage(OPTIONS.coverage)
+        return
+    errors()
+    times()
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of the peers
-    errors(people())
-    times()
+    main()

@@ -47,8 +47,7 @@ class FrameRows:
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
         kinds = frame.schema.types if backend == "pyarrow" else list(frame.dtypes)
-        # the first word alone: what is in brackets may be categories that the data have
-        words = {n: re.match(r"\w*", str(kind))[0] for n, kind in zip(names, kinds, strict=True)}  # type: ignore[index]  # it always matches
+        words = {name: type_word(kind) for name, kind in zip(names, kinds, strict=True)}
         self.facts = FrameFacts(backend, MappingProxyType(words))
         self.shape: tuple[int, int] = (frame.shape[0], len(names))
         self._pandas = type(frame)
@@ -78,6 +77,11 @@ class FrameRows:
                 return frame[index]
             case _:
                 return frame.take(index)
+
+
+def type_word(kind: object) -> str:
+    """Return the first word of a type: what is in brackets may be categories that the data have."""
+    return re.match(r"\w*", str(kind))[0]  # type: ignore[index]  # it always matches
 
 
 def frozen_columns(frame: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.ledger.block_answers import Answer, Reduction
-from accountant.ledger.frame_rows import FrameFacts, FrameRows
+from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import (
     PrivacyMeter,
@@ -28,6 +28,7 @@ from accountant.ledger.interfaces import (
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_copies import PrivateCopies, shown
 from accountant.ledger.private_data import (
+    FRAME_HOLDERS,
     Users,
     checked_data,
     checked_users,
@@ -47,7 +48,7 @@ class Gate(ABC):
     Parameters
     ----------
     data : array, tuple of arrays or data frame
-        One row a user; of a frame of pandas, polars or Arrow each query gets its own object.
+        One row a user; of a frame of pandas, polars, Arrow or Dask each query gets its own object.
     plan : Plan or None
         What may be released; None where a meter alone decides.
     public : Any
@@ -97,7 +98,7 @@ class Gate(ABC):
     @property
     def frame_facts(self) -> FrameFacts | None:
         """Return the library and the columns of a data frame, which are public; None of arrays."""
-        return self._data.facts if isinstance(self._data, FrameRows) else None
+        return self._data.facts if isinstance(self._data, FRAME_HOLDERS) else None
 
     @property
     def next(self) -> Plan | None:

@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from accountant.ledger.frame_partitions import (
+    FramePartitions,
+    LazyRows,
+    is_lazy,
+    is_partitioned,
+)
 from accountant.ledger.frame_rows import FrameRows, is_frame
 from accountant.ledger.immutable_arrays import immutable
 
 Users = NDArray[np.intp] | slice
 CHUNK_READERS: set[type[Any]] = set()  # classes that check every piece as it is read
+FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows)
 UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
@@ -26,14 +33,21 @@ def checked_data(argument: str, data: Any) -> Any:
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
         return parts
-    if type(data) in CHUNK_READERS or type(data) is FrameRows:
+    if type(data) in CHUNK_READERS or type(data) in FRAME_HOLDERS:
         return data
     if is_frame(data):  # entries may be missing: what asks a frame says what they count as
         return FrameRows(argument, data)
+    if is_partitioned(data):
+        return FramePartitions(argument, data)
+    if is_lazy(data):
+        return LazyRows(argument, data)
     if hasattr(data, "tocsr"):
         return _checked_sparse(argument, data)
     if is_masked(data):
         raise ParameterError(argument, type(data), UNMASKED)
+    if isinstance(data, dict):
+        allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
+        raise ParameterError(argument, dict, allowed)
     try:
         array = np.asarray(data)
     except ValueError:

@@ -27,12 +27,12 @@ def laplace_interval(estimate: Array, scale: float, deviation: Array, level: flo
     # either part alone exceeds its quantile of half of what is outside
     most = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
     half = furthest_that(
-        lambda t: _laplace_normal_tail(t, scale, deviation) <= outside, most, np.zeros_like(most)
+        lambda t: laplace_normal_tail(t, scale, deviation) <= outside, most, np.zeros_like(most)
     )
     return np.stack([estimate - half, estimate + half], axis=1)
 
 
-def _laplace_normal_tail(t: Array, scale: float, deviation: Array) -> Array:
+def laplace_normal_tail(t: Array, scale: float, deviation: Array) -> Array:
     """Return ``P(|L + N| > t)`` for Laplace L of this scale and normal N of this deviation."""
     s = np.maximum(deviation, 1e-9 * scale)
     # Phi(-t/s) + e^{s^2 / 2 b^2} (e^{-t/b} Phi(t/s - s/b) - e^{t/b} Phi(-t/s - s/b)) / 2, twice

@@ -9,16 +9,19 @@ References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from algorithms.frames.column_kinds import Integer
+from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 STEPS = 2**30
@@ -55,9 +58,14 @@ class Statistic:
 
     def check(self, schema: Schema) -> None:
         """Refuse a column that the statistic does not exist for."""
-        if self.column is not None and schema.kind(self.column).bounds is None:
+        kind = None if self.column is None else schema.kind(self.column)
+        if kind is not None and not isinstance(kind, Number | Integer):
             allowed = "a Number or an Integer, which have public bounds"
-            raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
+            if isinstance(kind, Date):
+                allowed += "; of dates ask median(column), or histogram(column, bins='month')"
+            elif kind.bounds is None:
+                allowed += f"; count(by={self.column!r}) counts the rows with each label"
+            raise ParameterError(f"column {self.column!r}", kind, allowed)
 
     @abstractmethod
     def basis(self, schema: Schema, noise: str) -> Basis:
@@ -65,7 +73,15 @@ class Statistic:
 
     @abstractmethod
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return what each row adds to each number of its cell: whole numbers, or one for all."""
+        """Return some whole numbers of each row, or one for all: `mixed` makes those of the basis.
+
+        None is larger than twice what the basis holds.
+        """
+
+    def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
+        """Return the sums of the basis from those of `contributions`, a column for each cell."""
+        del noise
+        return sums
 
     def usual_error(self, noise: str) -> float:
         """Return the deviation of the answer for noise of deviation 1, on middling data."""
@@ -106,20 +122,24 @@ class Sum(Statistic):
 
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the bounds in steps; the steps of whole numbers are 1."""
-        low, high = self._bounds(schema)
         unit = self._unit(schema)
-        ends = [(round(low / unit),), (round(high / unit),)]
-        return Basis([end for end in ends if end[0]], unit)
+        ends = [int(self._steps(np.array(end), unit)) for end in self._bounds(schema)]
+        return Basis([(end,) for end in ends if end], unit)
 
     def _unit(self, schema: Schema) -> float:
         if isinstance(schema.kind(self.column), Integer):
             return 1.0
         return max(map(abs, self._bounds(schema))) / STEPS
 
+    def _steps(self, values: Array, unit: float) -> Array:
+        """Return numbers in whole steps; the larger the number, the more steps."""
+        if unit == 1:
+            return values
+        many = 1 / unit
+        steps = values * many if math.isfinite(many) else values / unit
+        found: Array = np.rint(steps)
+        return found
+
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""
-        values = cast("Array", values)  # it has a column
-        unit = self._unit(schema)
-        low, high = (round(end / unit) for end in self._bounds(schema))
-        steps = values / unit if unit != 1 else values
-        return [np.clip(np.rint(steps), low, high)]
+        return [self._steps(cast("Array", values), self._unit(schema))]  # it has a column

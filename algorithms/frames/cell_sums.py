@@ -6,6 +6,7 @@ References: Casacuberta, Shoemate, Vadhan & Wagaman (2022); docs/proofs/frames.m
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,43 +14,65 @@ from numpy.typing import NDArray
 
 from algorithms.frames.bases import Statistic
 from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.rows import BLOCK, DeclaredRows, Values
+from algorithms.frames.rows import BLOCK, Rows, Values
 from algorithms.frames.schema import Schema
 
 EXACT_FLOATS = 2**52  # whole numbers up to here add up exactly as floats
 
 
 def cell_sums(
-    rows: DeclaredRows, statistic: Statistic, keys: tuple[Axis, ...], schema: Schema, kind: str
+    rows: Rows, statistic: Statistic, keys: tuple[Axis, ...], schema: Schema, kind: str
 ) -> Any:
     """Return the sums of each cell after those of the cell before; an int where there is one."""
-    shape, basis = table_shape(keys, schema), statistic.basis(schema, kind)
-    cells = math.prod(shape)
+    basis = statistic.basis(schema, kind)
     largest = max(abs(x) for vertex in basis.vertices for x in vertex)
+
+    def added(values: Values) -> Iterable[Any]:
+        given = None if statistic.column is None else values[statistic.column]
+        return statistic.contributions(given, schema, kind)
+
+    # sums of parts of it are mixed afterwards, and are up to twice as large
+    sums = summed_in_cells(rows, keys, schema, 2 * largest, added)
+    flat = statistic.mixed(sums, kind).T.ravel()
+    return flat if flat.size > 1 else int(flat[0])
+
+
+def summed_in_cells(
+    rows: Rows,
+    keys: tuple[Axis, ...],
+    schema: Schema,
+    largest: int,
+    added: Callable[[Values], Iterable[Any]],
+) -> NDArray[np.int64]:
+    """Return the sums of each number, for every cell.
+
+    ``added`` gives some whole numbers for each row, or one for all, of at most this size.
+    """
+    shape = table_shape(keys, schema)
+    cells = math.prod(shape)
     # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
     size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
-    sums = np.zeros((basis.size, cells), dtype=np.int64)
+    sums: list[Any] = []
     for values, number in rows.blocks(size):
-        given = None if statistic.column is None else values[statistic.column]
-        added = statistic.contributions(given, schema, kind)
         index = cells_of(values, keys, shape, schema) if shape else None
-        for i, one in enumerate(added):
-            sums[i] += _summed(one, number, index, cells)
-    flat = sums.T.ravel()
-    return flat if flat.size > 1 else int(flat[0])
+        found = [_summed(one, number, index, cells) for one in added(values)]
+        sums = sums or [np.zeros(cells, dtype=np.int64) for _ in found]
+        sums = [one + more for one, more in zip(sums, found, strict=True)]
+    return np.stack(sums)
 
 
 def cells_of(
     values: Values, keys: tuple[Axis, ...], shape: tuple[int, ...], schema: Schema
 ) -> NDArray[Any]:
     """Return the number of the cell of every row; the number of cells where it is in none."""
-    cells, outside = np.zeros((), dtype=np.intp), np.zeros((), dtype=bool)
+    cells: Any = 0
+    outside: Any = False
     for key, size in zip(keys, shape, strict=True):
         index = key.index(values[key.column], schema)
-        cells = cells * size + index
         if index.min(initial=0) < 0:
             outside = outside | (index < 0)
-    return np.where(outside, math.prod(shape), cells) if outside.ndim else cells
+        cells = index if isinstance(cells, int) else cells * size + index
+    return cells if outside is False else np.where(outside, math.prod(shape), cells)
 
 
 def _summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:

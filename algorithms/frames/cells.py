@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, final
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from accountant.domains import REAL, IntegerRange
 from accountant.errors import ParameterError
+from algorithms.frames.dates import PERIODS, Date, checked_date, date_of
 from algorithms.frames.schema import Schema
 
 MOST_CELLS = 2**24
 BINS = IntegerRange(1, MOST_CELLS)
+Bins = int | str | tuple[float, ...] | tuple[dt.date, ...] | None
 
 
 @final
@@ -27,12 +30,13 @@ class Axis:
     ----------
     column : str
         Its name.
-    bins : int, tuple of float or None
-        How many bins of one width between the public bounds, or the edges of the bins.
+    bins : int, tuple of float or datetime.date, str or None
+        How many bins of one width between the public bounds, or the edges of the bins; of dates a
+        period of the calendar.
     """
 
     column: str
-    bins: int | tuple[float, ...] | None = None
+    bins: Bins = None
 
     def edges(self, schema: Schema) -> tuple[float, ...]:
         """Return the edges of the bins; none for labels."""
@@ -41,12 +45,35 @@ class Axis:
             if self.bins is not None:
                 raise ParameterError("bins", self.bins, f"None: {self.column!r} has labels")
             return ()
+        if isinstance(kind, Date):
+            return self._edges_of_dates(kind)
         if self.bins is None:
-            allowed = "a Category or a Flag; of numbers histogram(column, bins=...) counts bins"
+            allowed = (
+                "a Category or a Flag; of numbers histogram(column, bins=...) counts bins, and "
+                f"by={{{self.column!r}: 10}} has ten of them"
+            )
             raise ParameterError(f"column {self.column!r}", kind, allowed)
         if isinstance(self.bins, int):
             return tuple(np.linspace(*kind.bounds, self.bins + 1).tolist())
-        return self.bins
+        if isinstance(self.bins, str) or isinstance(self.bins[0], dt.date):
+            allowed = f"a number of bins, or a list of numbers: {self.column!r} has no dates"
+            raise ParameterError("bins", self.bins, allowed)
+        found = self.bins
+        if found[-1] <= kind.bounds[0] or found[0] >= kind.bounds[1]:
+            low, high = kind.bounds
+            allowed = f"within the bounds of {self.column!r}, {low:g} .. {high:g}"
+            raise ParameterError("bins", self.bins, allowed)
+        return found
+
+    def _edges_of_dates(self, kind: Date) -> tuple[float, ...]:
+        dates = isinstance(self.bins, tuple) and isinstance(self.bins[0], dt.date)
+        if not dates and not isinstance(self.bins, str):
+            allowed = (
+                f"{PERIODS}, or a list of dates, as in histogram({self.column!r}, bins='month') "
+                f"and by={{{self.column!r}: 'month'}}"
+            )
+            raise ParameterError("bins", self.bins, allowed)
+        return kind.edges(self.bins)
 
     def size(self, schema: Schema) -> int:
         """Return the number of labels or bins."""
@@ -59,16 +86,12 @@ class Axis:
         if not edges:
             return values
         ends = np.array(edges)
-        if isinstance(self.bins, int):  # of one width: a guess that is off by one at most
-            low, high = edges[0], edges[-1]
-            found = ((values - low) * (self.bins / (high - low))).astype(np.intp)
-            np.minimum(found, self.bins - 1, out=found)
-            found -= values < ends[found]
-            found += (values >= ends[found + 1]) & (found < self.bins - 1)
-            return found
+        if isinstance(self.bins, int):
+            return _of_one_width(values, ends)
         found = np.searchsorted(ends, values, side="right") - 1
-        # the last bin has both its ends
-        found[values == ends[-1]] = len(edges) - 2
+        if not isinstance(schema.kind(self.column), Date):  # whose last edge is a day later
+            # the last bin has both its ends
+            found[values == ends[-1]] = len(edges) - 2
         found[found == len(edges) - 1] = -1
         return found
 
@@ -80,29 +103,57 @@ class Axis:
             return {self.column: [labels[i] for i in index.tolist()]}
         ends = np.array(edges)
         low, high = ends[index].tolist(), ends[index + 1].tolist()
+        if isinstance(schema.kind(self.column), Date):  # both of them in the bin
+            low, high = [date_of(day) for day in low], [date_of(day - 1) for day in high]
         return {f"{self.column}_from": low, f"{self.column}_to": high}
 
 
-def checked_bins(bins: object) -> int | tuple[float, ...] | None:
-    """Return a number of bins, or their edges; None for labels."""
+def _of_one_width(values: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the bin of every number between the first and the last edge."""
+    last = len(ends) - 2
+    place = values - ends[0] if ends[0] else values
+    place = place * ((last + 1) / (ends[-1] - ends[0]))
+    found = place.astype(np.intp)
+    np.minimum(found, last, out=found)
+    # only a number so near an edge can be in the bin beside the one that was found
+    place -= np.rint(place)
+    near = np.flatnonzero(np.abs(place, out=place) < 1e-6)
+    some, numbers = found[near], values[near]
+    some -= numbers < ends[some]
+    some += (numbers >= ends[some + 1]) & (some < last)
+    found[near] = some
+    return found
+
+
+def checked_bins(bins: object) -> Bins:
+    """Return a number of bins, their edges, or a period of the calendar; None for labels."""
     if bins is None:
         return None
-    if isinstance(bins, Iterable) and not isinstance(bins, str):
-        edges = tuple(REAL.check("bins", edge) for edge in bins)
+    if isinstance(bins, str):
+        return PERIODS.check("bins", bins)
+    if isinstance(bins, Iterable):
+        given = list(bins)
+        dates = any(isinstance(edge, str | dt.date) for edge in given)
+        check: Callable[[str, Any], Any] = checked_date if dates else REAL.check
+        edges = tuple(check("bins", edge) for edge in given)
         if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
             raise ParameterError("bins", edges, "rising edges, two at least")
         return edges
     return BINS.check("bins", bins)
 
 
-def keys_of(columns: object) -> tuple[Axis, ...]:
-    """Return keys without bins, of one name or a list of distinct ones."""
+def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
+    """Return keys: of one name, a list of distinct ones, or names with their bins."""
+    if isinstance(columns, Mapping):
+        bins = tuple(checked_bins(one) for one in columns.values())
+        named = keys_of(list(columns), argument)
+        return tuple(Axis(key.column, one) for key, one in zip(named, bins, strict=True))
     names = [columns] if isinstance(columns, str) else columns
-    allowed = "the name of a column, or a list of distinct names"
+    allowed = "the name of a column, a list of distinct names, or a dict of names with bins"
     if not isinstance(names, Sequence) or len(set(map(repr, names))) < len(names):
-        raise ParameterError("by", columns, allowed)
+        raise ParameterError(argument, columns, allowed)
     if not all(isinstance(name, str) for name in names):
-        raise ParameterError("by", columns, allowed)
+        raise ParameterError(argument, columns, allowed)
     return tuple(Axis(name) for name in names)
 
 

@@ -22,7 +22,7 @@ MISSING_NUMBER = '"drop", or a number within the bounds'
 
 @dataclass(frozen=True, slots=True)
 class ColumnKind:
-    """A kind of column; see `Number`, `Integer`, `Flag`, `Category` and `Key`."""
+    """A kind of column; see `Number`, `Integer`, `Date`, `Flag`, `Category` and `Key`."""
 
     types: ClassVar[str]
     kind: ClassVar[str]
@@ -31,6 +31,11 @@ class ColumnKind:
     @abstractmethod
     def missing(self) -> Any:
         """What a missing value counts as, or "drop"."""
+
+    @property
+    def filled(self) -> Any:
+        """What a missing value counts as in sums, or "drop"."""
+        return self.missing
 
     def fits(self, type_name: str) -> bool:
         """Return whether a column of this type may be of this kind.
@@ -53,9 +58,9 @@ class ColumnKind:
         return ()
 
     @property
+    @abstractmethod
     def rule(self) -> str:
         """What counts as what, in words."""
-        raise NotImplementedError
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -96,8 +101,10 @@ class Number(ColumnKind):
     missing: float | str = DROP
 
     def __post_init__(self) -> None:
-        low = REAL.check("low", self.low)
-        high = Interval(low, 1e300, "(]").check("high", self.high)
+        low, high = REAL.check("low", self.low), REAL.check("high", self.high)
+        if not low < high <= 1e300:
+            allowed = f"a number above low, which is {low:g}: Number(low, high)"
+            raise ParameterError("high", self.high, allowed)
         _set_bounds(self, low, high)
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from accountant.domains import REAL
 from accountant.errors import ParameterError
 from algorithms.frames.column_kinds import ColumnKind
+from algorithms.frames.dates import Date, checked_date, days_since
 from algorithms.frames.schema import Schema
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -89,7 +90,7 @@ class Condition:
         kind = schema.kind(name)
         for one in value if self.operation == "in" else (value,):
             if kind.bounds is not None:
-                REAL.check(f"the value for column {name!r}", one)
+                number_of(name, kind, one)
             elif self.operation not in {"==", "!=", "in"}:
                 raise ParameterError("where", self, f"==, != or is_in, as {name!r} has no order")
             else:
@@ -114,10 +115,9 @@ class Condition:
         if self.operation in COMPARE:
             name, value = self.parts
             kind, many = schema.kind(name), self.operation == "in"
-            if kind.bounds is None:
-                index = [label_index(name, kind, one) for one in (value if many else (value,))]
-                value = index if many else index[0]
-            found = COMPARE[self.operation](values[name], list(value) if many else value)
+            place = label_index if kind.bounds is None else number_of
+            public = [place(name, kind, one) for one in (value if many else (value,))]
+            found = COMPARE[self.operation](values[name], public if many else public[0])
             return found
         parts = [part.holds(values, schema) for part in self.parts]
         found = ~parts[0]
@@ -153,6 +153,10 @@ class ColumnName:
     def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # as in a data frame
         return Condition("!=", (self._name, value))
 
+    def between(self, low: object, high: object) -> Condition:
+        """Return the condition that the value lies between two others, or is one of them."""
+        return (self >= low) & (self <= high)
+
     def is_in(self, values: Iterable[object]) -> Condition:
         """Return the condition that the value is one of those given."""
         return Condition("in", (self._name, tuple(values)))
@@ -186,8 +190,23 @@ def checked_condition(where: object) -> Condition:
     """Return a condition, or raise `ParameterError`."""
     if not isinstance(where, Condition):
         allowed = "a comparison of a column, such as col('age') >= 18"
-        raise ParameterError("where", where, allowed)
+        # a condition of a library may show rows
+        given = where if isinstance(where, str) else type(where)
+        raise ParameterError("where", given, allowed)
     return where
+
+
+def checked_where(where: object) -> Condition | None:
+    """Return a condition, or None where all rows count."""
+    return None if where is None else checked_condition(where)
+
+
+def number_of(name: str, kind: ColumnKind, value: Any) -> float:
+    """Return a public value that numbers, or dates as days, are compared with."""
+    argument = f"the value for column {name!r}"
+    if isinstance(kind, Date):
+        return days_since(checked_date(argument, value))
+    return REAL.check(argument, value)
 
 
 def label_index(name: str, kind: ColumnKind, label: object) -> int:

@@ -35,7 +35,8 @@ class Guarantee:
     def __post_init__(self) -> None:
         given = [name for name in ("epsilon", "rho", "scale") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ParameterError("epsilon, rho, scale", given, "one of them")
+            allowed = "one of them: it says what the answer may cost, such as epsilon=1.0"
+            raise ParameterError("epsilon, rho, scale", given, allowed)
         checked = POSITIVE.check(given[0], getattr(self, given[0]))
         object.__setattr__(self, given[0], checked)
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
@@ -91,4 +92,10 @@ class Guarantee:
 @lru_cache(maxsize=256)
 def _calibrated(noise: str, epsilon: float, delta: float, fields: tuple[Any, ...]) -> Any:
     kind: type[Any] = DiscreteLaplace if noise == "laplace" else DiscreteGaussian
-    return calibrate(kind, epsilon=epsilon, delta=delta, **dict(fields))
+    try:
+        return calibrate(kind, epsilon=epsilon, delta=delta, **dict(fields))
+    except ParameterError as error:
+        if error.argument != "epsilon" or epsilon <= 1:
+            raise
+        allowed = "smaller: so much would leave the counts next to no noise at all"
+        raise ParameterError("epsilon", epsilon, allowed) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -104,6 +105,11 @@ class ListedAnswer(TableDisplay):
         if np.ndim(self.value):
             return f"ListedAnswer({self.asked}: {np.size(self.value)} values)"
         if self.ends is None:
-            return f"ListedAnswer({self.asked}: {self.value:.6g})"
-        within = f"{self.level:.6g} within {self.ends[0]:.6g} .. {self.ends[1]:.6g}"
-        return f"ListedAnswer({self.asked}: {self.value:.6g}, {within})"
+            return f"ListedAnswer({self.asked}: {shown(self.value)})"
+        within = f"{self.level:.6g} within {shown(self.ends[0])} .. {shown(self.ends[1])}"
+        return f"ListedAnswer({self.asked}: {shown(self.value)}, {within})"
+
+
+def shown(value: Any) -> str:
+    """Return a number, or a date, in few digits."""
+    return str(value) if isinstance(value, dt.date | np.datetime64) else f"{value:.6g}"

@@ -91,16 +91,19 @@ class Moment(Statistic):
         """Return the norm of the weights where a mean lies a quarter off the middle."""
         return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
 
-    def place(self, values: Array | None, schema: Schema) -> Array:
-        """Return where numbers lie between the bounds, from 0 to 1."""
-        low, high = self._bounds(schema)
-        values = cast("Array", values)  # it has a column
-        if high - low > 1e300:  # in halves: the distance may be beyond the floats
-            place = (values / 2 - low / 2) / (high / 2 - low / 2)
-        else:
-            place = values - low
-            place /= high - low
-        return np.clip(place, 0.0, 1.0, out=place)
+    def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
+        """Return where numbers lie between the bounds, in so many whole steps."""
+        given = cast("Array", values), *self._bounds(schema)  # it has a column
+        found = fractions_of(*given, steps)
+        return np.rint(found, out=found)
+
+    def squares(self, values: Array | None, schema: Schema, steps: int) -> Array:
+        """Return u^2 in so many whole steps."""
+        u = fractions_of(cast("Array", values), *self._bounds(schema), 2)
+        u -= 1
+        u *= u
+        u *= steps
+        return np.rint(u, out=u)
 
     def units(self, schema: Schema) -> tuple[float, float]:
         """Return the middle of the bounds, and half their distance."""
@@ -124,15 +127,21 @@ class Mean(Moment):
         return np.array([[0.0], [1 / STEPS]])
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return 1 - t and t, or 1 and u, or u alone, in steps."""
-        place = self.place(values, schema)
+        """Return 1, and t or 2 t in steps."""
         if self.public_rows:
-            return [whole_steps(2 * place - 1, STEPS)]
+            return [1, self.steps(values, schema, 2 * STEPS)]
+        steps = STEPS if noise == "laplace" else 2 * self.weights[1]
+        return [1, self.steps(values, schema, steps)]
+
+    def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
+        """Return those of 1 - t and t, or of 1 and u = 2 t - 1, or of u alone."""
+        rows, place = sums
+        if self.public_rows:
+            return (place - STEPS * rows)[None]
         if noise == "laplace":
-            above = whole_steps(place, STEPS)
-            return [STEPS - above, above]
+            return np.stack([STEPS * rows - place, place])
         count, total = self.weights
-        return [count, whole_steps(2 * place - 1, total)]
+        return np.stack([count * rows, place - total * rows])
 
 
 @final
@@ -159,25 +168,37 @@ class Variance(Moment):
         return np.array([[0, 0], [0, 1 / total], [1 / squares, 0]])
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return (1 - t)^2, 2 t (1 - t) and t^2, or 1, u and 2 u^2 - 1, in steps."""
-        place = self.place(values, schema)
-        if self.public_rows:
-            u = 2 * place - 1
-            squares, total = PUBLIC_WEIGHTS if noise == "gaussian" else (STEPS, STEPS // 2)
-            square = whole_steps(u * u, squares)
-            linear = whole_steps(u, total)
-            if noise == "laplace":
-                return [square + linear, square - linear]
-            return [square, linear]
-        if noise == "laplace":
-            both = whole_steps(place * place, STEPS)
-            # at most what is left of the row's one: their sum is STEPS whatever was rounded
-            none = np.minimum(whole_steps((1 - place) ** 2, STEPS), STEPS - both)
-            return [none, STEPS - both - none, both]
-        count, total, squares = self.weights
-        u = 2 * place - 1
-        second = whole_steps(2 * u * u - 1, squares)
-        return [count, whole_steps(u, total), second]
+        """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
+        if not self.public_rows and noise == "laplace":
+            place = self.steps(values, schema, STEPS)
+            # a^2 / R of a whole a: so is (R - a)^2 / R = R - 2 a + a^2 / R, rounded, and none of
+            # the three parts of R is negative
+            both = place * place
+            both *= 1 / STEPS
+            return [1, place, np.rint(both, out=both)]
+        _, total, squares = self._parts(noise)
+        u = self.steps(values, schema, 2 * total)
+        return [1, u, self.squares(values, schema, squares)]
+
+    def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
+        """Return (1 - t)^2, 2 t (1 - t) and t^2; or 1, u and 2 u^2 - 1, or of u and u^2."""
+        rows, place, both = sums
+        if not self.public_rows and noise == "laplace":
+            once = 2 * (place - both)
+            return np.stack([STEPS * rows - once - both, once, both])
+        count, total, squares = self._parts(noise)
+        u = place - total * rows
+        if not self.public_rows:
+            return np.stack([count * rows, u, both - squares // 2 * rows])
+        return np.stack([both + u, both - u] if noise == "laplace" else [both, u])
+
+    def _parts(self, noise: str) -> tuple[int, int, int]:
+        """Return what 1, u and u^2 count for, in steps."""
+        if not self.public_rows:
+            count, total, squares = self.weights
+            return count, total, 2 * squares
+        squares, total = PUBLIC_WEIGHTS if noise == "gaussian" else (STEPS, STEPS // 2)
+        return 0, total, squares
 
 
 def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:
@@ -185,7 +206,17 @@ def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     return np.array(list(itertools.product(*sides)))
 
 
-def whole_steps(fraction: Array, steps: int) -> Array:
-    """Return fractions of so many steps as whole floats, in the same memory."""
-    fraction *= steps
-    return np.rint(fraction, out=fraction)
+def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
+    """Return where numbers lie between two bounds, from 0 to ``steps``: in memory of its own.
+
+    For numbers within the bounds the result is at most ``steps (1 + 2^-50)``, and rises with them.
+    """
+    width = high - low
+    if not 1e-280 < width < 1e300:  # in halves: the distance may be beyond the floats
+        place = (values / 2 - low / 2) / (high / 2 - low / 2)
+        return np.clip(place, 0.0, 1.0, out=place) * steps
+    if low == 0:
+        return values * (steps / width)
+    found: Array = values - low
+    found *= steps / width
+    return found

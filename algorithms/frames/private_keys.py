@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -52,20 +54,45 @@ def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelect
     Epsilons of the two add up to that of the query; delta is for the selection alone.
     """
     asked = query.guarantee
-    if asked.epsilon is None or not asked.delta:
-        allowed = f"given, with a delta: which keys of {key!r} exist is private"
-        raise ParameterError("epsilon", asked.epsilon, allowed)
     if asked.noise == "gaussian":
         allowed = '"laplace" or "auto": how many keys will be kept is not known before'
         raise ParameterError("noise", asked.noise, allowed)
-    most = keys_per_person(key, schema)
-    first = SHARE * asked.epsilon
-    selection = best_partition_selection(first, asked.delta, most, schema.relation)
+    selection = selection_of(asked.epsilon, asked.delta, key, schema)
     basis = query.statistic.basis(schema, "laplace")
-    left = dataclasses.replace(asked, epsilon=asked.epsilon - first, delta=0.0)
+    left = dataclasses.replace(asked, epsilon=(1 - SHARE) * asked.epsilon, delta=0.0)
     # of two cells or of more a person moves the same
     moved = sensitivities(basis, schema, cells=2)
     return selection, left.mechanism("laplace", moved, basis.size, basis.unit)
+
+
+def selection_of(
+    epsilon: float | None, delta: float, key: str, schema: Schema
+) -> PartitionSelection:
+    """Return the selection of keys, which gets a share of epsilon and all of delta."""
+    if epsilon is None or not delta:
+        allowed = f"given, with a delta: which keys of {key!r} exist is private"
+        raise ParameterError("epsilon", epsilon, allowed)
+    most = keys_per_person(key, schema)
+    return best_partition_selection(SHARE * epsilon, delta, most, schema.relation)
+
+
+def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
+    """Return a schema in which some keys of a column are public."""
+    columns = {**schema.columns, key: SelectedKeys(tuple(names))}
+    return Schema(columns, schema.person, schema.rows_per_person, schema.relation)
+
+
+def kept_keys(
+    query: Any, key: str, ledger: Gate, selection: PartitionSelection, schema: Schema,
+    facts: FrameFacts, most: int,
+) -> list[Any]:  # fmt: skip
+    """Release the selection, and return the keys that it kept, ``most`` cells of them at most."""
+    counted = unseen(lambda frame: key_counts(query, frame, key, schema))
+    kept = np.asarray(ledger.release(selection, counted)).tolist()
+    others = [axis for axis in query.keys if axis.column != key]
+    whole = "int" in facts.types[key].lower()
+    names = sorted(map(int, kept)) if whole else kept
+    return names[: most // math.prod(table_shape(others, schema))]
 
 
 def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) -> str:
@@ -83,14 +110,8 @@ def released_by_keys(
     """Release the selection, then the statistic of the keys that it kept."""
     selection, noise = steps_by_keys(query, key, schema)
     refuse_unless_whole(ledger, query.plan(schema), label)
-    counted = unseen(lambda frame: key_counts(query, frame, key, schema))
-    kept = np.asarray(ledger.release(selection, counted)).tolist()
-    others = [axis for axis in query.keys if axis.column != key]
-    most = MOST_CELLS // math.prod(table_shape(others, schema))
-    whole = "int" in facts.types[key].lower()
-    names = sorted(map(int, kept)) if whole else kept
-    columns = {**schema.columns, key: SelectedKeys(tuple(names[:most]))}
-    found = Schema(columns, schema.person, schema.rows_per_person, schema.relation)
+    names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
+    found = with_keys(schema, key, names)
     # of no keys a zero is released, as the plan has the release
     asked = unseen(lambda frame: query.sums(frame, found, "laplace") if names else 0)
     noisy = np.atleast_1d(ledger.release(noise, asked))
@@ -104,12 +125,30 @@ def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
     Of the rows that can count; which of them are the first keys of a person depends on the rows
     of that person alone.
     """
-    from algorithms.frames.rows import DeclaredRows
+    from algorithms.frames.partitions.reduction import Reading, reduced
 
-    values, persons = DeclaredRows(frame, query.used, query.where, schema).kept()
+    read = Reading(query.used, query.where, schema)
+    found: KeyCounts = reduced(frame, read, partial(counted_keys, key=key, schema=schema), joined)
+    return found
+
+
+def counted_keys(rows: Any, key: str, schema: Schema) -> KeyCounts:
+    """Return how many persons have each key, of the rows that count."""
+    values, persons = rows.kept()
     known: dict[str, int] = {}
     codes = [known.setdefault(one, len(known)) for one in values[key]]
     most = keys_per_person(key, schema)
     found = KeyCounts.of_people(persons, np.array(codes, dtype=np.int64), most)
     names = np.array(list(known), dtype=str)
     return KeyCounts(names[found.keys], found.counts)
+
+
+def joined(first: KeyCounts, second: KeyCounts) -> KeyCounts:
+    """Return how many persons have each key, of two sets of persons."""
+    both = [one for one in (first, second) if one.keys.size]
+    if len(both) < 2:
+        return both[0] if both else first
+    names, place = np.unique(np.concatenate([one.keys for one in both]), return_inverse=True)
+    counts = np.zeros(names.size, dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([one.counts for one in both]))
+    return KeyCounts(names, counts)

@@ -1,18 +1,17 @@
-"""Quantiles of the rows of every cell of a frame, by the tree of quantiles.
+"""Quantiles of the rows of every cell of a frame, by the tree of quantiles, with intervals.
 
 References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/quantiles.md, docs/proofs/frames.md.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
@@ -22,21 +21,33 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Sequential
 from algorithms.frames.bases import Count
+from algorithms.frames.cell_places import CellPlaces, grid_of
+from algorithms.frames.cell_search import CellSearch
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.column_kinds import DROP, Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
-from algorithms.frames.questions import Question, refuse_unless_whole, unseen
+from algorithms.frames.private_keys import (
+    SHARE,
+    kept_keys,
+    private_key,
+    selection_in_words,
+    selection_of,
+    with_keys,
+)
+from algorithms.frames.questions import Question, refuse_unless_whole
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import sensitivities
-from algorithms.statistics.private_quantiles import COUNT_SHARE
-from algorithms.statistics.quantile_intervals import ascending, with_ends
-from algorithms.statistics.quantile_scores import Part, QuantileScores, ValueGrid
-from algorithms.statistics.quantile_tree import levels_of, part_share, tree_levels
+from algorithms.statistics.quantile_ends import Ends, ends_of
+from algorithms.statistics.quantile_tree import levels_of
+from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
+COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}  # of epsilon, for rows, by the releases of ends
+SLACK = 1 + 1e-12  # for sums of costs that are rounded
 
 
 @final
@@ -97,9 +108,9 @@ class QuantileQuery(Question):
         schema : Schema
             What is public of the frame.
         """
-        self._check(schema)
+        self._check(schema, [key.column for key in self.keys])
         if schema.kind(self.column).bounds is None:
-            allowed = "a Number or an Integer, which have public bounds"
+            allowed = "a Number, an Integer or a Date, which have public bounds"
             raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
         if self._cells(schema) * self.targets > MOST_PARTS:
             allowed = f"columns of fewer labels: at most {MOST_PARTS:,} quantiles and ends in all"
@@ -128,28 +139,58 @@ class QuantileQuery(Question):
         Returns
         -------
         Stated
-            A noisy count of the rows of cells, where intervals need it; then a release for each
-            level of the tree.
+            A noisy count of the rows of cells, where intervals need it; a release for each level of
+            the tree; one or two for the ends of intervals.  Of private keys their selection first.
         """
         self.check(schema)
-        replaced, rows = schema.relation is Adjacency.REPLACE_ONE, schema.rows_per_person
-        sensitivity, levels = rows * (1.0 if replaced else 0.5), levels_of(self.targets)
-        counts: list[Any] = []
-        left = self.epsilon
-        if self.level is not None and not self._all_count(schema):
-            cells, share = self._cells(schema), COUNT_SHARE * self.epsilon
+        if (key := private_key(self.keys, schema)) is not None:
+            selection, rest, public = self._by_keys(key, schema)
+            steps = rest.plan(public).leaves()
+            return Stated(Sequential([selection, *steps]), schema.relation)
+        sensitivity = schema.rows_per_person * self._row_move(schema)
+        beside, counts, left = self._ends(schema), list[Any](), self.epsilon
+        if beside is not None and not self._all_count(schema):
+            cells, share = self._cells(schema), COUNT_SHARES[beside.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
-            counts = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)]
-            left -= share
+            counts, left = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)], left - share
+        levels = levels_of(len(self.shares))
 
         def plan_of(scale: float) -> Sequential:
-            return Sequential([RunLengthExponential(scale, sensitivity)] * levels)
+            found = [RunLengthExponential(scale, sensitivity)] * levels
+            if beside is not None:
+                ends = RunLengthExponential(round_up(beside.scale(scale)), sensitivity)
+                found += [ends] * beside.releases
+            return Sequential(found)
 
         if self.delta:
             chosen = plan_of(calibrate(plan_of, epsilon=left, delta=self.delta))
-        else:
+        elif beside is None:
             chosen = plan_of(round_up(2 * sensitivity * levels / left))
+        else:
+            budget = left / (2 * sensitivity)
+            chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
         return Stated(Sequential([*counts, *chosen.parts]), schema.relation)
+
+    def _by_keys(
+        self, key: str, schema: Schema, names: Sequence[str | int] = ("", " ")
+    ) -> tuple[PartitionSelection, QuantileQuery, Schema]:
+        """Return the selection of keys, the question that is left, and a schema with the keys.
+
+        Of two keys or more a person moves the same, so the plan is that of two.
+        """
+        selection = selection_of(self.epsilon, self.delta, key, schema)
+        rest = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
+        return selection, rest, with_keys(schema, key, names)
+
+    def _row_move(self, schema: Schema) -> float:
+        """Return by how much a row moves scores."""
+        return 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
+
+    def _ends(self, schema: Schema) -> Ends | None:
+        """Return how far the ends of intervals lie from their quantiles; None without them."""
+        if self.level is None:
+            return None
+        return ends_of(tuple(sorted(self.shares)), self.level, self._all_count(schema))
 
     def explain(self, schema: Schema) -> str:
         """Return in words what is done to the data, and what it costs; needs no data.
@@ -164,14 +205,19 @@ class QuantileQuery(Question):
         str
             A line for each fact.
         """
-        steps = list(self.plan(schema).leaves())
-        lines = self._lines(schema)
+        steps: list[Any] = list(self.plan(schema).leaves())
+        lines, levels = self._lines(schema), levels_of(len(self.shares))
         lines.append(f"  neighbours: {schema.unit}")
-        if len(steps) > levels_of(self.targets):
-            lines.append(f"  the rows are counted with noise of scale {steps[0].scale:.6g}")  # type: ignore[attr-defined]  # a mechanism
-        ends = f" with ends of {self.level:g} intervals" if self.level is not None else ""
-        found = f"{levels_of(self.targets)} times exponential mechanism"
-        lines.append(f"  {found} of scale {steps[-1].scale:.6g} on ranks{ends}")  # type: ignore[attr-defined]  # the same
+        if (key := private_key(self.keys, schema)) is not None:
+            lines.append(selection_in_words(steps.pop(0), key, schema))
+        beside = self._ends(schema)
+        if beside is not None and not self._all_count(schema):
+            lines.append(f"  the rows are counted with noise of scale {steps.pop(0).scale:.6g}")
+        found = f"{levels} times exponential mechanism"
+        lines.append(f"  {found} of scale {steps[0].scale:.6g} on ranks")
+        if beside is not None:
+            ends = f"  ends of {self.level:g} intervals: {beside.releases} times"
+            lines.append(f"{ends} of scale {steps[-1].scale:.6g}")
         lines.append(f"  costs {Guarantee(self.epsilon, self.delta)}")
         return "\n".join(lines)
 
@@ -203,135 +249,80 @@ class QuantileQuery(Question):
         OffPlan, BudgetExceeded
             If the ledger does not allow all of it; nothing is spent.
         """
-        plan = self.plan(schema)
+        plan, key = self.plan(schema), private_key(self.keys, schema)
         facts = self._opened(ledger, schema)
         refuse_unless_whole(ledger, plan, label)
         steps: list[Any] = list(plan.leaves())
-        cells, shares = self._cells(schema), np.array(self.shares)
-        targets = np.repeat(shares[None, :, None], cells, axis=0)
-        replaced = self._all_count(schema)
-        if self.level is not None:
-            rows = np.full(cells, float(ledger.shape[0]))
-            if not replaced:
-                counted = unseen(lambda frame: self.counted(frame, schema))
-                rows = np.atleast_1d(np.asarray(ledger.release(steps.pop(0), counted), dtype=float))
-            exact, points = np.zeros(shares.size), self._grid(schema).points
-            given = steps[0].scale, self.level, points, replaced
-            targets = np.stack([with_ends(shares, exact, max(n, 1.0), *given) for n in rows])
-        found = self._found(ledger, schema, steps, targets)
-        if self.level is not None:  # nothing is known beyond the least and the greatest row
-            low, high = self._grid(schema).lower, self._grid(schema).upper
-            found[..., 1][targets[..., 1] <= 0] = low
-            found[..., 2][targets[..., 2] >= 1] = high
-        return self._answer(found, schema, steps[-1].scale, facts.backend)
+        if key is None:
+            return self.released_by(ledger, schema, steps, facts.backend)
+        selection, most = steps.pop(0), MOST_PARTS // self.targets
+        names = kept_keys(self, key, ledger, selection, schema, facts, most)
+        _, rest, public = self._by_keys(key, schema, names)
+        return rest.released_by(ledger, public, steps, facts.backend)
 
-    def _grid(self, schema: Schema) -> ValueGrid:
-        kind = schema.kind(self.column)
-        bounds = cast("tuple[float, float]", kind.bounds)  # `check` was called
-        return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer) else None)
-
-    def counted(self, frame: Any, schema: Schema) -> Any:
-        """Return the number of rows in every cell; an int where there is one.
+    def released_by(
+        self, ledger: Any, schema: Schema, steps: list[Any], backend: str
+    ) -> ListedAnswer:
+        """Release the quantiles of cells that are public, by steps of a plan.
 
         Parameters
         ----------
-        frame : data frame
-            The rows.
+        ledger : Ledger
+            Holds the frame.
+        schema : Schema
+            What is public of the frame.
+        steps : list of Mechanism
+            What is released, one after another.
+        backend : str
+            The library of the frame.
+
+        Returns
+        -------
+        ListedAnswer
+            The quantiles, and their intervals.
+        """
+        if not self._cells(schema):  # no key was kept: the plan has the releases
+            for step in steps:
+                nothing = [[[0.0], [1.0]]] if isinstance(step, RunLengthExponential) else 0
+                ledger.release(step, lambda _, nothing=nothing: np.array(nothing))
+            values = np.empty((0, len(self.shares), 1 if self.level is None else 3))
+            return self._answer(values, schema, steps[-1].scale, backend)
+        order = np.argsort(self.shares, kind="stable")
+        shares = np.array(self.shares)[order].tolist()
+        rows = float(ledger.shape[0]) if self._all_count(schema) else None
+        grid, beside = grid_of(self.column, schema), self._ends(schema)
+        search = CellSearch(ledger, self.read_by(schema), shares, self._cells(schema), grid.places)
+        if beside is None:
+            places, tree_scale = search.quantiles(steps)[..., None], steps[-1].scale
+        else:
+            tree_scale = steps[-1 - beside.releases].scale
+            places = search.with_ends(steps, beside, cast("float", self.level), rows)
+        found = np.empty(places.shape)
+        found[:, order] = grid.value_at(places)
+        return self._answer(found, schema, tree_scale, backend)
+
+    def read_by(self, schema: Schema) -> CellPlaces:
+        """Return what the releases read.
+
+        Parameters
+        ----------
         schema : Schema
             What is public of the frame.
 
         Returns
         -------
-        numpy.ndarray or int
-            Before noise.
+        CellPlaces
+            Private where it has read.
         """
-        sizes = np.array([one.size for one in self.numbers(frame, schema)])
-        return sizes if sizes.size > 1 else int(sizes[0])
-
-    def numbers(self, frame: Any, schema: Schema) -> list[Array]:
-        """Return the numbers of the rows that count in every cell.
-
-        Parameters
-        ----------
-        frame : data frame
-            The rows.
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        list of numpy.ndarray
-            For each cell its numbers, clipped; private.
-        """
-        from algorithms.frames.cell_sums import cells_of
-        from algorithms.frames.rows import DeclaredRows
-
-        values, _ = DeclaredRows(frame, self.used, self.where, schema).kept()
-        shape, column = table_shape(self.keys, schema), values[self.column]
-        if not shape:
-            return [column]
-        index = cells_of(values, self.keys, shape, schema)
-        order = np.argsort(index, kind="stable")
-        ends = np.searchsorted(index[order], np.arange(math.prod(shape) + 1))
-        return np.split(column[order], ends)[1:-1]
-
-    def scores(
-        self, frame: Any, schema: Schema, parts: Sequence[Sequence[Part]], scale: float
-    ) -> Array:
-        """Return the scores of a level of all cells, before noise.
-
-        Parameters
-        ----------
-        frame : data frame
-            The rows.
-        schema : Schema
-            What is public of the frame.
-        parts : list of list of Part
-            The parts of each cell that earlier levels left.
-        scale : float
-            Of the exponential mechanism.
-
-        Returns
-        -------
-        numpy.ndarray
-            Of shape (parts, 2, runs), those of a cell after those of the cell before.
-        """
-        grid = self._grid(schema)
-        whole = self._all_count(schema) and len(parts[0]) == 1
-        found = []
-        for column, own in zip(self.numbers(frame, schema), parts, strict=True):
-            found.append(QuantileScores(grid, own, scale, lambda rows: rows, whole)(column))
-        width = max(one.shape[2] for one in found)
-        # a run of length 0 stands for none
-        filled = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]))) for one in found]
-        return np.concatenate(filled)
-
-    def _found(self, ledger: Any, schema: Schema, steps: Sequence[Any], targets: Array) -> Array:
-        """Return the released quantile of every target of every cell."""
-        grid, count = self._grid(schema), targets[0].size
-        sorted_ones = [ascending(one) for one in targets]
-        ends = [{-1: 0, count: grid.places} for _ in sorted_ones]
-        for mechanism, nodes in zip(steps, tree_levels(count), strict=True):
-            parts = [
-                [Part(at[n.below], at[n.above], part_share(levels, n)) for n in nodes]
-                for at, (levels, _) in zip(ends, sorted_ones, strict=True)
-            ]
-            read = partial(self.scores, schema=schema, parts=parts, scale=mechanism.scale)
-            drawn: NDArray[Any] = ledger.release(mechanism, unseen(read)).reshape(
-                len(parts), len(nodes)
-            )
-            for at, own, places in zip(ends, parts, drawn.tolist(), strict=True):
-                for node, part, place in zip(nodes, own, places, strict=True):
-                    at[node.at] = part.start + place
-        found = np.empty(targets.shape)
-        for cell, at, (_, order) in zip(found, ends, sorted_ones, strict=True):
-            cell.flat[order] = grid.value_at(np.array([at[i] for i in range(count)]))
-        return found
+        given = self.column, self.keys, self.where, self.used, schema
+        return CellPlaces(*given, self._all_count(schema))
 
     def _answer(self, found: Array, schema: Schema, scale: float, backend: str) -> ListedAnswer:
         """Return the answer in the shape of the cells, with an axis of quantiles behind it."""
         if isinstance(schema.kind(self.column), Integer):
             found = np.rint(found).astype(np.int64)
+        if isinstance(schema.kind(self.column), Date):
+            found = np.rint(found).astype("datetime64[D]")
         shape = (*table_shape(self.keys, schema), *(() if self.single else (len(self.shares),)))
         size = math.prod(table_shape(self.keys, schema))
         index = np.indices(table_shape(self.keys, schema)).reshape(len(self.keys), size)

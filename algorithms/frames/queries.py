@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -248,7 +249,9 @@ class FrameQuery(Question):
             The numbers of each cell after those of the cell before; an int where there is one.
         """
         from algorithms.frames.cell_sums import cell_sums
-        from algorithms.frames.rows import DeclaredRows
+        from algorithms.frames.partitions.reduction import Reading, reduced
 
-        rows = DeclaredRows(frame, self.used, self.where, schema)
-        return cell_sums(rows, self.asked_of(schema), self.keys, schema, kind)
+        asked = partial(
+            cell_sums, statistic=self.asked_of(schema), keys=self.keys, schema=schema, kind=kind
+        )
+        return reduced(frame, Reading(self.used, self.where, schema), asked)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.gate import Gate
 from accountant.plans.parallel import Stated
-from algorithms.frames.cells import Axis, table_shape
+from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.column_kinds import Key
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import Schema
+
+BY_KEYS = "count, sum_, mean, variance and quantiles"
 
 
 class Question(ABC):
@@ -47,6 +50,24 @@ class Question(ABC):
             The releases, for the neighbours of the schema.
         """
 
+    def group_by(self, keys: Any) -> Self:
+        """Return the question for every group of rows.
+
+        Parameters
+        ----------
+        keys : str, list of str or dict
+            As ``by`` of the function that made it.
+
+        Returns
+        -------
+        Question
+            With an answer for every combination of the labels.
+        """
+        if self.keys:
+            raise ParameterError("keys", keys, f"with those there are: {str(self)!r} has groups")
+        made: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
+        return made
+
     def _used(self, column: str | None) -> tuple[str, ...]:
         """Return a column, those of the cells and those of the condition, each once."""
 
@@ -68,6 +89,8 @@ class Question(ABC):
         for name in self.used:
             if isinstance(schema.kind(name), Key) and name not in grouped:
                 allowed = "used in by= alone: its keys are private; a Category has public labels"
+                if name in (key.column for key in self.keys):
+                    allowed = f"a Category here: by private keys {BY_KEYS} are asked"
                 raise ParameterError(f"column {name!r}", schema.kind(name), allowed)
         table_shape(self.keys, schema)
         if self.where is not None:
@@ -76,7 +99,10 @@ class Question(ABC):
     def _opened(self, ledger: Any, schema: Schema) -> FrameFacts:
         """Return what is public of the frame of a ledger; refuse one that does not fit."""
         if not isinstance(ledger, Gate):
-            allowed = "a Ledger, a Filter or the ledger of a Book, which holds the frame"
+            allowed = (
+                "a Ledger, a Filter or the ledger of a Book, which holds the frame: "
+                "Filter(frame, Budget(1.0)) for one"
+            )
             raise ParameterError("ledger", type(ledger), allowed)
         schema.check_frame(ledger.frame_facts, self.used)
         facts = cast("FrameFacts", ledger.frame_facts)  # the check refuses arrays

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,14 +13,29 @@ from numpy.typing import NDArray
 
 from algorithms.frames.column_kinds import DROP, LONGEST_KEY, ColumnKind, Integer, Key, SelectedKeys
 from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
+DAY = 86_400_000  # milliseconds
+LARGE = 1e145  # squares of 2^32 such numbers do not overflow
 BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
 Values = dict[str, NDArray[Any]]
 
 
-class DeclaredRows:
+class Rows(ABC):
+    """Rows that count, as a schema declares them."""
+
+    @abstractmethod
+    def kept(self) -> tuple[Values, NDArray[np.intp]]:
+        """Return the columns as declared of all rows that count, and the number of each person."""
+
+    @abstractmethod
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
+        """Yield the columns as declared, and the number, of the rows that count of each block."""
+
+
+class DeclaredRows(Rows):
     """The rows of a frame that count, in blocks.
 
     A row counts if it names a person, has a value in every column that is used, fulfils the
@@ -50,6 +67,14 @@ class DeclaredRows:
 
     def kept(self) -> tuple[Values, NDArray[np.intp]]:
         """Return the columns as declared of all rows that count, and the number of each person."""
+        kept, persons = self.of_persons()
+        return kept, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
+
+    def of_persons(self) -> tuple[Values, Any]:
+        """Return the columns as declared of all rows that count, and the column of persons.
+
+        Where each row is a person, the places of the rows in place of persons.
+        """
         values, keep = self._declared(slice(0, self._rows))
         keep = both(keep, self._first)
         index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
@@ -57,13 +82,18 @@ class DeclaredRows:
         name = self._schema.person
         if self._persons is None or name is None:
             return kept, index
-        return kept, person_numbers(self._persons[index][name])
+        return kept, self._persons[index][name]
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
-        """Yield the columns as declared, and the number, of the rows that count of each block."""
-        for start in range(0, self._rows, size):
+        """Yield the columns as declared, and the number, of the rows that count of each block.
+
+        They are overwritten by the next block.
+        """
+        most = min(size, self._rows)
+        memory = {name: np.empty(most) for name in self._columns}
+        for start in range(0, max(1, self._rows), size):  # of no rows one block
             block = slice(start, min(start + size, self._rows))
-            values, keep = self._declared(block)
+            values, keep = self._declared(block, memory)
             if self._first is not None:
                 keep = both(keep, self._first[block])
             if keep is None:
@@ -72,12 +102,16 @@ class DeclaredRows:
                 kept = {name: column[keep] for name, column in values.items()}
                 yield kept, int(np.count_nonzero(keep))
 
-    def _declared(self, block: slice) -> tuple[Values, NDArray[np.bool_] | None]:
+    def _declared(
+        self, block: slice, memory: Values | None = None
+    ) -> tuple[Values, NDArray[np.bool_] | None]:
         """Return columns as declared, and which rows may count; None if all may."""
         keep: NDArray[np.bool_] | None = None
         values: Values = {}
         for name, column in self._columns.items():
-            values[name], there = declared_values(column[block], self._schema.kind(name))
+            given = column[block]
+            out = None if memory is None else memory[name][: given.size]
+            values[name], there = declared_values(given, self._schema.kind(name), out)
             keep = both(keep, there)
         if self._where is not None:
             keep = both(keep, self._where.holds(values, self._schema))
@@ -120,23 +154,31 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return np.fromiter(found, np.intp, len(series))
     if kind.bounds is None:
         return label_codes(series, kind)
+    if isinstance(kind, Date):
+        return days_of(series)
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
 def declared_values(
-    column: NDArray[Any], kind: ColumnKind
+    column: NDArray[Any], kind: ColumnKind, out: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return a column as declared, and where it has a value; None if it has one everywhere."""
-    filled: Any = kind.missing
+    """Return a column as declared, and where it has a value; None if it has one everywhere.
+
+    Numbers are written to ``out`` where it is given.
+    """
+    filled: Any = kind.filled
     if isinstance(kind, Key):
         gap = column == ""
     elif kind.bounds is None:
-        gap, missing = column == NO_LABEL, kind.missing
-        filled = kind.labels.index(missing) if missing != DROP else missing
+        gap = column == NO_LABEL
+        filled = kind.labels.index(filled) if filled != DROP else filled
     else:
-        column = np.clip(column, *kind.bounds)
+        column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
+        # one number that is none makes a sum of squares none; without a list of those that are
+        if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column @ column):
+            return column, None
         gap = np.isnan(column)
     if not gap.any():
         return column, None
@@ -156,6 +198,18 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
     ]
     found[series.is_null().to_numpy()] = ""
     return found
+
+
+def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """Return the days since 1970 of every row; NaN where there is none."""
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+        series = series.dt.replace_time_zone(None)
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("ms"))
+    gap = series.is_null().to_numpy()
+    ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
+    days: NDArray[np.float64] = np.floor(ticks / DAY)
+    return np.where(gap, np.nan, days)
 
 
 def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
@@ -185,6 +239,11 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
         other = f"{name}_"
         counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
         return np.flatnonzero(counted[other].to_numpy() > most)
+    return places_beyond(codes, most)
+
+
+def places_beyond(codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return the places before which the same number stands ``most`` times, or more."""
     # only the rows of persons with too many are sorted
     many = np.flatnonzero(np.bincount(codes)[codes] > most)
     order = many[np.argsort(codes[many], kind="stable")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,7 +13,8 @@ from accountant.errors import ParameterError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.frames import schema_files
-from algorithms.frames.column_kinds import ColumnKind
+from algorithms.frames.column_kinds import TEXTS, ColumnKind, Flag
+from algorithms.frames.dates import Date
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
@@ -26,8 +28,8 @@ class Schema:
     Parameters
     ----------
     columns : dict
-        The kind of every column that is asked about, by name: `Number`, `Integer`, `Flag`,
-        `Category`, `Key`.
+        The kind of every column that is asked about, by name: `Number`, `Integer`, `Date`,
+        `Flag`, `Category`, `Key`.
     person : str, optional
         The column that names the person whose row it is; each row is a person's only one without
         it.  A row that names none does not count.
@@ -59,12 +61,12 @@ class Schema:
         rows_per_person: int = 1,
         relation: str = Adjacency.ADD_REMOVE,
     ) -> None:
-        allowed = "a dict from names of columns to Number, Integer, Flag, Category or Key"
+        allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
             raise ParameterError("columns", columns, allowed)
         for name, kind in columns.items():
             if not isinstance(name, str) or not isinstance(kind, ColumnKind):
-                raise ParameterError(f"columns[{name!r}]", kind, allowed)
+                raise ParameterError(f"columns[{name!r}]", kind, allowed + like(kind))
         if person is not None and (not isinstance(person, str) or not person):
             raise ParameterError("person", person, "the name of a column, or None")
         rows = ROWS.check("rows_per_person", rows_per_person)
@@ -151,6 +153,8 @@ class Schema:
         """
         if isinstance(name, str) and name in self.columns:
             return self.columns[name]
+        if not isinstance(name, str):  # such as a column itself, whose rows are private
+            raise ParameterError("column", type(name), "the name of a column that is declared")
         raise ParameterError("column", name, f"declared in the schema{near(name, self.columns)}")
 
     def check_frame(self, facts: FrameFacts | None, used: Iterable[str]) -> None:
@@ -169,17 +173,18 @@ class Schema:
             If one is missing, or is of another type.
         """
         if facts is None:
-            allowed = "a ledger on a data frame of pandas, polars or Arrow"
+            allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
             raise ParameterError("ledger", "arrays", allowed)
         needed = [*used, *([] if self.person is None else [self.person])]
         for name in needed:
             if name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
-                raise ParameterError("column", name, allowed)
+                raise ParameterError("person" if name == self.person else "column", name, allowed)
         for name in used:
             kind, found = self.kind(name), facts.types[name]
             if not kind.fits(found):
                 allowed = f"of a type that is a {kind.kind}, as the schema declares"
+                allowed += advice(kind, found)
                 raise ParameterError(f"column {name!r}", found, allowed)
 
 
@@ -189,3 +194,37 @@ def near(name: object, known: Iterable[str]) -> str:
     meant = nearest_name(str(name), names)
     words = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
     return f", one of {words}" if meant is None else f": did you mean {meant!r}?"
+
+
+def like(given: object) -> str:
+    """Return how a column is declared that was given as something else."""
+    if isinstance(given, type) and issubclass(given, ColumnKind):
+        return f"; {given.__name__} takes what is public of its values, as Number(0, 100) does"
+    if isinstance(given, tuple | list) and given:
+        numbers = all(isinstance(one, int | float) for one in given)
+        if numbers and len(given) == 2:
+            return f"; bounds are Number({given[0]!r}, {given[1]!r})"
+        return f"; labels are Category({list(given)!r})"
+    return "; a column of numbers is Number(low, high), with bounds known without the data"
+
+
+def advice(kind: ColumnKind, found: str) -> str:
+    """Return what to do about a column whose type is not of its kind."""
+    texts = re.fullmatch(rf"({TEXTS})\d*", found.lower()) is not None
+    dates = re.fullmatch(rf"({Date.types})\d*", found.lower()) is not None
+    if dates:
+        return "; a column of dates is declared as Date(low, high)"
+    if texts and isinstance(kind, Date):
+        return (
+            "; dates as strings are converted before: pandas.to_datetime(column), or "
+            "column.str.to_date() of polars"
+        )
+    if texts and kind.bounds is not None:
+        return "; numbers as strings are converted before, and labels are a Category or a Key"
+    if texts:
+        return f"; its labels are strings, as in Category(['a', 'b']), not {kind.labels[:2]!r}"
+    if found.lower().startswith("bool"):
+        return "; a column of True and False is declared as Flag()"
+    if isinstance(kind, Flag):
+        return "; a column of 0 and 1 is declared as Integer(0, 1)"
+    return "; labels that are numbers are declared as such: Category([1, 2])"

@@ -11,8 +11,11 @@ from typing import Any
 from accountant.errors import ParameterError
 from accountant.formats.toml_writer import table_key, table_lines
 from algorithms.frames.column_kinds import Category, ColumnKind, Flag, Integer, Key, Number
+from algorithms.frames.dates import Date
 
-KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Number, Integer, Flag, Category, Key)}
+KINDS: dict[str, type[Any]] = {
+    kind.kind: kind for kind in (Number, Integer, Date, Flag, Category, Key)
+}
 FACTS = ("person", "rows_per_person", "relation")
 
 

@@ -5,23 +5,22 @@ References: Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from functools import partial
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.plans.parallel import Stated
-from accountant.plans.plan import Plan
 from algorithms.frames.cells import Axis
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.questions import Question, refuse_unless_whole, unseen
 from algorithms.frames.schema import Schema
-from algorithms.statistics.private_top_k import PrivateTopK
+from algorithms.statistics.private_top_k import PrivateTopK, released_top
 
 
 @final
@@ -78,6 +77,11 @@ class TopQuery(Question):
         known = len(schema.kind(self.column).labels)
         if self.k > known:
             raise ParameterError("k", self.k, f"at most {known}, the labels of {self.column!r}")
+
+    def group_by(self, keys: Any) -> NoReturn:
+        """Refuse groups: the labels that most persons have are sought among all rows."""
+        allowed = f"asked of all rows; contingency(['{self.column}', ...]) counts labels by group"
+        raise ParameterError("keys", keys, allowed)
 
     def _estimator(self, schema: Schema) -> PrivateTopK:
         self.check(schema)
@@ -153,20 +157,20 @@ class TopQuery(Question):
         OffPlan, BudgetExceeded
             If the ledger does not allow all of it; nothing is spent.
         """
-        estimator, plan = self._estimator(schema), self.plan(schema)
-        facts = self._opened(ledger, schema)
+        plan, facts = self.plan(schema), self._opened(ledger, schema)
         refuse_unless_whole(ledger, plan, label)
-        codes = unseen(lambda frame: self.labels_of_persons(frame, schema))
-        top, counts, ends = estimator.run(Viewed(ledger, plan, codes))
         labels = schema.kind(self.column).labels
+        counted = unseen(lambda frame: self.persons_of_labels(frame, schema))
+        given = list(plan.leaves()), len(labels), self.k, self.level, counted
+        top, counts, ends = released_top(ledger, *given)
         named = {self.column: [labels[i] for i in top.tolist()]}
         *_, noise = plan.leaves()
         whole, scale = counts.astype(np.int64), float(noise.scale)  # type: ignore[attr-defined]  # a mechanism
-        given = "persons", whole, ends, self.level, scale, facts.backend
-        return ListedAnswer(str(self), named, *given)
+        shown = "persons", whole, ends, self.level, scale, facts.backend
+        return ListedAnswer(str(self), named, *shown)
 
-    def labels_of_persons(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
-        """Return the index of each label of each person, once.
+    def persons_of_labels(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
+        """Return how many persons have each label.
 
         Parameters
         ----------
@@ -177,24 +181,20 @@ class TopQuery(Question):
 
         Returns
         -------
-        numpy.ndarray of shape (labels of persons, 1)
+        numpy.ndarray of int
             Private.
         """
-        from algorithms.frames.rows import DeclaredRows
+        from algorithms.frames.partitions.reduction import Reading, reduced
 
-        values, persons = DeclaredRows(frame, self.used, self.where, schema).kept()
-        size, codes = len(schema.kind(self.column).labels), values[self.column].astype(np.int64)
-        pairs = np.unique(persons.astype(np.int64) * size + codes) if persons.size else codes
-        return (pairs % size)[:, None]
+        size = len(schema.kind(self.column).labels)
+        counted = partial(persons_of_codes, column=self.column, size=size)
+        found: NDArray[np.int64]
+        found = reduced(frame, Reading(self.used, self.where, schema), counted)
+        return found
 
 
-@final
-class Viewed:
-    """A ledger whose queries see what is made of its data."""
-
-    def __init__(self, ledger: Any, plan: Plan, view: Callable[[Any], Any]) -> None:
-        self._ledger, self.plan, self._view = ledger, plan, view
-
-    def release(self, mechanism: Any, query: Callable[[Any], Any]) -> Any:
-        """Release what a query finds in the view."""
-        return self._ledger.release(mechanism, lambda data: query(self._view(data)))
+def persons_of_codes(rows: Any, column: str, size: int) -> NDArray[np.int64]:
+    """Return how many persons have each label of a column, of the rows that count."""
+    values, persons = rows.kept()
+    pairs = np.unique(persons.astype(np.int64) * size + values[column].astype(np.int64))
+    return np.bincount(pairs % size, minlength=size)

@@ -151,9 +151,10 @@ def refuse_hidden(values: Array, noise: float) -> None:
         )
 
 
-def coefficient_covariance(found: Statistics, records: int) -> tuple[Array, Array]:
+def coefficient_covariance(found: Statistics, records: float) -> tuple[Array, Array]:
     """Return coefficients without a ridge, and the covariance of their error.
 
+    Of infinitely many records it is that of the noise alone.
     Raises `ParameterError` where noise hides the least eigenvalue.
     """
     values, vectors = np.linalg.eigh(found.gram)

@@ -6,8 +6,8 @@ References: Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019) for r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +28,8 @@ from algorithms.base.intervals import LEVEL
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.exponential import Exponential
+
+Counting = Callable[[Any], Any]
 
 
 class PrivateTopK(PrivateEstimator):
@@ -113,23 +115,9 @@ class PrivateTopK(PrivateEstimator):
 
     def run(self, ledger: Any) -> tuple[NDArray[np.int64], Array, Array]:
         """Return indices, counts and intervals, from released values only."""
-        *rounds, noise = ledger.plan.leaves()
         size = self._checked_categories().size
-        if not rounds:
-            noisy = ledger.release(noise, lambda rows: category_counts(rows, size))
-            top = np.argsort(-noisy, kind="stable")[: self.k]
-            half, counts = noise_reach(noise, self.level ** (1 / size)), noisy[top].astype(float)
-        else:
-            left = np.arange(size)
-            for selection in rounds:
-                won = ledger.release(selection, CountsOf(size, left))
-                left = np.delete(left, int(won))
-            some = np.setdiff1d(np.arange(size), left)
-            noisy = ledger.release(noise, CountsOf(size, some)).astype(float)
-            order = np.argsort(-noisy, kind="stable")
-            top, counts, half = some[order], noisy[order], noise_reach(noise, self.level)
-        ends = np.stack([counts - half, counts + half], axis=1)
-        return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
+        counts = partial(category_counts, size=size)
+        return released_top(ledger, list(ledger.plan.leaves()), size, self.k, self.level, counts)
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on categories of people; nothing is released if the input is bad.
@@ -249,15 +237,40 @@ def noise_reach(noise: Any, level: float) -> float:
     return float(math.ceil(-float(ndtri(outside / 2)) * noise.scale))
 
 
+def released_top(
+    ledger: Any, steps: Sequence[Any], size: int, k: int, level: float, counted: Counting
+) -> tuple[NDArray[np.int64], Array, Array]:
+    """Return indices, counts and intervals of the k largest of ``size`` counts, as released.
+
+    ``steps`` are the leaves of `top_k_plan`, and ``counted`` gives all counts of the data.
+    """
+    *rounds, noise = steps
+    if not rounds:
+        noisy = ledger.release(noise, counted)
+        top = np.argsort(-noisy, kind="stable")[:k]
+        half, counts = noise_reach(noise, level ** (1 / size)), noisy[top].astype(float)
+    else:
+        left = np.arange(size)
+        for selection in rounds:
+            won = ledger.release(selection, CountsOf(counted, left))
+            left = np.delete(left, int(won))
+        some = np.setdiff1d(np.arange(size), left)
+        noisy = ledger.release(noise, CountsOf(counted, some)).astype(float)
+        order = np.argsort(-noisy, kind="stable")
+        top, counts, half = some[order], noisy[order], noise_reach(noise, level)
+    ends = np.stack([counts - half, counts + half], axis=1)
+    return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
+
+
 class CountsOf:
     """The query of a round: the counts of some categories."""
 
-    def __init__(self, size: int, some: NDArray[np.int64]) -> None:
-        self._size, self._some = size, some
+    def __init__(self, counted: Counting, some: NDArray[np.int64]) -> None:
+        self._counted, self._some = counted, some
 
     def __call__(self, rows: Any) -> Any:
         """Return how many people have each of them."""
-        return category_counts(rows, self._size)[self._some]
+        return self._counted(rows)[self._some]
 
 
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,6 +27,18 @@ LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
 # scores this many scales below the best are as improbable as any: 2^52 candidates of them have
 # together a chance of e^-44
 FAR = 160
+
+
+class SortedPlaces(ABC):
+    """Sorted places that lie elsewhere: searched and cut as an array of them would be."""
+
+    @abstractmethod
+    def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
+        """Return how many lie below each of some places."""
+
+    @abstractmethod
+    def __getitem__(self, ranks: slice) -> IndexArray:
+        """Return those of some ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +71,16 @@ class ValueGrid:
         """The number of places of all points: candidates of a quantile."""
         return self.points << PLACE_BITS
 
-    def places_of(self, numbers: Array) -> IndexArray:
-        """Return the place of every number, sorted; numbers beyond the bounds move to them."""
+    def points_of(self, numbers: Array) -> IndexArray:
+        """Return the point of every number; numbers beyond the bounds move to them."""
         steps = np.rint((np.clip(numbers, self.lower, self.upper) - self.lower) / self.step)
-        point = np.sort(np.minimum(steps.astype(np.int64), self.points - 1))
+        return np.minimum(steps.astype(np.int64), self.points - 1)
+
+    def places_of(self, numbers: Any) -> Any:
+        """Return the place of every number, sorted; of those that lie elsewhere what finds them."""
+        if isinstance(numbers, SortedPlaces):
+            return numbers
+        point = np.sort(self.points_of(numbers))
         if not point.size:
             return point
         # the j-th of equal numbers goes to the j-th place of van der Corput's sequence: one more
@@ -116,36 +135,44 @@ class QuantileScores:
     def __call__(self, rows: Any) -> Array:
         """Return the runs of every part's scores: (parts, 2, runs)."""
         places = self.grid.places_of(self.column(rows))
-        found = [self._runs(places, part) for part in self.parts]
-        # of one size for any data, but where that would be very long
-        width = 3 + 2 * max(
-            one.far >> one.bits
-            for one in (share_units(part.share, self.scale, self.whole) for part in self.parts)
-        )
-        if width > LONGEST:
-            width = 1 << max(one.shape[1] for one in found).bit_length()
-        value = np.zeros((len(found), 2, width))
-        for row, one in zip(value, found, strict=True):
-            row[:, : one.shape[1]] = one
-        return value
+        return part_scores(places, self.parts, self.scale, self.whole)
 
-    def _runs(self, places: IndexArray, part: Part) -> Array:
-        """Return scores and lengths of the runs of places between neighbouring records."""
-        if part.end <= part.start:  # two quantiles in one place: the third is there too
-            return np.array([[0.0], [1.0]])
-        bits, far, share, weight = share_units(part.share, self.scale, self.whole)
-        first, last = np.searchsorted(places, [part.start, part.end])
-        records = int(last - first)
-        # ranks at which the score is not yet as low as it can be
-        target = share * records
-        low = max(0, (target - far) >> bits)
-        high = min(records, ((target + far) >> bits) + 1)
-        distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
-        scores = np.minimum(np.abs(distance), far) * (-weight)
-        # rank r is that of the places after record r - 1, up to record r
-        inner = places[first + low : first + high] + 1
-        ends = np.concatenate([[part.start], inner, [part.end]])
-        return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
+
+def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: bool) -> Array:
+    """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
+    units = [share_units(part.share, scale, whole) for part in parts]
+    found = [_runs(places, *given) for given in zip(parts, units, strict=True)]
+    # of one size for any data, but where that would be very long
+    return padded(found, 3 + 2 * max(one.far >> one.bits for one in units))
+
+
+def padded(found: Sequence[Array], width: int) -> Array:
+    """Return lists of runs filled up with empty ones, if that is not too long."""
+    if width > LONGEST:
+        width = 1 << max(one.shape[1] for one in found).bit_length()
+    value = np.zeros((len(found), 2, width))
+    for row, one in zip(value, found, strict=True):
+        row[:, : one.shape[1]] = one
+    return value
+
+
+def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
+    """Return scores and lengths of the runs of places between neighbouring records."""
+    if part.end <= part.start:  # two quantiles in one place: the third is there too
+        return np.array([[0.0], [1.0]])
+    bits, far, share, weight = units
+    first, last = np.searchsorted(places, [part.start, part.end])
+    records = int(last - first)
+    # ranks at which the score is not yet as low as it can be
+    target = share * records
+    low = max(0, (target - far) >> bits)
+    high = min(records, ((target + far) >> bits) + 1)
+    distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
+    scores = np.minimum(np.abs(distance), far) * (-weight)
+    # rank r is that of the places after record r - 1, up to record r
+    inner = places[first + low : first + high] + 1
+    ends = np.concatenate([[part.start], inner, [part.end]])
+    return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
 
 
 class ShareUnits(NamedTuple):

@@ -6,6 +6,7 @@ quantiles of all cells, counts of rows, of persons with a label and of persons w
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from algorithms.frames.column_kinds import SelectedKeys
 from algorithms.frames.private_keys import key_counts, steps_by_keys
 from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.top_query import TopQuery
+from algorithms.statistics.quantile_ends import EndPart
 from algorithms.statistics.quantile_scores import Part, ValueGrid
 from tests.algorithms.frames.frames_of import COLUMNS
 from tests.laws.test_frames import neighbours
@@ -34,12 +36,25 @@ GRIDS = {"age": ValueGrid.of(0, 100, None), "kids": ValueGrid.of(0, 8, 1)}
 FRAMES = 4
 
 
+def scores_of(query, frame, declared, parts, scale):
+    return query.read_by(declared).scores(frame, parts, scale)
+
+
+def end_scores_of(query, frame, declared, parts, scale):
+    return query.read_by(declared).end_scores(frame, parts, scale)
+
+
+def counted_by(query, frame, declared):
+    return query.read_by(declared).counted(frame)
+
+
 class Asking(NamedTuple):
     """What is released before noise, and what the plan says of how far it moves."""
 
-    scores: Callable[..., Any] = QuantileQuery.scores
-    counted: Callable[..., Any] = QuantileQuery.counted
-    labels: Callable[..., Any] = TopQuery.labels_of_persons
+    scores: Callable[..., Any] = scores_of
+    end_scores: Callable[..., Any] = end_scores_of
+    counted: Callable[..., Any] = counted_by
+    labels: Callable[..., Any] = TopQuery.persons_of_labels
     keys: Callable[..., Any] = key_counts
     plan: Callable[..., Any] = QuantileQuery.plan
     steps: Callable[..., Any] = steps_by_keys
@@ -65,7 +80,7 @@ def largest_moves(one, two):
 def moves_of_quantiles(asking, relation, pair, seed):
     declared, rng = schema(relation), np.random.default_rng(seed)
     for query in QUANTILES:
-        counts, level, *_ = asking.plan(query, declared).leaves()
+        counts, level, *_, last = asking.plan(query, declared).leaves()
         one, two = (np.array(asking.counted(query, f, declared), float) for f in pair)
         yield f"rows of {query}", np.abs(one - two).sum() / counts.sensitivity
         places, cells = GRIDS[query.column].places, one.size
@@ -76,6 +91,13 @@ def moves_of_quantiles(asking, relation, pair, seed):
             scores = [asking.scores(query, f, declared, some, level.scale) for f in pair]
             moved = sum(largest_moves(*scores))
             yield f"scores of {query}", moved / level.sensitivity
+        lower, upper = EndPart(half, 0, 1024, beyond=7), EndPart(half, places - 1, 1024)
+        for records, weight in ((0, 1024), (2, 700)):  # of few scales: some are as far as any
+            ends = [[lower, replace(upper, weight=weight)]] * cells
+            ends = [[replace(one, records=records) for one in own] for own in ends]
+            scores = [asking.end_scores(query, f, declared, ends, 1 / 32) for f in pair]
+            moved = sum(largest_moves(*scores))
+            yield f"ends of {query}", moved / last.sensitivity
 
 
 def move_of_counts(before, after, held, relation):
@@ -91,8 +113,8 @@ def move_of_counts(before, after, held, relation):
 def moves_of_labels(asking, relation, pair):
     for query, rows in zip(TOP, (1, 3), strict=True):
         declared = schema(relation, rows=rows)
-        found = [np.unique(asking.labels(query, f, declared), return_counts=True) for f in pair]
-        before, after = (dict(zip(*one, strict=True)) for one in found)
+        found = [asking.labels(query, f, declared) for f in pair]
+        before, after = (dict(enumerate(one.tolist())) for one in found)
         held = min(rows * (2 if relation == "replace-one" else 1), 3)  # of three labels
         yield f"labels of {query}", move_of_counts(before, after, held, relation)
 
@@ -147,7 +169,7 @@ def test_what_is_declared_is_attained():
     found = {}
     for what, share in of_the_right_one():
         found[what] = max(found.get(what, 0), share)
-    for part in ("rows of", "scores of", "keys of", "kept by"):
+    for part in ("rows of", "scores of", "ends of", "keys of", "kept by"):
         assert max(share for what, share in found.items() if part in what) > 0.99
 
 

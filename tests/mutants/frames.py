@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from algorithms.frames.queries import FrameQuery
+from algorithms.frames.regression.query import RegressionQuery
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import Sensitivities, sensitivities
 
@@ -67,7 +68,30 @@ def fills_with_the_mean(query, frame, schema, kind):
     return FrameQuery.sums(query, pa.table(frame), filled, kind)
 
 
+def fits_rows_for_one_row(query, schema):
+    """A fit gets the noise of one row a person."""
+    return RegressionQuery.mechanism(query, of_rows(schema, 1))
+
+
+def fits_all_rows(query, frame, schema):
+    """A fit takes all rows of a person."""
+    return RegressionQuery.sums(query, frame, of_rows(schema, 1000))
+
+
+def fits_who_comes_or_goes(query, frame, schema):
+    """The products of who is exchanged are as large as of who comes or goes."""
+    coming = Schema(schema.columns, schema.person, schema.rows_per_person)
+    return RegressionQuery.sums(query, frame, coming)
+
+
+def of_rows(schema, rows):
+    return Schema(schema.columns, schema.person, rows, schema.relation)
+
+
 WRONG = [
+    ("fit", fits_rows_for_one_row),
+    ("products", fits_all_rows),
+    ("products", fits_who_comes_or_goes),
     ("moved", forgets_rows_per_person),
     ("moved", forgets_the_other_cell),
     ("moved", takes_the_norm_of_one_number),

@@ -24,29 +24,35 @@ def plans_for_who_comes_or_goes(query, schema):
 
 def weighs_ranks_twice(query, frame, schema, parts, scale):
     """The score is the distance of ranks: twice what moves by one half."""
-    found = QuantileQuery.scores(query, frame, schema, parts, scale)
+    found = query.read_by(schema).scores(frame, parts, scale)
     return found * np.array([2.0, 1.0])[:, None]
 
 
 def scores_all_rows(query, frame, schema, parts, scale):
     """Quantiles of all rows of a person."""
-    return QuantileQuery.scores(query, frame, of_rows(schema, 1000), parts, scale)
+    return query.read_by(of_rows(schema, 1000)).scores(frame, parts, scale)
+
+
+def counts_records_whole(query, frame, schema, parts, scale):
+    """An end's score is the number of records between: without half of those of its part."""
+    found = query.read_by(schema).end_scores(frame, parts, scale)
+    return found - np.array([1.0, 0.0])[:, None] * found[:, :1, :1]
 
 
 def counts_all_rows(query, frame, schema):
     """All rows of a person are counted."""
-    return QuantileQuery.counted(query, frame, of_rows(schema, 1000))
+    return query.read_by(of_rows(schema, 1000)).counted(frame)
 
 
 def counts_a_person_for_each_row(query, frame, schema):
     """A label counts as often as a person has it."""
     values, _ = DeclaredRows(frame, query.used, query.where, schema).kept()
-    return values[query.column][:, None]
+    return np.bincount(values[query.column], minlength=3)
 
 
 def labels_of_all_rows(query, frame, schema):
     """All labels of a person count."""
-    return TopQuery.labels_of_persons(query, frame, of_rows(schema, 1000))
+    return TopQuery.persons_of_labels(query, frame, of_rows(schema, 1000))
 
 
 def takes_all_keys(query, frame, key, schema):
@@ -85,6 +91,7 @@ WRONG = [
     ("plan", plans_for_who_comes_or_goes),
     ("scores", weighs_ranks_twice),
     ("scores", scores_all_rows),
+    ("end_scores", counts_records_whole),
     ("counted", counts_all_rows),
     ("labels", counts_a_person_for_each_row),
     ("labels", labels_of_all_rows),

@@ -7,7 +7,19 @@ import pyarrow as pa
 import pytest
 
 from accountant import Book, Budget, BudgetExceeded, Filter, Ledger, ParameterError, Tight
-from algorithms.frames import Key, Number, Schema, col, count, mean, sum_, top_k, variance
+from algorithms.frames import (
+    Key,
+    Number,
+    Schema,
+    col,
+    count,
+    mean,
+    median,
+    quantiles,
+    sum_,
+    top_k,
+    variance,
+)
 from tests.algorithms.frames.frames_of import LIBRARIES, frame_of
 
 COST = {"epsilon": 1.0, "delta": 1e-6}
@@ -70,6 +82,27 @@ def test_keys_are_numbers_too_beside_public_ones(library):
         assert list(answer._columns()["zip"]) == [-1, 0, 1]
         truth = [exact(pay[np.array(columns["zip"]) == name]) for name in (-1, 0, 1)]
         assert np.abs(answer.value - truth).max() < near
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_quantiles_of_keys_that_were_selected(library, relation):
+    columns = shops()
+    frame, schema = frame_of(library, columns), declared(relation=relation)
+    query = quantiles("pay", [0.25, 0.5], by="shop", epsilon=3.0, delta=1e-6)
+    plan = query.plan(schema)
+    assert Tight().epsilon(plan, 1e-6) <= 3.0
+    ledger = Ledger(frame, plan, rng=0)
+    answer = query.release(ledger, schema)
+    assert ledger.next is None
+    assert answer.labels["shop"] == ["drop", "drop", "east", "east"]
+    pay, shop = np.array(columns["pay"]), np.array(columns["shop"], dtype=object)
+    truth = [np.quantile(pay[shop == name], [0.25, 0.5]) for name in ("drop", "east")]
+    assert np.abs(answer.value - truth).max() < 0.5
+    assert "keys of shop: kept by chance" in query.explain(schema)
+    few = Ledger(frame_of(library, shops(8)), plan, rng=0)
+    assert query.release(few, schema).value.shape == (0, 2)
+    assert few.next is None
 
 
 def test_where_no_key_is_kept_the_answer_has_no_cells():
@@ -135,6 +168,7 @@ def test_a_book_reserves_the_plan_first(tmp_path):
     (lambda: count("shop", **COST).plan(declared()), "column 'shop' must be used in by= alone"),
     (lambda: count(where=col("shop") == "a", **COST).plan(declared()), "used in by= alone"),
     (lambda: count(by="zip", where=col("zip") == 1, **COST).plan(declared()), "must be one of"),
+    (lambda: median("pay", by="shop", epsilon=1.0).plan(declared()), "epsilon must be given, with"),
     (lambda: top_k("shop", 1, epsilon=1.0).plan(declared()), "used in by= alone"),
 ])  # fmt: skip
 def test_refusals(make, words):

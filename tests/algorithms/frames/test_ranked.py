@@ -1,8 +1,7 @@
 """Quantiles and top labels of frames: beside the sorted rows, and in three libraries."""
 
-from pathlib import Path
-
 import numpy as np
+import polars as pl
 import pytest
 
 from accountant import Budget, BudgetExceeded, Filter, Ledger, OffPlan, ParameterError, Tight
@@ -23,7 +22,6 @@ from tests.algorithms.frames.frames_of import LIBRARIES, frame_of, rows, schema
 from tests.algorithms.frames.test_statistics import counted_rows
 
 LOUD = 1e6  # an epsilon with next to no noise, for the numbers themselves
-RUNS = 40
 EVEN = Schema({"age": Number(0, 100)})
 
 
@@ -96,29 +94,53 @@ def test_of_rows_whose_number_is_public_it_is_the_estimator():
     assert len(list(median("age", epsilon=1.0).plan(public).leaves())) == 2  # no count of rows
 
 
-def missed(runs, n=1200, seed=3):
+def missed(runs, n=1200, seed=3, epsilon=0.5):
     """How many of so many intervals of three quantiles miss those of evenly spread numbers."""
     ages = (np.random.default_rng(1).permutation(n) + 0.5) * 100 / n
-    query = quantiles("age", [0.2, 0.5, 0.9], epsilon=0.5)
+    query = quantiles("age", [0.2, 0.5, 0.9], epsilon=epsilon)
     ledger = Filter(frame_of("pyarrow", {"age": ages}), Budget(1e9), rng=seed)
     ends = np.array([query.release(ledger, EVEN).interval() for _ in range(runs)])
     truth = np.array([20.0, 50.0, 90.0])
     return ((ends[..., 0] > truth) | (ends[..., 1] < truth)).sum(axis=0)
 
 
-def test_intervals_of_quantiles_cover():
-    # of 40 more than 13 miss with chance below 1e-7
-    assert (missed(RUNS) <= 13).all()
+def test_intervals_of_quantiles_cover_as_often_as_they_say():
+    # of 1,200 so few or so many miss with chance below 1e-6, where 4.25 to 5 % do
+    assert 20 <= missed(400, epsilon=4.0).sum() <= 101
 
 
 @pytest.mark.slow
 def test_how_often_intervals_cover():
     covered = 1 - missed(10_000) / 10_000
-    words = ", ".join(f"{100 * one:.1f}" for one in covered)
-    print(words)
-    assert (covered > 0.95).all()  # more than is asked: an end does not pass its quantile
-    page = Path(__file__).parents[3] / "docs" / "frames.md"
-    assert words in page.read_text(encoding="utf-8")
+    assert ((covered > 0.93) & (covered < 0.97)).all(), covered
+
+
+def test_an_interval_costs_5_per_cent_of_what_a_median_takes():
+    for relation in ("add-remove", "replace-one"):
+        declared = schema(relation=relation)
+        alone, beside = (
+            list(median("age", epsilon=0.5, level=level).plan(declared).leaves())
+            for level in (None, 0.95)
+        )
+        assert len(alone) == 1
+        _, found, ends = beside
+        assert alone[0].scale < found.scale < 1.05 * alone[0].scale
+        assert ends.scale > 20 * found.scale
+
+
+@pytest.mark.parametrize("numbers", [[], [3.0], [5.0] * 40, list(range(1, 60)), [None, 2.0]])
+def test_intervals_of_few_rows_are_wide(numbers):
+    frame = frame_of("polars", {"age": pl.Series(numbers, dtype=pl.Float64)})
+    for by in ((), "job"):
+        declared = Schema({"age": Number(0, 100), "job": Category(["a", "b", "c"])})
+        rows = frame.with_columns(job=pl.lit("b"))
+        query = quantiles("age", [1.0, 0.5, 0.5, 0.0], epsilon=0.1, by=by)
+        answer = released(query, rows, declared)
+        low, high = np.moveaxis(answer.interval(), -1, 0)
+        assert (low <= answer.value).all()
+        assert (answer.value <= high).all()
+        assert (low[..., 3] == 0).all()
+        assert (high[..., 0] == 100).all()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -17,6 +17,9 @@ from algorithms.frames import (
     count,
     histogram,
     mean,
+    median,
+    quantile,
+    top_k,
 )
 from tests.algorithms.frames.frames_of import COLUMNS, frame_of, rows, schema
 
@@ -56,6 +59,16 @@ AGE = {"age": Number(0, 100)}
     (lambda: contingency([], epsilon=1.0), "bins must be those of"),
     (lambda: col("age") > 1 and col("age") < 5, "condition must be joined by &"),
     (lambda: col(""), "name must be"),
+    (lambda: Number(100, 0), "high must be a number above low"),
+    (lambda: Schema({"age": Number}), "Number takes what is public"),
+    (lambda: Schema({"age": (0, 100)}), r"bounds are Number\(0, 100\)"),
+    (lambda: Schema({"job": ["a", "b"]}), r"labels are Category\(\['a', 'b'\]\)"),
+    (lambda: mean("age"), r"such as epsilon=1\.0"),
+    (lambda: quantile("age", 50, epsilon=1.0), "50 per cent are 0.5"),
+    (lambda: top_k("job", 1, epsilon=1.0).group_by("owner"), "keys must be asked of all rows"),
+    (lambda: count(by="job", epsilon=1.0).group_by("owner"), "'count by job' has groups"),
+    (lambda: count(by={"age": "monthly"}, epsilon=1.0), "bins must be one of 'day'"),
+    (lambda: Filter({"age": [1]}, Budget(1.0)), r"pandas\.DataFrame\(data\) makes one"),
 ])  # fmt: skip
 def test_arguments(make, words):
     with pytest.raises(ParameterError, match=words):
@@ -73,6 +86,12 @@ def test_arguments(make, words):
     (count(epsilon=1.0, where=col("job") == "cok"), "the value for column 'job' must be one of"),
     (count(epsilon=1.0, where=col("job") < "cook"), "where must be ==, != or is_in"),
     (count(epsilon=1.0, where=col("owner") == 1), "the value for column 'owner' must be one of"),
+    (mean("AGE", epsilon=1.0), "did you mean 'age'?"),
+    (mean("job", epsilon=1.0), "count(by='job') counts"),
+    (count(by="age", epsilon=1.0), "by={'age': 10} has ten"),
+    (histogram("age", [200, 300], epsilon=1.0), "within the bounds of 'age', 0 .. 100"),
+    (histogram("age", "month", epsilon=1.0), "'age' has no dates"),
+    (count(epsilon=100.0), "epsilon must be smaller"),
     (count(epsilon=1.0, where=col("age") > "old"), "the value for column 'age' must be a number"),
 ])  # fmt: skip
 def test_questions_that_the_schema_does_not_know(query, words):
@@ -89,7 +108,10 @@ def test_questions_that_the_schema_does_not_know(query, words):
     (pl.DataFrame({"age": ["1.0"]}), "column 'age' must be of a type that is a number"),
     (pd.DataFrame({"age": [True]}), "column 'age' must be of a type that is a number"),
     (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "of a type that is a number"),
-    (pl.DataFrame({"age": [1.0]}), "column must be a column of the frame, one of 'age'"),
+    (pl.DataFrame({"age": [1.0]}), "person must be a column of the frame, one of 'age'"),
+    (pl.DataFrame({"age": ["1.0"]}), "numbers as strings are converted before"),
+    (pd.DataFrame({"age": [True]}), "declared as Flag"),
+    (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "declared as Date"),
     (np.zeros((3, 2)), "ledger must be a ledger on a data frame"),
 ])  # fmt: skip
 def test_frames_that_are_not_those_of_the_schema(frame, words):
@@ -98,6 +120,38 @@ def test_frames_that_are_not_those_of_the_schema(frame, words):
     with pytest.raises(ParameterError, match=words.replace("?", r"\?")):
         mean("age", epsilon=1.0).release(ledger, declared)
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(("kind", "frame", "words"), [
+    (Flag(), {"x": ["yes"]}, "its labels are strings"), (Flag(), {"x": [1]}, "Integer"),
+    (Category([1, 2]), {"x": ["1"]}, "its labels are strings"),
+    (Category(["1"]), {"x": [1]}, "declared as such"),
+])  # fmt: skip
+def test_types_that_do_not_fit_get_a_suggestion(kind, frame, words):
+    ledger = Filter(pl.DataFrame(frame), Budget(1.0))
+    with pytest.raises(ParameterError, match=words):
+        count(by="x", epsilon=1.0).release(ledger, Schema({"x": kind}))
+    assert ledger.spent == 0
+
+
+def test_columns_and_conditions_of_libraries_are_not_shown():
+    frame = pd.DataFrame({"age": [31.25, 41.75]})
+    for make in (
+        lambda: mean(frame["age"], epsilon=1.0).plan(schema()),
+        lambda: count(where=frame["age"] > 35, epsilon=1.0),
+        lambda: mean("age", epsilon=1.0).release(frame, schema()),
+    ):
+        with pytest.raises(ParameterError) as error:
+            make()
+        assert "31.25" not in repr(str(error.value))
+        assert "True" not in str(error.value)
+
+
+def test_groups_may_be_said_later():
+    asked = mean("age", epsilon=1.0).group_by({"owner": None, "kids": 4})
+    assert asked == mean("age", by={"owner": None, "kids": 4}, epsilon=1.0)
+    assert median("age", epsilon=1.0).group_by("job") == median("age", by="job", epsilon=1.0)
+    assert repr(col("age").between(3, 5)) == "(age >= 3) and (age <= 5)"
 
 
 def test_a_ledger_protects_one_unit():

@@ -1,4 +1,4 @@
-"""The statistics of a frame that can be asked for.
+"""The statistics of a frame that add up its rows.
 
 References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke (2020).
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from accountant.errors import ParameterError
-from algorithms.frames.bases import Count, Statistic, Sum
-from algorithms.frames.cells import Axis, checked_bins, keys_of
-from algorithms.frames.conditions import Condition, checked_condition
+from algorithms.frames.bases import Count, Sum
+from algorithms.frames.cells import keys_of
+from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.moments import Mean, Variance
 from algorithms.frames.queries import FrameQuery
@@ -26,7 +25,7 @@ def count(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Count rows.
 
@@ -46,8 +45,9 @@ def count(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def count(
     True
     """
     asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return query_of(Count(column), by, where, asked)
+    return FrameQuery(Count(column), keys_of(by), checked_where(where), asked)
 
 
 def sum_(
@@ -74,7 +74,7 @@ def sum_(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Sum the numbers of a column.
 
@@ -92,8 +92,9 @@ def sum_(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -107,7 +108,7 @@ def sum_(
     8
     """
     asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return query_of(Sum(column), by, where, asked)
+    return FrameQuery(Sum(column), keys_of(by), checked_where(where), asked)
 
 
 def mean(
@@ -119,7 +120,7 @@ def mean(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Take the mean of a column.
 
@@ -139,8 +140,9 @@ def mean(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def mean(
       costs epsilon 0.5
     """
     asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return query_of(Mean(column), by, where, asked)
+    return FrameQuery(Mean(column), keys_of(by), checked_where(where), asked)
 
 
 def variance(
@@ -171,7 +173,7 @@ def variance(
     scale: float | None = None,
     noise: str = "auto",
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> FrameQuery:
     """Take the variance of a column: the mean square of the distances from the mean.
 
@@ -189,8 +191,9 @@ def variance(
         Its kind; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -204,112 +207,4 @@ def variance(
     variance of age by job
     """
     asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return query_of(Variance(column), by, where, asked)
-
-
-def histogram(
-    column: str,
-    bins: int | Sequence[float] | None = None,
-    *,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    rho: float | None = None,
-    scale: float | None = None,
-    noise: str = "auto",
-    where: Condition | None = None,
-) -> FrameQuery:
-    """Count the rows in public bins of a column, or with each of its labels.
-
-    Parameters
-    ----------
-    column : str
-        A column of numbers, or of categories.
-    bins : int or list of float, optional
-        How many bins of one width between the bounds of numbers, or the edges: each bin has its
-        lower end, and the last one both.
-    epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
-    rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
-    scale : float, optional
-        The scale of the noise instead, in rows.
-    noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
-    where : Condition, optional
-        Which rows count, such as ``col("age") >= 18``.
-
-    Returns
-    -------
-    FrameQuery
-        To be planned and released.
-
-    Examples
-    --------
-    >>> from algorithms.frames import histogram
-    >>> print(histogram("age", bins=[0, 18, 65, 120], epsilon=1.0))
-    count by age
-    """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return query_of(Count(None), (Axis(column, checked_bins(bins)),), where, asked)
-
-
-def contingency(
-    columns: Sequence[str],
-    bins: Mapping[str, int | Sequence[float]] | None = None,
-    *,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    rho: float | None = None,
-    scale: float | None = None,
-    noise: str = "auto",
-    where: Condition | None = None,
-) -> FrameQuery:
-    """Count the rows with each combination of labels or bins.
-
-    Sums over an axis are the counts of the other columns, so all margins add up.
-
-    Parameters
-    ----------
-    columns : list of str
-        Columns of categories, flags, or of numbers with bins.
-    bins : dict, optional
-        The bins of columns of numbers by name, as in `histogram`.
-    epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
-    rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
-    scale : float, optional
-        The scale of the noise instead, in rows.
-    noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
-    where : Condition, optional
-        Which rows count, such as ``col("age") >= 18``.
-
-    Returns
-    -------
-    FrameQuery
-        To be planned and released.
-
-    Examples
-    --------
-    >>> from algorithms.frames import Category, Flag, Schema, contingency
-    >>> schema = Schema({"job": Category(["cook", "nurse"]), "owner": Flag()})
-    >>> contingency(["job", "owner"], epsilon=1.0).plan(schema).part.sensitivity
-    1
-    """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    given = dict(bins or {})
-    keys = tuple(
-        Axis(key.column, checked_bins(given.pop(key.column, None))) for key in keys_of(columns)
-    )
-    if given or not keys:
-        raise ParameterError("bins", sorted(given), f"those of some of the columns {columns!r}")
-    return query_of(Count(None), keys, where, asked)
-
-
-def query_of(
-    statistic: Statistic, by: Any, where: Condition | None, asked: Guarantee
-) -> FrameQuery:
-    """Return a query; ``by`` are names of columns, or keys."""
-    keys = by if by and isinstance(by[0], Axis) else keys_of(by)
-    return FrameQuery(statistic, keys, None if where is None else checked_condition(where), asked)
+    return FrameQuery(Variance(column), keys_of(by), checked_where(where), asked)

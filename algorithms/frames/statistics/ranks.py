@@ -5,14 +5,14 @@ References: Kaplan, Schnapp & Stemmer (2022); Durfee & Rogers (2019).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from algorithms.base.intervals import LEVEL
 from algorithms.frames.cells import keys_of
-from algorithms.frames.conditions import Condition, checked_condition
+from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.top_query import TopQuery
@@ -27,7 +27,7 @@ def quantiles(
     delta: float = 0.0,
     level: float | None = 0.95,
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> QuantileQuery:
     """Find quantiles of a column: the more at once, the less each of them costs.
 
@@ -40,12 +40,13 @@ def quantiles(
     epsilon, delta : float
         What it may cost.
     level : float or None
-        Chance that an interval covers its quantile of the frame.  The ends are quantiles too and
-        take more noise: None asks for none.
+        Chance that an interval covers its quantile of the frame: a share 1 - level of the cost, at
+        most, and a little for a count of the rows.  None asks for none.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def quantile(
     delta: float = 0.0,
     level: float | None = 0.95,
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> QuantileQuery:
     """Find a quantile of a column.
 
@@ -94,8 +95,9 @@ def quantile(
         Chance that the interval covers the quantile of the frame; None asks for no interval.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def median(
     delta: float = 0.0,
     level: float | None = 0.95,
     where: Condition | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> QuantileQuery:
     """Find the median of a column.
 
@@ -132,8 +134,9 @@ def median(
         Chance that the interval covers the median of the frame; None asks for no interval.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
-    by : str or list of str
-        Columns of categories or flags: every combination of their labels has an answer.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def top_k(
       costs epsilon 1
     """
     cost = Guarantee(epsilon, delta)
-    checked = None if where is None else checked_condition(where)
+    checked = checked_where(where)
     count, chance = IntegerRange(1).check("k", k), LEVEL.check("level", level)
     return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance)
 
@@ -204,13 +207,16 @@ def _quantiles(
     delta: float,
     level: float | None,
     where: Condition | None,
-    by: str | Sequence[str],
+    by: str | Sequence[str] | Mapping[str, Any],
 ) -> QuantileQuery:
     """Return the query of checked arguments."""
+    for one in shares:
+        if isinstance(one, int | float) and 1 < one <= 100:
+            raise ParameterError("shares", one, f"in [0, 1]: {one:g} per cent are {one / 100:g}")
     found = tuple(SHARE.check("shares", one) for one in shares)
     cost = Guarantee(epsilon, delta)
     chance = None if level is None else LEVEL.check("level", level)
-    checked = None if where is None else checked_condition(where)
+    checked = checked_where(where)
     cells = keys_of(by)
     given = column, found, single, cells, checked
     return QuantileQuery(*given, _epsilon_of(cost), cost.delta, chance)

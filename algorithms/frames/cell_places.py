@@ -1,0 +1,127 @@
+"""The numbers of the rows of every cell, as places of a grid: what quantiles are sought among.
+
+References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/frames.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.ledger.frame_partitions import is_lazy, is_partitioned
+from accountant.numerics import Array
+from algorithms.frames.bases import Count
+from algorithms.frames.cells import Axis, table_shape
+from algorithms.frames.column_kinds import Integer
+from algorithms.frames.conditions import Condition
+from algorithms.frames.dates import Date
+from algorithms.frames.schema import Schema
+from algorithms.statistics.quantile_ends import EndPart, end_scores
+from algorithms.statistics.quantile_scores import IndexArray, Part, ValueGrid, part_scores
+
+
+def grid_of(column: str, schema: Schema) -> ValueGrid:
+    """Return the points that can be quantiles of a column; of whole numbers those."""
+    kind = schema.kind(column)
+    bounds = cast("tuple[float, float]", kind.bounds)  # `QuantileQuery.check` was called
+    return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer | Date) else None)
+
+
+class CellPlaces:
+    """What the releases of a question read: the rows are read and sorted once.
+
+    Parameters
+    ----------
+    column : str
+        The column of numbers.
+    keys : tuple of Axis
+        What rows are sorted by into cells.
+    where : Condition or None
+        Which rows count.
+    used : tuple of str
+        The columns to read.
+    schema : Schema
+        What is public of them.
+    public_rows : bool
+        Whether the number of rows is public.
+    """
+
+    def __init__(
+        self, column: str, keys: tuple[Axis, ...], where: Condition | None,
+        used: tuple[str, ...], schema: Schema, public_rows: bool,
+    ) -> None:  # fmt: skip
+        self._column, self._keys, self._where, self._used = column, keys, where, used
+        self._schema, self._public_rows = schema, public_rows
+        self._places: list[IndexArray] | None = None
+
+    def counted(self, frame: Any) -> NDArray[np.int64] | int:
+        """Return the number of rows in every cell, before noise; an int where there is one."""
+        if is_partitioned(frame) or is_lazy(frame):
+            return self._counted_on_workers(frame)
+        sizes = np.array([one.size for one in self._of(frame)])
+        return sizes if sizes.size > 1 else int(sizes[0])
+
+    def _counted_on_workers(self, frame: Any) -> NDArray[np.int64] | int:
+        from algorithms.frames.cell_sums import cell_sums
+        from algorithms.frames.partitions.reduction import Reading, reduced
+
+        given: dict[str, Any] = {
+            "statistic": Count(None),
+            "keys": self._keys,
+            "schema": self._schema,
+        }
+        work = partial(cell_sums, kind="laplace", **given)
+        found: NDArray[np.int64] | int
+        found = reduced(frame, Reading(self._used, self._where, self._schema), work)
+        return found
+
+    def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
+        """Return the scores of a level of the tree: (parts, 2, runs), a cell after another."""
+        whole = self._public_rows and len(parts[0]) == 1
+        found = [
+            part_scores(places, own, scale, whole)
+            for places, own in zip(self._of(frame), parts, strict=True)
+        ]
+        width = max(one.shape[2] for one in found)
+        # a run of length 0 stands for none
+        filled = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]))) for one in found]
+        return np.concatenate(filled)
+
+    def end_scores(self, frame: Any, parts: Sequence[Sequence[EndPart]], scale: float) -> Array:
+        """Return the scores of ends of intervals: (parts, 2, runs), a cell after another."""
+        return end_scores(self._of(frame), parts, scale)
+
+    def _of(self, frame: Any) -> list[IndexArray]:
+        if self._places is None:
+            from algorithms.frames.partitions.reduction import Reading
+
+            grid = grid_of(self._column, self._schema)
+            reading = Reading(self._used, self._where, self._schema)
+            if is_partitioned(frame) or is_lazy(frame):
+                from algorithms.frames.partitions.ranks import places_of_cells
+
+                cells = math.prod(table_shape(self._keys, self._schema))
+                # searched and cut as arrays are
+                held: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
+                self._places = held
+            else:
+                self._places = [grid.places_of(one) for one in self._numbers(reading.of(frame))]
+        return self._places
+
+    def _numbers(self, rows: Any) -> list[Array]:
+        """Return the numbers of the rows that count in every cell, clipped; private."""
+        from algorithms.frames.cell_sums import cells_of
+
+        values, _ = rows.kept()
+        shape, column = table_shape(self._keys, self._schema), values[self._column]
+        if not shape:
+            return [column]
+        index = cells_of(values, self._keys, shape, self._schema)
+        order = np.argsort(index, kind="stable")
+        ends = np.searchsorted(index[order], np.arange(math.prod(shape) + 1))
+        return np.split(column[order], ends)[1:-1]

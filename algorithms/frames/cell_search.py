@@ -1,0 +1,110 @@
+"""The releases that find the quantiles of every cell, and the ends of their intervals.
+
+References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/quantiles.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.frames.cell_places import CellPlaces
+from algorithms.frames.questions import unseen
+from algorithms.statistics.quantile_ends import EndPart, Ends, end_parts, ends_found
+from algorithms.statistics.quantile_scores import Part
+from algorithms.statistics.quantile_tree import levels_of, part_share, tree_levels
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CellSearch:
+    """What quantiles of all cells are sought with: all cells take part in every release.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Holds the frame.
+    read : CellPlaces
+        What is asked of the frame.
+    shares : sequence of float
+        The quantiles, ascending.
+    cells : int
+        How many cells there are.
+    places : int
+        How many places a number can have.
+    """
+
+    ledger: Any
+    read: CellPlaces
+    shares: Sequence[float]
+    cells: int
+    places: int
+
+    def quantiles(self, steps: Sequence[Any]) -> Places:
+        """Return the place of every quantile of every cell, by a release a level."""
+        count = len(self.shares)
+        ends = [{-1: 0, count: self.places} for _ in range(self.cells)]
+        for mechanism, nodes in zip(steps, tree_levels(count), strict=True):
+            parts = [
+                [Part(at[n.below], at[n.above], part_share(self.shares, n)) for n in nodes]
+                for at in ends
+            ]
+            scores = partial(self.read.scores, parts=parts, scale=mechanism.scale)
+            drawn = self._drawn(mechanism, scores)
+            for at, own, indices in zip(ends, parts, drawn.tolist(), strict=True):
+                for node, part, index in zip(nodes, own, indices, strict=True):
+                    at[node.at] = part.start + index
+        return np.array([[at[i] for i in range(count)] for at in ends])
+
+    def with_ends(
+        self, steps: Sequence[Any], beside: Ends, level: float, rows: float | None
+    ) -> Places:
+        """Return the place of every quantile, with its lower and upper end behind it.
+
+        ``rows`` is the number of rows where it is public; else the first step counts them.
+        """
+        steps, numbers = list(steps), np.full(self.cells, rows or 0.0)
+        if rows is None:
+            counted = self.ledger.release(steps.pop(0), unseen(self.read.counted))
+            numbers = np.atleast_1d(np.asarray(counted, dtype=float))
+        count = levels_of(len(self.shares))
+        found, scale = self.quantiles(steps[:count]), steps[0].scale
+        sizes, shares = np.maximum(numbers, 1.0).tolist(), self.shares
+        parts = [
+            end_parts(own, shares, beside, scale, level, size, self.places)
+            for own, size in zip(found.tolist(), sizes, strict=True)
+        ]
+        drawn = self._drawn_ends(steps[count:], parts)
+        ends = [
+            ends_found(indices, own, shares, beside, scale, size, self.places)
+            for indices, own, size in zip(drawn, parts, sizes, strict=True)
+        ]
+        return np.concatenate([found[..., None], np.array(ends)], axis=2)
+
+    def _drawn_ends(
+        self, steps: Sequence[Any], parts: Sequence[tuple[list[EndPart], list[EndPart]]]
+    ) -> list[list[list[int]]]:
+        """Return what was drawn for the lower and for the upper ends of every cell."""
+        # the two parts of one quantile do not meet; of several, a lower and an upper one do
+        groups: list[list[list[EndPart]]] = (
+            [[[*low, *high] for low, high in parts]] if len(steps) == 1
+            else [[own[side] for own in parts] for side in (0, 1)]
+        )  # fmt: skip
+        drawn = [
+            self._drawn(one, partial(self.read.end_scores, parts=group, scale=one.scale))
+            for one, group in zip(steps, groups, strict=True)
+        ]
+        both = np.concatenate(drawn, axis=1).reshape(self.cells, 2, len(self.shares))
+        found: list[list[list[int]]] = both.tolist()
+        return found
+
+    def _drawn(self, mechanism: Any, scores: Any) -> Places:
+        """Return the released index of every part, a row a cell."""
+        drawn: Places = np.asarray(self.ledger.release(mechanism, unseen(scores)))
+        return drawn.reshape(self.cells, -1)

@@ -1,0 +1,1 @@
+"""Frames in partitions, reduced where they lie."""

@@ -1,0 +1,234 @@
+"""Scores of quantiles of numbers that lie on workers: few places around each are brought here.
+
+Workers hold how many rows of a cell are at each point of the grid.  They are asked how many lie
+below some points, until the points of a window of ranks are known; then for those of the window.
+
+References: docs/proofs/frames.md, section 10.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accountant.ledger.frame_partitions import is_lazy
+from accountant.numerics import Array
+from algorithms.frames.partitions.reduction import (
+    Quiet,
+    Reading,
+    added_up,
+    raised,
+    reduced,
+    worked_on,
+)
+from algorithms.statistics.quantile_scores import (
+    PLACE_BITS,
+    SPREAD,
+    IndexArray,
+    SortedPlaces,
+    ValueGrid,
+)
+
+MOST_ASKED = 2**13  # points of one question to workers
+TABLES = 16
+PLACES = 1 << PLACE_BITS
+
+
+class PointCounts(NamedTuple):
+    """How many rows are at points of the grid, by cell and by point, both ascending."""
+
+    cells: IndexArray
+    points: IndexArray
+    counts: IndexArray
+
+    def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
+        """Return how many rows of each cell lie below each point."""
+        ends = np.append(0, np.cumsum(self.counts))
+        starts = np.searchsorted(self.cells, cells, side="left")
+        stops = np.searchsorted(self.cells, cells, side="right")
+        found = np.empty(cells.size, dtype=np.int64)
+        for cell in np.unique(cells):
+            one = cells == cell
+            start, stop = starts[one][0], stops[one][0]
+            place = start + np.searchsorted(self.points[start:stop], points[one])
+            found[one] = ends[place] - ends[start]
+        return found
+
+    def within(self, cells: IndexArray, lows: IndexArray, highs: IndexArray) -> PointCounts:
+        """Return the points from ``lows`` to ``highs``, with the number of the question as cell."""
+        found = []
+        for at, (cell, low, high) in enumerate(zip(cells, lows, highs, strict=True)):
+            start, stop = np.searchsorted(self.cells, [cell, cell + 1])
+            first, last = start + np.searchsorted(self.points[start:stop], [low, high + 1])
+            some = slice(first, last)
+            asked = np.full(last - first, at)
+            found.append(PointCounts(asked, self.points[some], self.counts[some]))
+        return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
+
+    def joined(self, other: PointCounts) -> PointCounts:
+        """Return the rows of both."""
+        cells, points = (np.append(a, b) for a, b in zip(self[:2], other[:2], strict=True))
+        order = np.lexsort((points, cells))
+        cells, points = cells[order], points[order]
+        new = np.append(True, (cells[1:] != cells[:-1]) | (points[1:] != points[:-1]))
+        new = new[: cells.size]
+        counts = np.append(self.counts, other.counts)[order]
+        summed = np.add.reduceat(counts, np.flatnonzero(new)) if counts.size else counts
+        return PointCounts(cells[new], points[new], summed)
+
+
+def counted_points(rows: Any, numbers: Callable[[Any], list[Array]], grid: ValueGrid) -> Any:
+    """Return how many of the rows that count are at each point, by cell."""
+    found = []
+    for cell, column in enumerate(numbers(rows)):
+        points, counts = np.unique(grid.points_of(column), return_counts=True)
+        found.append(PointCounts(np.full(points.size, cell), points, counts))
+    return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
+
+
+class WorkerRanks:
+    """The ranks of numbers of cells that workers hold."""
+
+    def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
+        import dask
+
+        tables = worked_on(frame, reading, work)
+        join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
+        # few tables are asked in few tasks
+        groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
+        self._tables = dask.persist(*map(join, groups))
+
+    def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
+        import dask
+
+        asked = dask.delayed(Quiet(question))
+        return raised(dask.compute(added_up([asked(one) for one in self._tables], add))[0])
+
+    def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
+        """Return how many rows of cells lie below points."""
+        found = [
+            self._asked(partial(PointCounts.below, cells=cells[some], points=points[some]),
+                        operator.add)
+            for some in (slice(at, at + MOST_ASKED) for at in range(0, cells.size, MOST_ASKED))
+        ]  # fmt: skip
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def below_places(self, cells: IndexArray, places: IndexArray) -> IndexArray:
+        """Return how many rows of cells lie below places."""
+        points, offsets = places >> PLACE_BITS, places & (PLACES - 1)
+        found = self.below(np.tile(cells, 2), np.append(points, points + 1))
+        first, last = found[: cells.size], found[cells.size :]
+        tied = [
+            ties_below(int(many), int(offset)) if offset and many else 0
+            for many, offset in zip(last - first, offsets, strict=True)
+        ]
+        return first + np.array(tied, dtype=np.int64)
+
+    def points_of_ranks(
+        self, cells: IndexArray, ranks: IndexArray, low: IndexArray, high: IndexArray
+    ) -> IndexArray:
+        """Return the points of the rows of some ranks, that lie from ``low`` to ``high``."""
+        low, high = low.copy(), high.copy()
+        while (active := np.flatnonzero(low < high)).size:
+            steps = max(2, MOST_ASKED // active.size)
+            width = -(-(high[active] - low[active] + 1) // steps)
+            edges = low[active, None] + np.arange(1, steps) * width[:, None]
+            edges = np.minimum(edges, high[active, None] + 1)
+            asked = np.repeat(cells[active], steps - 1)
+            found = self.below(asked, edges.ravel()).reshape(edges.shape)
+            # the point of a rank is the last with no more rows below it
+            at = (found <= ranks[active, None]).sum(axis=1)
+            grid = np.column_stack([low[active], edges, high[active] + 1])
+            rows = np.arange(active.size)
+            low[active], high[active] = grid[rows, at], grid[rows, at + 1] - 1
+        return low
+
+    def places(self, cells: IndexArray, first: IndexArray, last: IndexArray,
+               low: IndexArray, high: IndexArray) -> list[IndexArray]:  # fmt: skip
+        """Return the places of the ranks from ``first`` to before ``last`` of cells.
+
+        They lie at points from ``low`` to ``high``.
+        """
+        both = np.append(first, last - 1), np.tile(low, 2), np.tile(high, 2)
+        points = self.points_of_ranks(np.tile(cells, 2), *both)
+        begins, ends = points[: cells.size], points[cells.size :]
+        under = self.below(cells, begins)
+        question = partial(PointCounts.within, cells=cells, lows=begins, highs=ends)
+        found = self._asked(question, PointCounts.joined)
+        places = []
+        for at in range(cells.size):
+            some = slice(*np.searchsorted(found.cells, [at, at + 1]))
+            window = int(first[at] - under[at]), int(last[at] - under[at])
+            places.append(tied_places(found.points[some], found.counts[some], *window))
+        return places
+
+
+def ties_below(many: int, offset: int) -> int:
+    """Return how many of equal numbers lie below an offset among the places of their point."""
+    whole, rest = divmod(many, PLACES)
+    return whole * offset + int(np.count_nonzero(SPREAD[1 : rest + 1] < offset))
+
+
+def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -> IndexArray:
+    """Return the sorted places of some ranks of numbers that are counted at points."""
+    found = [np.zeros(0, dtype=np.int64)]
+    ends = np.cumsum(counts)
+    for point, many, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
+        start = end - many
+        whole, rest = divmod(many, PLACES)
+        if whole:  # each offset as often, and some once more
+            at = np.full(PLACES, whole)
+            at[SPREAD[1 : rest + 1]] += 1
+            offsets = np.repeat(np.arange(PLACES), at)
+        else:
+            offsets = np.sort(SPREAD[1 : rest + 1])
+        found.append((point << PLACE_BITS) + offsets[max(first - start, 0) : last - start])
+    return np.concatenate(found)
+
+
+class RanksHere(WorkerRanks):
+    """The ranks of numbers of cells of a lazy frame, whose points are counted here."""
+
+    def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
+        self._tables = reduced(frame, reading, work, PointCounts.joined)
+
+    def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
+        del add
+        return question(self._tables)
+
+
+class WorkerPlaces(SortedPlaces):
+    """The sorted places of the numbers of a cell, which workers hold."""
+
+    def __init__(self, ranks: WorkerRanks, cell: int, points: int) -> None:
+        self._ranks, self._cell, self._points = ranks, cell, points
+
+    def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
+        """Return how many lie below each of some places."""
+        del side, sorter
+        asked = np.asarray(places, dtype=np.int64)
+        return self._ranks.below_places(np.full(asked.size, self._cell), asked)
+
+    def __getitem__(self, ranks: slice) -> IndexArray:
+        """Return those of some ranks."""
+        if ranks.stop <= ranks.start:
+            return np.zeros(0, dtype=np.int64)
+        given = self._cell, ranks.start, ranks.stop, 0, self._points - 1
+        return self._ranks.places(*(np.array([one], dtype=np.int64) for one in given))[0]
+
+
+def places_of_cells(
+    frame: Any,
+    reading: Reading,
+    numbers: Callable[[Any], list[Array]],
+    grid: ValueGrid,
+    cells: int,
+) -> list[WorkerPlaces]:
+    """Return the places of the numbers of every cell, of which workers hold the points."""
+    work = partial(counted_points, numbers=numbers, grid=grid)
+    ranks = (RanksHere if is_lazy(frame) else WorkerRanks)(frame, reading, work)
+    return [WorkerPlaces(ranks, cell, grid.points) for cell in range(cells)]

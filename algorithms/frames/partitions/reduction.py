@@ -1,0 +1,239 @@
+"""Rows of a frame reduced where they lie: of a Dask frame, sums alone leave the workers.
+
+The rows that may count go to other workers by a hash of their person, in the order of the frame:
+all rows of a person meet, and the same of them count as of a frame in one piece.  Sums of whole
+numbers have no round-off, so they are the same for any partitions.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import PrivateValueError
+from accountant.ledger.frame_partitions import is_lazy, is_partitioned
+from algorithms.frames.conditions import Condition
+from algorithms.frames.rows import BLOCK, DeclaredRows, Rows, Values, numbered, places_beyond
+from algorithms.frames.schema import Schema
+
+TOGETHER = 8  # results that one task adds up
+FEW_PARTS = 16
+PORTION = 2**20  # rows of a lazy frame that are read at once, of persons about so many
+Work = Callable[[Rows], Any]
+
+
+class Reading(NamedTuple):
+    """Which rows a worker reads, and as what."""
+
+    used: tuple[str, ...]
+    where: Condition | None
+    schema: Schema
+
+    def of(self, frame: Any) -> DeclaredRows:
+        """Return the rows of a frame, or of a partition, that may count."""
+        return DeclaredRows(frame, self.used, self.where, self.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the frame that are read."""
+        person = self.schema.person
+        return list(dict.fromkeys([*self.used, *([] if person is None else [person])]))
+
+
+def reduced(
+    frame: Any, reading: Reading, work: Work, add: Callable[[Any, Any], Any] = operator.add
+) -> Any:
+    """Return what ``work`` makes of the rows that count.
+
+    Of a frame in partitions it works on those of some persons at a time, and ``add`` joins what it
+    makes, in any order.
+    """
+    if is_lazy(frame):
+        return reduce(add, (work(reading.of(one)) for one in portions(frame, reading)))
+    if not is_partitioned(frame):
+        return work(reading.of(frame))
+    import dask
+
+    return raised(dask.compute(added_up(worked_on(frame, reading, work), add))[0])
+
+
+def portions(frame: Any, reading: Reading) -> Iterator[Any]:
+    """Yield some rows of a lazy frame of polars at a time: all of those of some persons."""
+    import polars as pl
+
+    person = reading.schema.person
+    asked = frame.select(reading.columns or list(frame.collect_schema())[:1])
+    rows = asked.select(pl.len()).collect().item()
+    many, name = max(1, -(-rows // PORTION)), pl.col(person or "")
+    if person is not None and asked.collect_schema()[person].is_float():
+        name = name + 0.0  # of two zeros one
+    for at in range(many):
+        if person is None:
+            yield asked.slice(at * PORTION, PORTION).collect()
+        else:  # in the order of the frame
+            yield asked.filter(name.hash() % many == at).collect()
+
+
+def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
+    """Return a task for each partition, or for the persons of each hash, that does the work."""
+    from dask import delayed
+
+    # a frame of no column has no rows
+    columns = reading.columns or list(frame.columns[:1])
+    partitions = frame[columns].to_delayed()
+    if reading.schema.person is None:
+        return [delayed(Quiet(partial(work_of_rows, reading, work)))(one) for one in partitions]
+    # more parts are smaller ones, and more tasks
+    parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
+    cut = delayed(Quiet(partial(split_by_person, reading, parts)))
+    split = [cut(one) for one in partitions]
+    joined = delayed(Quiet(partial(work_of_pieces, reading.schema, work)))
+    return [joined([one[part] for one in split]) for part in range(parts)]
+
+
+def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
+    """Return a task that joins the results of tasks, some of them at a time."""
+    from dask import delayed
+
+    joined = delayed(Quiet(partial(reduce, add)))
+    while len(tasks) > 1:
+        tasks = [joined(tasks[at : at + TOGETHER]) for at in range(0, len(tasks), TOGETHER)]
+    return tasks[0]
+
+
+def raised(made: Any) -> Any:
+    """Return a result; raise where a worker failed."""
+    if isinstance(made, Failed):
+        raise PrivateValueError("a partition", f"readable as declared: it gave {made.name}")
+    return made
+
+
+class Failed:
+    """What a failed task gives in place of a result, and of each piece of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, part: int) -> Failed:
+        return self
+
+
+class Quiet:
+    """A task whose errors are not logged: logs show the rows that a task was given."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __call__(self, given: Any) -> Any:
+        """Return the result, or `Failed`."""
+        if isinstance(given, list):
+            for one in given:
+                if isinstance(one, Failed):
+                    return one
+        try:
+            return self._function(given)
+        except Exception as error:  # its words could show a row
+            return Failed(type(error).__name__)
+
+
+class Piece(NamedTuple):
+    """Rows of some persons, as declared, with the names of their persons."""
+
+    values: Values
+    persons: NDArray[Any]
+
+
+class GatheredRows(Rows):
+    """The rows of some persons that count, from all partitions."""
+
+    def __init__(self, values: Values, persons: NDArray[np.intp]) -> None:
+        self._values, self._persons = values, persons
+
+    def kept(self) -> tuple[Values, NDArray[np.intp]]:
+        """Return the columns as declared of all rows that count, and the number of each person."""
+        return self._values, self._persons
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
+        """Yield the columns as declared, and the number, of the rows that count of each block."""
+        for start in range(0, max(1, self._persons.size), size):  # of no rows one block
+            block = slice(start, min(start + size, self._persons.size))
+            yield {n: column[block] for n, column in self._values.items()}, block.stop - start
+
+
+def work_of_rows(reading: Reading, work: Work, partition: Any) -> Any:
+    """Return what is made of a partition whose rows are persons."""
+    return work(reading.of(partition))
+
+
+def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]:
+    """Return the rows of a partition that may count, by a hash of their person.
+
+    Of a person no more than may count in all, the first of them.
+    """
+    values, found = reading.of(partition).of_persons()
+    persons = person_names(found)
+    part = hashes(persons) % np.uint64(parts)
+    order = np.argsort(part, kind="stable")
+    ends = np.searchsorted(part[order], np.arange(parts + 1, dtype=np.uint64))
+    shorter = {name: narrow(column) for name, column in values.items()}
+    where = [order[a:b] for a, b in pairwise(ends)]
+    return [Piece({n: c[one] for n, c in shorter.items()}, persons[one]) for one in where]
+
+
+def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
+    """Return what is made of the rows of some persons; pieces come in the order of partitions."""
+    persons = np.concatenate([one.persons for one in pieces])
+    codes = numbered(persons) if persons.dtype != object else named(persons)
+    keep = np.ones(codes.size, dtype=bool)
+    keep[places_beyond(codes, schema.rows_per_person)] = False
+    values = {
+        name: wide(np.concatenate([one.values[name] for one in pieces])[keep])
+        for name in pieces[0].values
+    }
+    return work(GatheredRows(values, codes[keep]))
+
+
+def person_names(series: nw.Series[Any]) -> NDArray[Any]:
+    """Return persons as whole numbers, floats or strings: of one type in all partitions."""
+    if series.dtype.is_integer():
+        return series.to_numpy().astype(np.int64)
+    if series.dtype.is_numeric():
+        return series.cast(nw.Float64).to_numpy() + 0.0  # of two zeros one
+    names = np.empty(len(series), dtype=object)
+    names[:] = series.to_list()
+    if not all(type(one) is str for one in names):
+        raise PrivateValueError("person", "a column of whole numbers, or of strings")
+    return names
+
+
+def named(persons: NDArray[Any]) -> NDArray[np.intp]:
+    """Return a number for each of some strings."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(one, len(known)) for one in persons], dtype=np.intp)
+
+
+def hashes(persons: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a hash of each person that is the same on every worker."""
+    from pandas.util import hash_array
+
+    return np.asarray(hash_array(persons, categorize=False), dtype=np.uint64)
+
+
+def narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the index of labels in few bytes, for the way to another worker."""
+    if column.dtype.kind != "i" or column.max(initial=0) >= 2**15:
+        return column
+    return column.astype(np.int16)
+
+
+def wide(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the index of labels as before the way."""
+    return column.astype(np.intp) if column.dtype.kind == "i" else column

@@ -1,0 +1,1 @@
+"""Least squares of a column of a frame on others."""

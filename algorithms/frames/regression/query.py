@@ -1,0 +1,285 @@
+"""Least squares of a column on others: noisy sums of products, released at once.
+
+References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2; docs/proofs/frames.md, section 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.parallel import Stated
+from algorithms.frames.bases import STEPS
+from algorithms.frames.cells import Axis, keys_of, table_shape
+from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.conditions import Condition, checked_where
+from algorithms.frames.guarantees import Guarantee
+from algorithms.frames.noise_tails import Noise
+from algorithms.frames.questions import Question, unseen
+from algorithms.frames.regression.answer import RegressionAnswer
+from algorithms.frames.regression.row_products import RowProducts
+from algorithms.frames.schema import Schema
+from algorithms.frames.sensitivities import Sensitivities
+
+MOST_NUMBERS = 2**20  # of one release
+
+
+def regression(
+    target: str,
+    features: str | Sequence[str],
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> RegressionQuery:
+    """Fit a column by least squares on others, with a constant.
+
+    It is `PrivateLinearRegression` by sufficient statistics: sums of products of features, and of
+    those with the target, get Gaussian noise once.
+
+    Parameters
+    ----------
+    target : str
+        A column of numbers.
+    features : str or list of str
+        Columns of numbers, dates, flags or categories.  A category has a term for each label but
+        the first, and a flag one for True: how far it lies above the first.
+    epsilon, delta : float, optional
+        What it may cost; delta is above 0.
+    rho : float, optional
+        What it may cost as zero-concentrated privacy, instead of epsilon and delta.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has its own fit.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    RegressionQuery
+        To be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Flag, Number, Schema, regression
+    >>> schema = Schema({"wage": Number(0, 90), "age": Number(18, 70), "owner": Flag()})
+    >>> print(regression("wage", ["age", "owner"], rho=0.1).explain(schema))
+    regression of wage on age, owner
+      wage: clipped to 0 .. 90, rows without one do not count
+      age: clipped to 18 .. 70, rows without one do not count
+      owner: False or True, rows without one do not count
+      neighbours: one person more or less (each row is a person)
+      terms: age, owner = True, constant
+      DiscreteGaussian noise of scale 2.236 on 10 sums, each row adds a vector of length 1
+      costs rho 0.1
+    """
+    names = tuple(axis.column for axis in keys_of(features, "features"))
+    if not names or target in names:
+        raise ParameterError("features", list(names), f"columns beside the target {target!r}")
+    if epsilon is not None and not delta:
+        allowed = "above 0, or a rho instead of epsilon: the noise of a regression is Gaussian"
+        raise ParameterError("delta", delta, allowed)
+    asked = Guarantee(epsilon, delta, rho, noise="gaussian")
+    return RegressionQuery(target, names, keys_of(by), checked_where(where), asked)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegressionQuery(Question):
+    """Least squares of a column on others; made by `regression`.
+
+    Parameters
+    ----------
+    target : str
+        A column of numbers.
+    features : tuple of str
+        The other columns.
+    keys : tuple of Axis
+        What rows are sorted by into cells.
+    where : Condition or None
+        Which rows count.
+    guarantee : Guarantee
+        What it may cost.
+
+    Examples
+    --------
+    >>> from accountant import Tight
+    >>> from algorithms.frames import Number, Schema, regression
+    >>> schema = Schema({"wage": Number(0, 90), "age": Number(18, 70)})
+    >>> plan = regression("wage", ["age"], epsilon=0.5, delta=1e-6).plan(schema)
+    >>> 0.49 < Tight().epsilon(plan, delta=1e-6) <= 0.5
+    True
+    """
+
+    target: str
+    features: tuple[str, ...]
+    keys: tuple[Axis, ...]
+    where: Condition | None
+    guarantee: Guarantee
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that it reads, but the one that names persons."""
+        return tuple(dict.fromkeys((self.target, *self.features, *self._used(None))))
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that the schema does not declare, or not as they are used.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+        """
+        self._check(schema)
+        kind = schema.kind(self.target)
+        if not isinstance(kind, Number | Integer):
+            allowed = "a Number or an Integer, which have public bounds, to be a target"
+            raise ParameterError(f"column {self.target!r}", kind, allowed)
+        numbers = self._numbers(schema)
+        if numbers > MOST_NUMBERS:
+            allowed = f"of fewer labels in all: at most {MOST_NUMBERS:,} sums of products"
+            raise ParameterError("features", f"{numbers:,} sums", allowed)
+
+    def products(self, schema: Schema) -> RowProducts:
+        """Return what a row adds.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        RowProducts
+            With the terms of the fit, and the units of its sums.
+        """
+        return RowProducts(self.target, self.features, schema)
+
+    def mechanism(self, schema: Schema) -> Noise:
+        """Return the mechanism that releases it.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        DiscreteGaussian
+            Noise on sums in steps of 2^-30 of what a row adds.
+        """
+        self.check(schema)
+        length = self.products(schema).length
+        moved = Sensitivities(0, float(schema.rows_per_person * length))
+        numbers = self._numbers(schema)
+        return self.guarantee.mechanism("gaussian", moved, numbers, 1 / STEPS)
+
+    def _numbers(self, schema: Schema) -> int:
+        """Return how many sums are released."""
+        return self.products(schema).size * math.prod(table_shape(self.keys, schema))
+
+    def plan(self, schema: Schema) -> Stated:
+        """Return what will be released; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        Stated
+            One release, for the neighbours of the schema: a person moves it as far as all the rows
+            that count of one person can.
+        """
+        return Stated(self.mechanism(schema), schema.relation)
+
+    def explain(self, schema: Schema) -> str:
+        """Return in words what is done to the data, and what it costs; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        str
+            A line for each fact.
+        """
+        mechanism, terms = self.mechanism(schema), self.products(schema).terms
+        lines = [*self._lines(schema), f"  neighbours: {schema.unit}"]
+        lines.append(f"  terms: {', '.join(map(str, terms))}")
+        scale, sums = f"{mechanism.scale / STEPS:.4g}", self._numbers(schema)
+        noise = f"  DiscreteGaussian noise of scale {scale} on {sums} sums"
+        lines.append(f"{noise}, each row adds a vector of length 1")
+        lines.append(f"  costs {self.guarantee}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self._words(f"regression of {self.target} on {', '.join(self.features)}")
+
+    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> RegressionAnswer:
+        """Release it through a ledger, a filter or the ledger of a book.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Holds the frame.  All that is released through it protects persons of one column.
+        schema : Schema
+            What is public of the frame.
+        label : str, optional
+            Name of the answer in a book, which gives it again for the same label.
+
+        Returns
+        -------
+        RegressionAnswer
+            The coefficients in units of the data, with intervals.
+
+        Raises
+        ------
+        ParameterError
+            If the frame has no such columns, or of other types; nothing is spent.
+        OffPlan, BudgetExceeded
+            If the ledger does not allow it; nothing is spent.
+        """
+        mechanism = self.mechanism(schema)
+        backend = self._opened(ledger, schema).backend
+        found = ledger.release(mechanism, unseen(lambda frame: self.sums(frame, schema)), label)
+        row = self.products(schema)
+        shown = str(self), self.target, tuple(row.terms), self.keys, schema
+        return RegressionAnswer(*shown, mechanism, np.asarray(found), row.units, backend)
+
+    def sums(self, frame: Any, schema: Schema) -> Array:
+        """Return what is released, before noise: exact sums of whole numbers.
+
+        Parameters
+        ----------
+        frame : data frame
+            The rows.
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        numpy.ndarray
+            The numbers of each cell after those of the cell before.
+        """
+        from algorithms.frames.cell_sums import summed_in_cells
+        from algorithms.frames.partitions.reduction import Reading, reduced
+
+        given: dict[str, Any] = {
+            "keys": self.keys, "schema": schema, "added": self.products(schema)
+        }  # fmt: skip
+        asked = partial(summed_in_cells, largest=STEPS, **given)
+        found: Array = reduced(frame, Reading(self.used, self.where, schema), asked)
+        return found.T.ravel()

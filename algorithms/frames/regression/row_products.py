@@ -1,0 +1,113 @@
+"""What a row adds to a regression: products of its terms and its target, as whole numbers.
+
+References: Vu & Slavkovic (2009); docs/proofs/frames.md, section 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, cast, final
+
+import numpy as np
+
+from accountant.numerics import Array
+from algorithms.frames.bases import STEPS
+from algorithms.frames.moments import fractions_of
+from algorithms.frames.schema import Schema
+from algorithms.linear_models.sufficient_statistics import StatisticUnits, vector_size
+
+
+class Term(NamedTuple):
+    """What a coefficient belongs to: a column of numbers, a label of a column, or the constant."""
+
+    column: str | None
+    label: str | int | bool | None = None
+
+    def __str__(self) -> str:
+        if self.column is None:
+            return "constant"
+        return self.column if self.label is None else f"{self.column} = {self.label}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowProducts:
+    """Products of the terms of a row with each other, those with its target, and its square.
+
+    Parameters
+    ----------
+    target : str
+        The column that is fitted.
+    features : tuple of str
+        The other columns.
+    schema : Schema
+        What is public of them.
+    """
+
+    target: str
+    features: tuple[str, ...]
+    schema: Schema
+
+    @property
+    def terms(self) -> list[Term]:
+        """The terms of the fit: numbers, labels but the first, and the constant at the end."""
+        found: list[Term] = []
+        for name in self.features:
+            kind = self.schema.kind(name)
+            if kind.bounds is None:
+                found += [Term(name, label) for label in kind.labels[1:]]
+            else:
+                found.append(Term(name))
+        return [*found, Term(None)]
+
+    @property
+    def size(self) -> int:
+        """How many sums a cell has."""
+        return vector_size(len(self.terms))
+
+    @property
+    def units(self) -> StatisticUnits:
+        """The units of the sums, in which a row is a vector of length 1.
+
+        A column adds at most 1 to the squared length of the terms, the constant 1.
+        """
+        return StatisticUnits.of(math.sqrt(1 + len(self.features)), 1.0, self.schema.relation)
+
+    @property
+    def length(self) -> int:
+        """How far one row, or two that are exchanged, move the sums in steps, at most.
+
+        Each part is rounded, by less than 1; an exchange rounds two rows.
+        """
+        return math.ceil(STEPS + 2 * math.sqrt(self.size))
+
+    def __call__(self, values: dict[str, Array]) -> Iterator[Array]:
+        """Yield what each row adds to each sum, in steps, of columns as declared."""
+        units, columns = self.units, list(self._columns(values))
+        target = self._centred(values, self.target)
+        for i, first in enumerate(columns):
+            for j, second in enumerate(columns[i:], i):
+                # parts beside the diagonal weigh sqrt 2: lengths are those of whole matrices
+                weight = (1.0 if i == j else math.sqrt(2)) / units.gram
+                yield np.rint(first * second * (weight * STEPS))
+        for first in columns:
+            yield np.rint(first * target * (STEPS / units.products))
+        yield np.rint(target * target * (STEPS / units.square))
+
+    def _columns(self, values: dict[str, Array]) -> Iterator[Array]:
+        """Yield the terms of rows, each from -1 to 1; the constant as 1."""
+        for term in self.terms:
+            if term.column is None:
+                yield np.ones(len(values[self.target]))
+            elif term.label is None:
+                yield self._centred(values, term.column)
+            else:
+                labels = self.schema.kind(term.column).labels
+                yield (values[term.column] == labels.index(term.label)).astype(float)
+
+    def _centred(self, values: dict[str, Array], name: str) -> Array:
+        """Return where numbers lie between their bounds, from -1 to 1."""
+        low, high = cast("tuple[float, float]", self.schema.kind(name).bounds)  # it has them
+        return np.clip(fractions_of(values[name], low, high, 2) - 1, -1.0, 1.0)

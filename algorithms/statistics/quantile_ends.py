@@ -1,0 +1,230 @@
+"""Ends of intervals beside quantiles that were found: an end lies some records further on.
+
+References: Smith (2011) for the mechanism; proof in docs/proofs/quantiles.md, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from accountant.numerics import Array
+from accountant.numerics.search import least_float_that
+from algorithms.base.intervals import laplace_normal_tail
+from algorithms.statistics.quantile_scores import WEIGHT_BITS, IndexArray, padded
+from algorithms.statistics.quantile_tree import rank_noise
+
+UNITS = 1 << WEIGHT_BITS
+FAR = 40  # scores so many scales below the best are as improbable as any: e^-40
+MOST_PLACES = 1 << 52  # of a part, with those that stand for what is beyond it
+# a quantile that is nearer to the least or the greatest record, in its own scales, may be lost in
+# the empty part of the grid beyond: with chance e^-4 where that is 400 times as wide
+REACH = math.log(400) + 4
+NODES = 2000
+# A quantile that is found lies more often in a wide gap between records than in a narrow one, and
+# so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
+# to 1.4 times as often as for even ones.
+EVEN = 0.85
+GAP = 0.35  # records that the noise is taken to be larger by: where it is less, gaps decide
+
+
+@dataclass(frozen=True, slots=True)
+class EndPart:
+    """Where an end is sought: from a quantile at ``near`` as far as ``far``, both places.
+
+    Parameters
+    ----------
+    near, far : int
+        Places; ``far`` is below ``near`` for a lower end.
+    weight : int
+        What a record takes off the score, in units of 2^-10, at most 2^10.
+    records : int
+        How many records further on the end should lie; 0 for the next ones, the nearer the better.
+    beyond : int
+        How many places stand for all that is beyond ``far``.
+    """
+
+    near: int
+    far: int
+    weight: int
+    records: int = 0
+    beyond: int = 0
+
+    def place(self, index: int) -> int | None:
+        """Return the place that an index stands for; None beyond ``far``, or in a part of one."""
+        if index > abs(self.far - self.near) or self.far == self.near:
+            return None
+        return self.near + (index if self.far >= self.near else -index)
+
+
+def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
+    """Return scores and lengths of the runs of places from ``near`` on, then of those beyond.
+
+    ``places`` are those of all records, sorted.  Scores move by 1/2 with one record more or less.
+    """
+    low, high = sorted((part.near, part.far))
+    # an end is so many records further on as lie between, with the one at the lower place
+    first, last = np.searchsorted(places, [low, high]).tolist()
+    within = last - first
+    reach, weight = _reach(part, scale), part.weight if not part.records else part.weight // 2
+    least, most = max(0, part.records - reach), min(within, part.records + reach)
+    if most < least:  # all of them are as far as any
+        least = most = within
+    counts = np.arange(least, most + 1, dtype=np.int64)
+    scores = -weight * np.minimum(np.abs(counts - part.records), reach)
+    beyond = -weight * min(abs(within - part.records), reach)
+    if part.far >= part.near:
+        inner = places[first + least : first + most] + 1 - part.near
+    else:
+        inner = part.near - places[last - most : last - least][::-1]
+    lengths = np.diff(np.concatenate([[0], inner, [high - low + 1]]))
+    # Of the next ones: half of the records of the part, less the weight of those between: the
+    # first moves all scores up by half a weight, and the second some of them down by a whole one.
+    middle = weight * within / 2 if not part.records else 0.0
+    found = np.append(scores, beyond) + middle
+    length = min(part.beyond, MOST_PLACES - (high - low + 1))
+    return np.stack([np.ldexp(found, -WEIGHT_BITS), np.append(lengths, length)])
+
+
+def _reach(part: EndPart, scale: float) -> int:
+    """Return from how many records on scores are as low as any."""
+    return math.ceil(FAR * scale * UNITS / part.weight) * (2 if part.records else 1)
+
+
+def end_scores(
+    places: Sequence[IndexArray], parts: Sequence[Sequence[EndPart]], scale: float
+) -> Array:
+    """Return the scores of the ends of every cell: (parts, 2, runs), a cell after another."""
+    found = [
+        end_runs(numbers, part, scale)
+        for numbers, own in zip(places, parts, strict=True)
+        for part in own
+    ]
+    width = 2 + max((1 + (p.records > 0)) * _reach(p, scale) for own in parts for p in own)
+    return padded(found, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How far ends lie from quantiles, in scales of the tree that finds them.
+
+    Parameters
+    ----------
+    own : tuple of float
+        The scale of each quantile's own noise, in records.
+    ratios : tuple of float
+        The scale of its ends' noise.
+    """
+
+    own: tuple[float, ...]
+    ratios: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        """The least of all: the others get smaller weights."""
+        return min(self.ratios)
+
+    def scale(self, tree: float) -> float:
+        """Return the scale of the release of ends, for that of the tree in records."""
+        return self.ratio * (tree + GAP)
+
+    def tree_scale(self, levels: int, budget: float) -> float:
+        """Return the scale x with ``levels / x + releases / scale(x) = budget``."""
+        r = self.releases / self.ratio
+        # budget x (x + GAP) = levels (x + GAP) + r x
+        half = (levels + r - budget * GAP) / (2 * budget)
+        root = math.sqrt(half * half + levels * GAP / budget)
+        return half + root if half > 0 else levels * GAP / budget / (root - half)
+
+    @property
+    def releases(self) -> int:
+        """How many releases find all ends: lower and upper ends of one quantile do not meet."""
+        return 1 if len(self.own) == 1 else 2
+
+
+@lru_cache(maxsize=256)
+def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
+    """Return the ends with which the intervals of ascending quantiles have this level.
+
+    An end is a number G of records further on, exponential with the scale of the release, so the
+    interval misses where the error of the rank of its quantile is larger:
+    P(|error| > G) = 1 - level, where records lie evenly.
+    """
+    noise = rank_noise(quantiles, 1.0, replaced)
+    scales = noise.own.tolist(), np.sqrt(noise.rest).tolist()
+    ratios = (_ratio(own, rest, level) for own, rest in zip(*scales, strict=True))
+    return Ends(tuple(noise.own.tolist()), tuple(ratios))
+
+
+def _ratio(own: float, rest: float, level: float) -> float:
+    """Return the mean of G for an error of Laplace noise of scale ``own`` and of normal noise."""
+    step, outside = 40 * (own + rest) / NODES, EVEN * (1 - level)
+    x = (np.arange(NODES) + 0.5) * step
+    tail = laplace_normal_tail(x, own, np.full(NODES, rest))
+
+    def holds(ratio: float) -> bool:
+        # P(|error| > G) is the integral of P(|error| > x) e^{-x / ratio} / ratio
+        return float(np.exp(-x / ratio) @ tail) * step <= outside * ratio
+
+    most = 2 * float(tail.sum()) * step / outside  # as e^{-x / ratio} <= 1
+    return least_float_that(holds, own / 4, most, relative=1e-9)
+
+
+def end_parts(
+    found: Sequence[int], quantiles: Sequence[float], ends: Ends, scale: float, level: float,
+    records: float, places: int,
+) -> tuple[list[EndPart], list[EndPart]]:  # fmt: skip
+    """Return where the lower and the upper ends of ascending quantiles are sought.
+
+    ``found`` are the places of the quantiles, ``scale`` is that of the tree that found them, and
+    ``records`` is about their number.
+    """
+    parts: tuple[list[EndPart], list[EndPart]] = ([], [])
+    borders = [0.0, *quantiles, 1.0], [0, *found, places - 1]
+    for i, (own, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
+        weight = max(2, math.floor(UNITS * ends.ratio / ratio))
+        for side, other in ((-1, 1), (1, -1)):
+            wide = ratio * (scale + GAP)
+            share, far = borders[0][i + side], borders[1][i + side]
+            near, lost = borders[1][i], _records_lost(quantiles[i - 1], other, own * scale, records)
+            # a quantile that is lost on the other side may be off by all that lies there
+            k = math.ceil(lost + 2 * wide * math.log(1 / (1 - level))) if lost else 0
+            expected = max(abs(share - borders[0][i]) * records, 1e-9)
+            if k > expected:  # so far on is nothing of this part
+                far = near
+            # beyond a part the exponential goes on: as many places as would hold its scale
+            beyond = min(wide / expected * max(abs(far - near), 1), MOST_PLACES / 2)
+            part = EndPart(near, far, weight, 0 if far == near else k, math.ceil(beyond))
+            parts[side > 0].append(part)
+    return parts
+
+
+def _records_lost(quantile: float, side: int, own: float, records: float) -> float:
+    """Return the records beyond a quantile where it may be lost among none; else 0."""
+    there = (1 - quantile if side > 0 else quantile) * records
+    return max(there, 1e-9) if there < REACH * own else 0.0
+
+
+def ends_found(
+    indices: Sequence[Sequence[int]], parts: tuple[list[EndPart], list[EndPart]],
+    quantiles: Sequence[float], ends: Ends, scale: float, records: float, places: int,
+) -> list[tuple[int, int]]:  # fmt: skip
+    """Return the places of the lower and upper end of each quantile, from what was drawn."""
+    count = len(quantiles)
+    lower, upper = 0, places - 1
+    found = [[lower] * count, [upper] * count]
+    for side, order in ((0, range(count)), (1, reversed(range(count)))):
+        outer = upper if side else lower
+        for i in order:
+            own = ends.own[i] * scale
+            if not _records_lost(quantiles[i], 1 if side else -1, own, records):
+                place = parts[side][i].place(indices[side][i])
+                outer = outer if place is None else place
+            else:
+                outer = upper if side else lower
+            found[side][i] = outer
+    return list(zip(*found, strict=True))
