@@ -29,7 +29,7 @@ from algorithms.frames import (
     variance,
 )
 from benchmarks.bench_dask import between_workers, processor_seconds
-from benchmarks.measure import options
+from benchmarks.measure import beside, options
 
 JOBS = ["clerk", "cook", "guard", "nurse", "pilot"]
 SCHEMA = Schema(
@@ -124,6 +124,7 @@ def measured(client, rows, partitions):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{gate.shape[0]:,} rows in {partitions} partitions")
     made, moved, cpu = answers(frame), between_workers(client), processor_seconds(client)
+    column, most = 8 * gate.shape[0], {"fetched": 0, "sent between workers": 0}
     while True:
         fetched.bytes, start = 0, time.perf_counter()
         try:
@@ -134,7 +135,11 @@ def measured(client, rows, partitions):
         print(f"  {asked!s:40} {fetched.bytes:>10,} bytes fetched, {now - moved:>13,} sent "
               f"between workers, {time.perf_counter() - start:6.1f} s, {used - cpu:6.1f} s of "
               "processors")  # fmt: skip
+        for way, amount in zip(most, (fetched.bytes, now - moved), strict=True):
+            most[way] = max(most[way], amount)
         moved, cpu = now, used
+    for way, amount in most.items():
+        print(f"  {way}: at most {beside(amount, column, 'a column of numbers')}")
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"  peak memory of this process: {after / 1024:,.0f} MB, {(after - before) / 1024:,.0f} MB "
           "of it after the start")  # fmt: skip

@@ -14,7 +14,7 @@ from benchmarks import __main__ as program
 ROOT = Path(__file__).parents[2]
 RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
 HEAVY = {"bench_ledger", "bench_postgres", "bench_regression",  # they start processes
-         "bench_frames"}  # it loads three libraries  # fmt: skip
+         "bench_dask_frames", "bench_frames"}  # it loads three libraries  # fmt: skip
 ratios_needed = {"bench_start": 3, "bench_audit": 5, "bench_mechanisms": 15, "bench_lasso": 3}
 
 
