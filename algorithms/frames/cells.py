@@ -113,7 +113,7 @@ def _of_one_width(values: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.intp]:
     last = len(ends) - 2
     place = values - ends[0] if ends[0] else values
     place = place * ((last + 1) / (ends[-1] - ends[0]))
-    found = place.astype(np.intp)
+    found: NDArray[np.intp] = place.astype(np.intp)
     np.minimum(found, last, out=found)
     # only a number so near an edge can be in the bin beside the one that was found
     place -= np.rint(place)

@@ -137,7 +137,8 @@ class Mean(Moment):
         """Return those of 1 - t and t, or of 1 and u = 2 t - 1, or of u alone."""
         rows, place = sums
         if self.public_rows:
-            return (place - STEPS * rows)[None]
+            alone: NDArray[np.int64] = (place - STEPS * rows)[None]
+            return alone
         if noise == "laplace":
             return np.stack([STEPS * rows - place, place])
         count, total = self.weights

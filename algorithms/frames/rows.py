@@ -18,7 +18,7 @@ from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
 DAY = 86_400_000  # milliseconds
-LARGE = 1e145  # squares of 2^32 such numbers do not overflow
+LARGE = 1e290  # 2^32 such numbers have a sum
 BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
 Values = dict[str, NDArray[Any]]
 
@@ -176,8 +176,8 @@ def declared_values(
         column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
-        # one number that is none makes a sum of squares none; without a list of those that are
-        if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column @ column):
+        # one number that is none makes the sum none; products would wake the threads of BLAS
+        if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column.sum()):
             return column, None
         gap = np.isnan(column)
     if not gap.any():

@@ -163,8 +163,8 @@ def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
 def _ratio(own: float, rest: float, level: float) -> float:
     """Return the mean of G for an error of Laplace noise of scale ``own`` and of normal noise."""
     step, outside = 40 * (own + rest) / NODES, EVEN * (1 - level)
-    x = (np.arange(NODES) + 0.5) * step
-    tail = laplace_normal_tail(x, own, np.full(NODES, rest))
+    x: Array = (np.arange(NODES, dtype=np.float64) + 0.5) * step
+    tail = laplace_normal_tail(x, own, np.full(NODES, rest, dtype=np.float64))
 
     def holds(ratio: float) -> bool:
         # P(|error| > G) is the integral of P(|error| > x) e^{-x / ratio} / ratio
