@@ -170,6 +170,8 @@ def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Ar
     """Return values of Bin(n, chance) near its mean, their masses, and the mass of the rest."""
     from scipy.special import bdtr, bdtrc, gammaln
 
+    if chance >= 1:  # to the last bit
+        return np.full(1, float(n)), np.ones(1), 0.0
     centre = n * chance
     reach = deviations * math.sqrt(n * chance * (1 - chance)) + deviations**2 / 2
     low, high = max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach))

@@ -23,7 +23,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 MAX_POINTS = 2**21
-TILTS = np.geomspace(0.1, 10.0, 13)  # of Chernoff's bounds, times a normal law's
+TILTS = np.geomspace(1e-3, 10.0, 25)  # of Chernoff's bounds, times a normal law's
 DENSE, SPARSEST = 7.0, 2.5  # every point where a weight is within e^-7 of the greatest
 SHARE = 16  # of so many laws one says which tilts are good
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
