@@ -13,7 +13,6 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
 
-
 MAX_SHIFT = 1e100  # over the scale
 
 
