@@ -273,8 +273,10 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
     bounds = np.where(tried <= valley, np.minimum(bounds, least), bounds)
     # delta is the least of lines in epsilon: corners of the hull of slopes and heights
     height = _log_delta(tried - 1, bounds, np.zeros(()))
-    some = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
-    at = some[lower_hull(tried[some], height[some])] if some.size > 1 else np.zeros(1, dtype=int)
+    known = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
+    at = np.zeros(1, dtype=np.intp)
+    if known.size > 1:
+        at = known[lower_hull(tried[known], height[known])]
     turns = np.diff(height[at]) / np.diff(tried[at])
     return _TriedBounds(tried, bounds, valley, least, at, turns)
 

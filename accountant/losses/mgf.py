@@ -19,6 +19,10 @@ MAX_EXPONENT = 700.0
 class Profiled(Protocol):
     """The part of a loss that its moments are made from."""
 
+    def __hash__(self) -> int:
+        """Equal losses share what was computed."""
+        ...
+
     @property
     def infinity(self) -> float:
         """Mass of the outcomes that are impossible on the neighbour."""
