@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.amplification.tries import PoissonTries, Tries
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
+from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import MANY_PAIRS_BY_RENYI, LossNumerics
@@ -131,10 +132,11 @@ class Repeated(Loss):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the least bound of this order and of all greater ones; at most `max_loss`."""
-        asked = orders(order)
-        tried, least_above = _tried_bounds(self)
+        asked, known = orders(order), _tried_bounds(self)
+        tried = known.orders
         at = np.minimum(np.searchsorted(tried, asked), tried.size - 1)
-        above = np.where(asked <= tried[-1], least_above[at], np.inf)
+        above = np.where(asked <= tried[-1], known.bounds[at], np.inf)
+        above = np.where(asked <= known.valley, np.minimum(above, known.least), above)
         found: Array = np.minimum(np.minimum(self._bound_at(asked), above), self.max_loss)
         return found
 
@@ -157,9 +159,11 @@ class Repeated(Loss):
         """Return the least conversion over Rényi orders, and that of the pure bound."""
         e = epsilons(epsilon)
         flat = np.minimum(np.ravel(e), 1e100)[:, None]
-        tried, bounds = _tried_bounds(self)
-        least = _log_delta(tried - 1, bounds, flat)
-        best, found = np.argmin(least, axis=1), np.min(least, axis=1, initial=0.0)
+        known = _tried_bounds(self)
+        tried, best = known.orders, known.best(flat[:, 0])
+        found = np.minimum(_log_delta(tried[best] - 1, known.bounds[best], flat[:, 0]), 0.0)
+        valley = _log_delta(np.array(known.valley - 1), np.array(known.least), flat[:, 0])
+        found = np.minimum(found, valley)
         if flat.size <= FEW_EPSILONS:
             middle = np.log(tried[best] - 1)
             step = math.log(tried[1] - 1) - math.log(tried[0] - 1)
@@ -173,7 +177,7 @@ class Repeated(Loss):
             middle = np.clip(best, 1, tried.size - 2)
             near = middle[:, None] + np.arange(-1, 2)
             a = (tried - 1)[near]
-            values = np.take_along_axis(least, near, axis=1)
+            values = _log_delta(a, known.bounds[near], flat)
             for step in FINER:  # a parabola in ln a, then a narrow one
                 a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
                 values = _log_delta(a, self.renyi(a + 1), flat)
@@ -225,13 +229,56 @@ def _vertex(a: Array, values: Array) -> Array:
     return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _TriedBounds:
+    """Orders, ascending, the least bound of each and of all greater ones, and the least of all.
+
+    ``at`` are the places of orders that are best at some epsilon, ``turns`` the epsilons between.
+    """
+
+    orders: Array
+    bounds: Array
+    valley: float
+    least: float
+    at: NDArray[np.intp]
+    turns: Array
+
+    def best(self, epsilon: Array) -> NDArray[np.intp]:
+        """Return the place of the order that says most at each epsilon."""
+        found: NDArray[np.intp] = self.at[np.searchsorted(self.turns, epsilon)]
+        return found
+
+
 @functools.lru_cache(maxsize=256)
-def _tried_bounds(repeated: Repeated) -> tuple[Array, Array]:
-    """Return orders, ascending, and the least bound of each and of all greater ones."""
-    tried = 1 + np.exp(np.linspace(*LOG_ORDERS))
-    bounds = np.minimum(repeated._bound_at(tried), repeated.max_loss)  # noqa: SLF001  # its own
+def _tried_bounds(repeated: Repeated) -> _TriedBounds:
+    """Return what the bounds are at orders that are tried."""
+
+    def bound(order: Array) -> Array:
+        return np.minimum(repeated._bound_at(order), repeated.max_loss)  # noqa: SLF001  # its own
+
+    places = np.linspace(*LOG_ORDERS)
+    tried = 1 + np.exp(places)
+    values = bound(tried)
+    # bounds fall, then rise: between two orders lies the least, which all smaller orders have
+    place, step, valley, least = places[int(np.argmin(values))], places[1] - places[0], 2.0, np.inf
+    for points in ZOOMS:
+        near = 1 + np.exp(place + np.linspace(-step, step, points))
+        some = bound(near)
+        best = int(np.argmin(some))
+        place, step = math.log(near[best] - 1), step / (points - 1) * 2
+        if some[best] < least:
+            valley, least = float(near[best]), float(some[best])
     # divergences grow with the order
-    return tried, np.minimum.accumulate(bounds[::-1])[::-1]
+    bounds = np.minimum.accumulate(values[::-1])[::-1]
+    bounds = np.where(tried <= valley, np.minimum(bounds, least), bounds)
+    # delta is the least of lines in epsilon: corners of the hull of slopes and heights
+    height = _log_delta(tried - 1, bounds, np.zeros(()))
+    known = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
+    at = np.zeros(1, dtype=np.intp)
+    if known.size > 1:
+        at = known[lower_hull(tried[known], height[known])]
+    turns = np.diff(height[at]) / np.diff(tried[at])
+    return _TriedBounds(tried, bounds, valley, least, at, turns)
 
 
 @functools.lru_cache(maxsize=256)

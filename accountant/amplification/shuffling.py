@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from accountant.amplification.shuffling_bounds import (
     binary_hockey_sticks,
-    clone_hockey_stick,
+    clone_hockey_sticks,
     yes_count_distributions,
 )
 from accountant.composition.composed_loss import loss_of_plan
@@ -105,9 +105,7 @@ class Shuffled(SymmetricLoss):
         if self.binary and self.users <= MAX_ENUMERATED_USERS:
             found = binary_hockey_sticks(self.max_loss, self.users, flat)
         else:
-            found = np.array(
-                [clone_hockey_stick(self.max_loss, self.users, x) for x in flat.tolist()]
-            )
+            found = clone_hockey_sticks(self.max_loss, self.users, flat)
         return np.where(flat < self.max_loss, found, 0.0).reshape(e.shape)
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:

@@ -9,47 +9,112 @@ import numpy as np
 
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, ULP
 
 MAX_EXPONENT = 700.0  # whose exponential a float holds
 
-NARROW_DEVIATIONS, WIDE_DEVIATIONS = (
-    9.5,
-    45.0,
-)  # deviations of a binomial: about 1e-21 and 1e-300 lie beyond
+# of a binomial: beyond them are about 1e-21, 1e-45, 1e-98 and 1e-300
+DEVIATIONS = (9.5, 14.0, 21.0, 45.0)
+NEGLIGIBLE = 1e-12  # of a stick: what the window misses
+BLOCK = 32  # numbers of clones: the chances of each come from the one before
+MAX_TERMS = 2**17  # at once, for the cache
+LEAST = 1e-250  # more than underflow takes
 
 
-def clone_hockey_stick(e0: float, users: int, epsilon: float) -> float:
+def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
     """Return the hockey stick of the clone pair of ``users`` reports that are e0-private."""
-    if epsilon >= e0:
-        return 0.0
-    if epsilon > MAX_EXPONENT:
-        return 1.0
-    found = _clone_hockey_stick(e0, users, epsilon, NARROW_DEVIATIONS)
-    return found if found > 1e-10 else _clone_hockey_stick(e0, users, epsilon, WIDE_DEVIATIONS)
+    found = np.where((epsilon > MAX_EXPONENT) & (epsilon < e0), 1.0, 0.0)
+    # where the greatest loss is e0, no stick is left
+    left = np.flatnonzero((epsilon < e0) & (epsilon <= MAX_EXPONENT))
+    for deviations in DEVIATIONS:
+        clones, weight, missed = binomial_window(users - 1, 2 * flip_probability(e0), deviations)
+        at_once = max(1, MAX_TERMS // clones.size)
+        for start in range(0, left.size, at_once):
+            some = left[start : start + at_once]
+            found[some] = _sticks_of_clones(e0, epsilon[some], clones, weight) + missed
+        left = left[found[left] < missed / NEGLIGIBLE]
+    return found
 
 
-def _clone_hockey_stick(e0: float, users: int, epsilon: float, deviations: float) -> float:
-    from scipy.special import bdtrc
-
+def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -> Array:
+    """Return the part of the hockey sticks where the number of clones is one of these, up."""
     # P / Q = (d i + (1-d) j) / ((1-d) i + d j) with i + j = C + 1 heads and tails: it is above
-    # e^eps where i > (C+1) beta / (alpha+beta), and there P - e^eps Q sums to
-    # alpha P(A >= i - 1) - beta P(A >= i)
+    # e^eps where i - 1 >= m = floor((C+1) share), and there P - e^eps Q sums to
+    # alpha P(A >= m) - beta P(A > m) = alpha P(A = m) - (e^eps - 1) P(A > m)
     d = 1 - flip_probability(e0)
-    alpha = d - math.exp(epsilon) * (1 - d)
-    beta = math.exp(epsilon) * d - (1 - d)
-    if alpha <= 0:
-        return 0.0
-    clones, weight, missed = binomial_window(users - 1, 2 * flip_probability(e0), deviations)
-    first = np.floor((clones + 1) * beta / (alpha + beta)) + 1
-    tails = []
-    for heads in (first - 1, first):
-        tail = np.where(heads <= 0, 1.0, 0.0)
-        inside = (heads > 0) & (heads <= clones)
-        tail[inside] = bdtrc(heads[inside] - 1, clones[inside].astype(int), 0.5)
-        tails.append(tail)
-    sticks = np.maximum(alpha * tails[0] - beta * tails[1], 0.0)
-    return float(ordered_dot(sticks, weight)) * (1 + ACCURACY) + missed
+    alpha = -d * np.expm1(epsilon - e0)  # d - e^eps (1 - d)
+    beta = -d * np.exp(epsilon) * np.expm1(-epsilon - e0)  # e^eps d - (1 - d)
+    share = beta / (alpha + beta)
+    # downwards from the greatest number; what is below none has no weight
+    size = -(-clones.size // BLOCK) * BLOCK
+    coins = np.maximum(clones[-1] - np.arange(float(size)), 0.0)
+    weights = np.append(weight[::-1], np.zeros(size - weight.size))
+    heads = np.minimum(np.floor(np.multiply.outer(share, coins + 1)), coins)
+    equal, mass_ulps = _fair_masses(coins, heads)
+    # one coin less, and no head less or one: P(A > m) falls by P(A_c = m) (c - m) / c, or rises
+    change = equal[:, :-1] * (coins - heads)[:, :-1] / np.maximum(coins[:-1], 1.0)
+    rises = change * (heads[:, :-1] > heads[:, 1:])
+    rest = np.cumsum(weights[::-1])[::-1]  # of the numbers up to each, which the change moves
+    top = equal[:, 0] * _more_heads(coins[0], heads[:, 0]) * rest[0]
+    moved, risen = ordered_dot(change, rest[1:]), ordered_dot(rises, rest[1:])
+    total, lost = ordered_dot(equal, weights), np.expm1(epsilon)
+    value = alpha * total - lost * (top + (2 * risen - moved))
+    # of the masses and their sums, of the tail, and of a threshold below C that a tie hides
+    error = (mass_ulps + size) * (alpha * total + lost * (top + moved))
+    error += 12 * math.sqrt(coins[0]) * lost * top
+    error += 8 * (alpha + beta) * ordered_dot(equal * (heads < coins), weights)
+    found: Array = np.maximum(value, 0.0) * (1 + ACCURACY) + ULP * error + LEAST
+    return found
+
+
+def _fair_masses(coins: Array, heads: Array) -> tuple[Array, Array]:
+    """Return the chances of ``heads`` heads of fair coins, fewer along the last axis by one.
+
+    And their relative errors in ulps, at most, of each row.
+    """
+    # one coin less: the chance of m heads of c is that of m of c - 1, times c / (2 (c - m)), and
+    # that of m - 1 of c - 1, times c / (2 m)
+    ratio = np.empty(heads.shape)
+    falls = heads[:, :-1] > heads[:, 1:]
+    half = 2 / np.maximum(coins[:-1], 1.0)
+    ratio[:, 1:] = np.where(falls, heads[:, :-1], (coins - heads)[:, :-1]) * half
+    log_mass = _log_fair_mass(coins[::BLOCK], heads[:, ::BLOCK])
+    ratio[:, ::BLOCK] = np.exp(log_mass)
+    blocks = ratio.reshape(heads.shape[0], -1, BLOCK)
+    np.cumprod(blocks, axis=-1, out=blocks)
+    return blocks.reshape(heads.shape), 256 - 12 * np.min(log_mass, axis=1)
+
+
+def _more_heads(coins: float, heads: Array) -> Array:
+    """Return the chance of more heads of fair coins over that of exactly so many, down."""
+    # sum of products of (c - m - i) / (m + 1 + i); terms fall at least as e^{-i^2 / c}
+    i = np.arange(math.ceil(6 * math.sqrt(coins)) + 1.0)
+    terms = np.maximum(coins - heads[:, None] - i, 0.0) / (heads[:, None] + 1 + i)
+    found: Array = np.cumprod(terms, axis=-1, out=terms).sum(axis=-1)
+    return found
+
+
+def _log_fair_mass(coins: Array, heads: Array) -> Array:
+    """Return the logarithm of the chance of ``heads`` heads of fair coins."""
+    # Loader (2000): (c / 2) ((1+s) ln(1+s) + (1-s) ln(1-s)), s = 2 m / c - 1, and Stirling's rests
+    s = (2 * heads - coins) / np.maximum(coins, 1.0)
+    inside = np.minimum(np.abs(s), LARGEST_BELOW_ONE)
+    nats = np.log1p(-inside * inside) + inside * (np.log1p(inside) - np.log1p(-inside))
+    nats = np.where(np.abs(s) < 1, nats, 2 * math.log(2))
+    found: Array = _stirling_rest(coins) - _stirling_rest(heads) - _stirling_rest(coins - heads)
+    return found - coins / 2 * nats
+
+
+def _stirling_rest(n: Array) -> Array:
+    """Return ``ln n! - n ln n + n``."""
+    from scipy.special import gammaln, xlogy
+
+    far = np.maximum(n, 16.0)
+    square = 1 / (far * far)
+    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / far
+    near = np.minimum(n, 16.0)
+    few = gammaln(near + 1) - xlogy(near, near) + near
+    return np.where(n < 16, few, np.log(2 * math.pi * far) / 2 + series)
 
 
 def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
@@ -83,7 +148,7 @@ def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array
 def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]:
     """Return the laws of the number of yes of ``yes + no`` others and a user: yes, or no."""
     mostly, hardly = (
-        binomial_window(n, c, WIDE_DEVIATIONS)[1]
+        binomial_window(n, c, DEVIATIONS[-1])[1]
         for n, c in ((yes, 1 - flip_probability(e0)), (no, flip_probability(e0)))
     )
     others = np.convolve(mostly, hardly)
@@ -105,6 +170,8 @@ def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Ar
     """Return values of Bin(n, chance) near its mean, their masses, and the mass of the rest."""
     from scipy.special import bdtr, bdtrc, gammaln
 
+    if chance >= 1:  # to the last bit
+        return np.full(1, float(n)), np.ones(1), 0.0
     centre = n * chance
     reach = deviations * math.sqrt(n * chance * (1 - chance)) + deviations**2 / 2
     low, high = max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach))

@@ -147,7 +147,7 @@ class _GridSearch:
             for one, offset in zip(self._outlines, offsets, strict=True)
         ]
         span = max(one.ends[1] - one.ends[0] for one in parts)
-        if span / step > MAX_POINTS:
+        if not span < MAX_POINTS * step:
             return None
         log_wrapped = math.log(self._width) - 12 + max(self._log_share, LEAST_LOG_SHARE)
         engine = GridEngine(parts, epsilon, near, step, log_wrapped, MAX_POINTS)

@@ -89,18 +89,37 @@ def _merged(found: CellMasses, start: int) -> tuple[Array, Array, Array, Array]:
 
 
 def _above(found: CellMasses, points: Array, step: float) -> Array:
-    """Return masses of P on the points, above: each cell's at its two ends."""
-    p, q, p_error, q_error = _merged(found, 2)
+    """Return masses of P on the points, above, of half cells that end half a step beyond."""
+    first = (one[:1] + one[1:2] for one in found[:4])
+    last = (one[-2:-1] + one[-1:] for one in found[:4])
+    whole = zip(first, _merged(found, 2), last, strict=True)
+    p, q, p_error, q_error = (np.concatenate(parts) for parts in whole)
+    return masses_above((p, q, p_error, q_error), points, step, found.edge_error)
+
+
+def masses_above(
+    cells: tuple[Array, Array, Array, Array],
+    points: Array,
+    width: Array | float,
+    edge_error: float,
+) -> Array:
+    """Return masses of P on the points, above: each cell's at its two ends.
+
+    ``cells``: masses under P and Q below the first point, between the points and above the last,
+    and their errors; ``width`` is how far the points are apart.  What lies above the last point is
+    left out.
+    """
+    p, q, p_error, q_error = (one[1:-1] for one in cells)
     p = p + p_error
     x_q = np.maximum(q - q_error, 0.0) * np.exp(points[:-1])
-    x_q *= 1 - 4 * ULP * (2 + np.abs(points[:-1])) - 2 * found.edge_error
+    x_q *= 1 - 4 * ULP * (2 + np.abs(points[:-1])) - 2 * edge_error
     # a + b = p and a e^-l + b e^-(l + h) = q
-    right = np.minimum(np.maximum(p - x_q, 0.0) / -np.expm1(-step) * (1 + 8 * ULP), p)
+    right = np.minimum(np.maximum(p - x_q, 0.0) / -np.expm1(-width) * (1 + 8 * ULP), p)
     mass = np.zeros(points.size)
     mass[:-1] = p - right
     mass[1:] += right
     # what lies to the left of all points: its outcomes of Q alone go to minus infinity
-    mass[0] += found.p[0] + found.p_error[0] + found.p[1] + found.p_error[1]
+    mass[0] += cells[0][0] + cells[2][0]
     return mass * (1 + 4 * ULP)
 
 

@@ -44,6 +44,9 @@ class LatticeAbove:
         # without a tilt and an epsilon nothing else is cut off
         ends = [one.component(0.0, math.inf, 0.0, share, 1e-300).ends for one in outlines]
         span = max(high - low for low, high in ends)
+        self.is_made = 0 < span / step < math.inf  # a loss may have no end
+        if not self.is_made:
+            return
         points = min(one.loss.numerics.grid_points for one in outlines)
         most = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
         step *= 2.0 ** max(0, math.ceil(math.log2(span / step / most)))

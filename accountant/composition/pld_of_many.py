@@ -7,11 +7,12 @@ sum comes from Chernoff's inequality, and what may lie outside of it is added to
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.composition.grid_pairs import masses_above
 from accountant.composition.loss_outline import LADDER, Outline
 from accountant.composition.pld_grid import PLDGrid, grid_of_sum
 from accountant.composition.profile_pairs import places_by_weight
@@ -19,10 +20,12 @@ from accountant.losses.connect_the_dots import FinitePair, pair_above, pair_belo
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import complex_power
 from accountant.numerics.logspace import logsumexp
+from accountant.numerics.rounding import ULP
 
 MAX_POINTS = 2**21
-TILTS = np.geomspace(0.1, 10.0, 13)  # of Chernoff's bounds, times a normal law's
+TILTS = np.geomspace(1e-3, 10.0, 25)  # of Chernoff's bounds, times a normal law's
 DENSE, SPARSEST = 7.0, 2.5  # every point where a weight is within e^-7 of the greatest
+SHARE = 16  # of so many laws one says which tilts are good
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
 
 
@@ -36,9 +39,10 @@ class _Law:
 
 
 def widest_sum(outlines: list[Outline], tail: float) -> float:
-    """Return about what the losses add up to where each is as large as it may be."""
+    """Return about what the losses add up to, either way, but for ``tail``."""
     share = tail / sum(one.count for one in outlines)
-    return math.fsum(one.count * max(map(abs, _ends(one, share))) for one in outlines)
+    widest = math.fsum(one.count * max(map(abs, _ends(one, share))) for one in outlines)
+    return min(widest, max(_about_chernoff(outlines, tail, side)[1] for side in (1, -1)))
 
 
 def grid_of_many(
@@ -46,34 +50,42 @@ def grid_of_many(
 ) -> PLDGrid | None:
     """Return the grid above, or below, the sum of the losses; None where it is too long."""
     tilt, share = _tilt(outlines, delta), tail / sum(one.count for one in outlines)
-    laws, kept, nats = [], 0.0, 0.0
+    laws, kept, nats, shift = [], 0.0, 0.0, 0.0
     for one in outlines:
-        pair = _pair(one, step, tilt, share, upper)
-        finite = float(pair.mass.sum())
-        if not (pair.infinity < 1 and finite > 0):
+        (loss, masses, infinity), edge_error = _pair(one, step, tilt, share, upper)
+        finite = float(masses.sum())
+        if not (infinity < 1 and finite > 0):
             return None
-        nats -= one.count * math.log1p(-pair.infinity)
+        nats -= one.count * math.log1p(-infinity)
         kept += one.count * math.log(finite)
-        place = np.rint(pair.loss / step).astype(int)
-        laws.append(_Law(place, pair.mass / finite, one.count))
+        shift += one.count * edge_error
+        place = np.rint(loss / step).astype(int)
+        laws.append(_Law(place, masses / finite, one.count))
     ends = _range(laws, step, tail)
     if ends is None:
         return None
     mass = math.exp(kept) * _law_of_sum(laws, *ends)
-    return grid_of_sum(mass, ends[0], step, nats, 2 * tail, upper=upper)
+    found = grid_of_sum(mass, ends[0], step, nats, 2 * tail, upper=upper)
+    return replace(found, loss=found.loss + shift)
 
 
 def _tilt(outlines: list[Outline], delta: float) -> float:
     """Return about the order that decides epsilon at ``delta``."""
+    return _about_chernoff(outlines, delta, 1)[0]
+
+
+def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[float, float]:
+    """Return about the best tilt, and what the sum, or minus it, exceeds with chance ``delta``."""
     variance = math.fsum(one.count * one.variance for one in outlines)
     a = TILTS * math.sqrt(max(-2 * math.log(delta), 1.0) / max(variance, 1e-300))
-    total = np.zeros(a.size)
+    total, exponent = np.zeros(a.size), np.outer(a, side * MIDDLES)
     for one in outlines:
         with np.errstate(divide="ignore", over="ignore"):
             log_mass = np.log(np.maximum(-np.diff(one.p_above), 0.0))
-            total += one.count * logsumexp(np.outer(a, MIDDLES) + log_mass)
+            total += one.count * logsumexp(exponent + log_mass)
     epsilon = (total - math.log(delta)) / a
-    return float(a[np.nanargmin(np.where(np.isfinite(epsilon), epsilon, np.inf))])
+    best = int(np.nanargmin(np.where(np.isfinite(epsilon), epsilon, np.inf)))
+    return float(a[best]), float(epsilon[best])
 
 
 def _ends(one: Outline, tail: float) -> tuple[float, float]:
@@ -83,19 +95,25 @@ def _ends(one: Outline, tail: float) -> tuple[float, float]:
     return max(low, one.least, -700.0), min(high, one.loss.max_loss, 700.0)
 
 
-def _pair(one: Outline, step: float, tilt: float, tail: float, upper: bool) -> FinitePair:
-    """Return the finite pair of one loss on some points of the grid."""
+def _pair(
+    one: Outline, step: float, tilt: float, tail: float, upper: bool
+) -> tuple[FinitePair, float]:
+    """Return the finite pair of one loss on some points of the grid, and by how much to shift."""
     low, high = _ends(one, tail)
     first, last = math.floor(low / step), max(math.ceil(high / step), 1)
     points: Array = step * np.arange(first, last + 1.0)
-    some = points[
-        places_by_weight(
-            points, MIDDLES, _log_density(one, 300 * step) + tilt * MIDDLES, DENSE, SPARSEST
-        )
-    ]
-    if upper:
-        return pair_above(one.loss.profile_any_epsilon, some)
-    return pair_below(one.loss.profile_any_epsilon, one.loss.infinity, some)
+    weight = _log_density(one, 300 * step) + tilt * MIDDLES
+    chosen = places_by_weight(points, MIDDLES, weight, DENSE, SPARSEST)
+    some = points[chosen]
+    if not upper:
+        return pair_below(one.loss.profile_any_epsilon, one.loss.infinity, some), 0.0
+    cells = one.loss.cell_masses(np.concatenate([[-np.inf], some, [np.inf]]))
+    if cells is None:
+        return pair_above(one.loss.profile_any_epsilon, some), 0.0
+    whole, edge_error = (cells.p, cells.q, cells.p_error, cells.q_error), cells.edge_error
+    mass = masses_above(whole, some, step * np.diff(chosen), edge_error)
+    infinity = float(cells.p[-1] + cells.p_error[-1]) + one.loss.infinity * (1 + 16 * ULP)
+    return FinitePair(some, mass, infinity), edge_error
 
 
 def _log_density(one: Outline, blur: float) -> Array:
@@ -117,17 +135,28 @@ def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None
         mean = float(np.sum(one.mass * loss))
         spread += one.count * float(np.sum(one.mass * (loss - mean) ** 2))
     t = TILTS * math.sqrt(-2 * math.log(tail) / max(spread, 1e-300))
-    total = np.zeros(2 * t.size)
-    both = np.concatenate([t, -t])
-    for one in laws:
-        with np.errstate(divide="ignore"):
-            exponent = np.outer(both, step * one.place) + np.log(one.mass)
-        total += one.count * (logsumexp(exponent) + 1e-12)
-    ends = (total - math.log(tail)) / np.abs(both)
-    top, bottom = float(np.min(ends[: t.size])), -float(np.min(ends[t.size :]))
+    some = laws[::SHARE]  # any tilt is sound
+    least = [
+        float(np.nanargmin(_chernoff_ends(some, step, math.log(tail) / SHARE, side * t)))
+        for side in (1, -1)
+    ]
+    both = np.array([t[int(least[0])], -t[int(least[1])]])
+    top, bottom = _chernoff_ends(laws, step, math.log(tail), both).tolist()
+    bottom = -bottom
     first = math.floor(bottom / step) - 1
     size = math.ceil(top / step) + 2 - first
     return (first, size) if size <= MAX_POINTS else None
+
+
+def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array) -> Array:
+    """Return what the sum times each tilt's sign exceeds with this chance at most."""
+    total = np.zeros(tilts.size)
+    for one in laws:
+        with np.errstate(divide="ignore"):
+            exponent = np.outer(tilts, step * one.place) + np.log(one.mass)
+        total += one.count * (logsumexp(exponent) + 1e-12)
+    ends: Array = (total - log_tail) / np.abs(tilts)
+    return ends
 
 
 def _law_of_sum(laws: list[_Law], first: int, size: int) -> Array:

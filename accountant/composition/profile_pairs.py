@@ -106,8 +106,9 @@ def places_by_weight(
     place = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])
     corner = np.searchsorted(points, -1e-9) + np.arange(3)  # a profile often has one at 0
-    changes = np.flatnonzero(np.diff(place) > 0)
-    return np.unique(np.clip(np.concatenate([changes, ends, corner]), 0, points.size - 1))
+    chosen = np.append(np.diff(place) > 0, False)
+    chosen[np.clip(np.concatenate([ends, corner]), 0, points.size - 1)] = True
+    return np.flatnonzero(chosen)
 
 
 def _padded(loss: Loss, points: Array, x: Array) -> tuple[Array, Array]:

@@ -42,7 +42,7 @@ def saddlepoint(
         value = (cgf.rough_at(a) - np.log1p(a) - width - (log_delta or 0.0)) / a
         return np.where(np.isfinite(value), value, np.inf)
 
-    if near and log_delta is not None:
+    if near and math.isfinite(near) and log_delta is not None:
         found = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
         if found is not None:
             return found

@@ -10,6 +10,7 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
+FAR_OUT = 1e6  # deviations, where nothing is left
 NARROW = 0.1  # width times distance from the middle: the series leaves out less than 1e-16
 
 
@@ -36,7 +37,8 @@ def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
     z = np.clip(z, -far, far)  # nothing lies beyond
     width = np.diff(z)
     middle = z[:-1] + width / 2 - mean
-    narrow = width * (3 + np.abs(middle)) < NARROW
+    with np.errstate(over="ignore"):
+        narrow = width * (3 + np.abs(middle)) < NARROW
     if narrow.all():
         return _narrow_masses(middle, width, mean)
     mass, error = np.zeros(width.size), np.zeros(width.size)
@@ -49,12 +51,15 @@ def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
 def _narrow_masses(middle: Array, width: Array, mean: float) -> tuple[Array, Array]:
     """Return the masses of narrow cells, exact to ulps of themselves, by Taylor's series."""
     # int phi(m + t) dt over |t| < w/2 = phi(m) w sum He_2k(m) (w/2)^2k / (2k + 1)!
+    middle = np.clip(middle, -FAR_OUT, FAR_OUT)
     m, v = middle * middle, width * width / 4
     series = 1 + v * ((m - 1) / 6 + v * ((m * (m - 6) + 3) / 120 + v * (_he6(m) / 5040)))
     # far out nothing is left but an error: numbers below the least normal float are slow
     mass = np.exp(-np.minimum(m, 1300.0) / 2) * width * series / np.sqrt(2 * np.pi)
     # the middle is inexact by an ulp of itself and of the mean
-    error = mass * np.where(m > 1300, 1.0, (8 + 4 * m + 4 * np.abs(middle * mean)) * ULP)
+    with np.errstate(over="ignore"):
+        ulps = 8 + 4 * m + 4 * np.abs(middle * mean)
+    error = mass * np.where(m > 1300, 1.0, ulps * ULP)
     return mass, error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Protocol
 
@@ -17,6 +18,10 @@ MAX_EXPONENT = 700.0
 
 class Profiled(Protocol):
     """The part of a loss that its moments are made from."""
+
+    def __hash__(self) -> int:
+        """Equal losses share what was computed."""
+        ...
 
     @property
     def infinity(self) -> float:
@@ -45,14 +50,16 @@ def moment(loss: Profiled, z: complex) -> complex:
     end, atom, real = _integration_limit(loss, z.real), loss.infinity, isinstance(z, float)
     if math.isinf(end):
         return math.inf
-    nodes, weights = _panels(end)
+    nodes, weights, profile = _profile_on_panels(loss, end)
     with np.errstate(divide="ignore"):
-        log_profile = np.log(np.maximum(loss.profile(nodes) - atom, 0.0))
+        log_profile = np.log(np.maximum(profile - atom, 0.0))
     with np.errstate(over="ignore"):
         forward = np.sum(weights * np.exp(z * nodes + log_profile))
-    end = min(loss.reversed.max_loss, MAX_EXPONENT, max(end, 40.0 / (z.real + 1.0)))
-    nodes, weights = _panels(end)
-    backward = np.sum(weights * np.exp(-(z + 1) * nodes) * loss.reversed.profile(nodes))
+    # one of few ends, so that orders share profiles
+    far = 2.0 ** (math.ceil(4 * math.log2(40.0 / (z.real + 1.0))) / 4)
+    end = min(loss.reversed.max_loss, MAX_EXPONENT, max(end, far))
+    nodes, weights, profile = _profile_on_panels(loss.reversed, end)
+    backward = np.sum(weights * np.exp(-(z + 1) * nodes) * profile)
     backward += loss.reversed.infinity * np.exp(-(z + 1) * end) / (z + 1)
     moment = 1 - atom * (z + 1) + z * (z + 1) * (forward + backward)
     return float(moment.real) if real else complex(moment)
@@ -62,12 +69,26 @@ def _integration_limit(loss: Profiled, a: float) -> float:
     """Return where ``e^{a e} (delta(e) - d)`` becomes negligible; infinity where it never does."""
     if math.isfinite(loss.max_loss):
         return max(loss.max_loss, 1e-9)
-    ladder = 2.0 ** np.arange(-6, 9.1, 0.25)
+    ladder, profile = _profile_on_ladder(loss)
     with np.errstate(divide="ignore"):
-        size = a * ladder + np.log(np.maximum(loss.profile(ladder) - loss.infinity, 0.0))
+        size = a * ladder + np.log(np.maximum(profile - loss.infinity, 0.0))
     gone = size < np.max(size) - 50.0
     gone &= np.arange(ladder.size) > np.argmax(size)
     return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
+
+
+@functools.lru_cache(maxsize=16)
+def _profile_on_ladder(loss: Profiled) -> tuple[Array, Array]:
+    """Return epsilons, far apart, and the profile at each."""
+    ladder: Array = 2.0 ** np.arange(-6, 9.1, 0.25)
+    return ladder, loss.profile(ladder)
+
+
+@functools.lru_cache(maxsize=64)
+def _profile_on_panels(loss: Profiled, end: float) -> tuple[Array, Array, Array]:
+    """Return nodes and weights on ``[0, end]``, and the profile at the nodes."""
+    nodes, weights = _panels(end)
+    return nodes, weights, loss.profile(nodes)
 
 
 def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:

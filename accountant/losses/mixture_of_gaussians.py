@@ -21,12 +21,11 @@ from accountant.losses.cell_masses import CellMasses
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.losses.mixture_pair import MixturePair
-from accountant.losses.normal_mixture import ORIGIN, side
+from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import round_up, round_up_square
 
 COMPONENTS = IntegerRange(1, 2_000)
-MAX_SHIFT = 1e100  # over the scale
 
 
 @final

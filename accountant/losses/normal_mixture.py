@@ -9,8 +9,11 @@ from typing import final
 
 import numpy as np
 
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
+
+MAX_SHIFT = 1e100  # over the scale
 
 
 @final
@@ -85,4 +88,7 @@ def side(shifts: Sequence[float], weights: Sequence[float]) -> Side:
             merged.setdefault(max(shift, 1e-300) if shift else 0.0, []).append(weight)
     total = math.fsum(weights)
     order = sorted(merged)
+    if order[-1] > MAX_SHIFT:
+        allowed = f"with a sensitivity of at most {MAX_SHIFT:g} scales: add more noise"
+        raise ParameterError("part", order[-1], allowed)
     return Side(tuple(order), tuple(math.fsum(merged[m]) / total for m in order))

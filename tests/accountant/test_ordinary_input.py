@@ -24,17 +24,20 @@ from accountant import (
     GaussianLoss,
     Grouped,
     LaplaceLoss,
+    NegativeBinomialTries,
     PairLoss,
     Parallel,
     ParameterError,
     PoissonSampled,
     PureLoss,
     Repeat,
+    Repeated,
     SampledWithoutReplacement,
     Sequential,
     Shuffled,
     Stated,
     Tight,
+    TruncatedPoisson,
     UnsupportedPlan,
     ZCDPLoss,
     at_deltas,
@@ -274,3 +277,53 @@ def test_what_is_no_plan_is_no_part(make, bad):
 def test_the_largest_counts_are_not_enumerated():
     found = Tight().certify((2**53 - 1) * BoundedRangeLoss(1e-6), 1e-6)
     assert 0 <= found.lower <= found.upper <= Advanced().epsilon((2**53 - 1) * PureLoss(1e-6), 1e-6)
+
+
+def test_a_rough_rule_is_short():
+    from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import rough_rule
+
+    for mu in (1e3, 1e150, 1e300):  # its size was the square of mu
+        assert rough_rule(mu, 0.01)[0].size < 100_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mu", [1e3, 1e99])
+@pytest.mark.parametrize(
+    "node",
+    [
+        lambda part: PoissonSampled(part, 0.01),
+        lambda part: SampledWithoutReplacement(part, 10, 1000),
+        lambda part: TruncatedPoisson(part, 0.01, 200, 10),
+    ],
+    ids=["poisson", "without replacement", "truncated"],
+)
+@pytest.mark.filterwarnings("error")
+def test_hardly_any_noise_is_answered(mu, node):
+    # they were OverflowError, ValueError and RuntimeWarning
+    for count in (3, 10**9):
+        found = Tight().certify(count * node(GaussianLoss(mu)), 1e-6)
+        assert 0 <= found.lower <= found.upper
+    assert Tight().epsilon(3 * node(GaussianLoss(1e3)), 1e-6) < 1e8
+
+
+@pytest.mark.filterwarnings("error")
+def test_more_noise_is_asked_for_where_there_is_none():
+    for node in (
+        PoissonSampled(GaussianLoss(1e300), 0.01, "replace-one"),
+        TruncatedPoisson(GaussianLoss(1e300), 0.01, 200, 10),
+    ):
+        with pytest.raises(ParameterError, match="add more noise"):
+            Tight().epsilon(node, 1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_hardly_any_loss_is_answered():
+    # the first were ValueError, then an epsilon of -1e-6; the last took seconds
+    for plan in (
+        3 * Shuffled(PureLoss(1e-300), 1000),
+        3 * Shuffled(PureLoss(1e-9), 1000),
+        3 * TruncatedPoisson(GaussianLoss(1.0), 1e-17, 200, 10),
+    ):
+        assert Tight().bracket(plan, 1e-6) == (0.0, 0.0)
+    tuned = 3 * Repeated(PureLoss(0.3), NegativeBinomialTries(1000.0, 1e-15))
+    assert 0.8 < Tight().epsilon(tuned, 1e-6) < 902  # was a ValueError

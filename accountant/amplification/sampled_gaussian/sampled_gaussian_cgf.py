@@ -41,6 +41,7 @@ SHORT_RULE = 700  # points of a rule that serves all smaller powers
 STEEP = 4.0  # where mu is greater, rules are long and serve fewer powers
 ROUGH_STEP, ROUGH_REACH = 0.45, 13.0  # of a sum that starts searches
 FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)  # where a great power has its mass
+ROUGH_END, LEAST_ROUGH_STEP = 38.6, 1e-3
 HIGHEST_BOUND_LINE = 8.0  # a bound falls to e^{-eta^2 / 2} at most on the line Im x = eta
 
 
@@ -165,8 +166,9 @@ class SampledGaussian:
 @functools.lru_cache(maxsize=4)
 def rough_rule(mu: float, rate: float) -> tuple[Array, Array, Array, Array]:
     """Return masses and losses of a short rule, and of a few outputs far out, as logarithms."""
-    step = min(ROUGH_STEP, 2 * ROUGH_STEP / mu)
-    x = np.arange(-ROUGH_REACH, ROUGH_REACH + mu + step, step)
+    # beyond `ROUGH_END` a mass is 0; there a few logarithms serve
+    step = max(min(ROUGH_STEP, 2 * ROUGH_STEP / mu), LEAST_ROUGH_STEP)
+    x = np.arange(-ROUGH_REACH, min(ROUGH_REACH + mu, ROUGH_END) + step, step)
     mass = step / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
     far = x[-1] * FAR_OUTPUTS
     return mass, log_ratio_at(mu, rate, x), -far * far / 2, log_ratio_at(mu, rate, far)

@@ -35,8 +35,10 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_POINTS = 4000
+MAX_MU = 1e3  # where it is greater a rule is too long
 SHARES = (4.0, 9.0, 24.0, 64.0, 160.0)  # a great loss is about epsilon over one of them
 REST = 1e-12  # of delta: what the others may cost
+MAX_EXPONENT = 700.0  # whose exponential a float holds
 TILTS = np.geomspace(0.5, 300.0, 30)  # among which a saddle point is looked for, times epsilon
 
 
@@ -132,10 +134,12 @@ def with_a_hit(
 ) -> HitSampledGaussian | None:
     """Return releases with a great loss where the others cost less than delta at epsilon."""
     mu, rate = sampled.mu, sampled.rate
+    if mu > MAX_MU:
+        return None
     # a hit costs about mu^2 / 2 + ln rate
     most = max(1.0, (mu * mu / 2 + math.log(rate)) / 2)
     for share in SHARES:
-        odds = math.expm1(min(epsilon / share, most)) / 3
+        odds = math.expm1(min(epsilon / share, most, MAX_EXPONENT)) / 3
         if log_rest(mu, rate, odds, count, epsilon) <= math.log(REST) + log_delta:
             break
     else:

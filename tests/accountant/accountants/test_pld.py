@@ -21,6 +21,8 @@ from accountant import (
     ZCDPLoss,
 )
 from accountant.accountants import pld
+from accountant.composition import pld_of_many
+from accountant.composition.loss_outline import Outline
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,25 @@ def test_many_different_losses_share_one_transform(monkeypatch):
     assert lower <= truth.upper
     assert truth.lower <= upper <= truth.upper * (1 + 1e-3)
     assert upper - lower <= 0.02 * upper
+
+
+def test_laws_of_many_different_losses_are_above_them():
+    loss = PoissonSampled(GaussianLoss(0.8), 0.01)
+    epsilon = np.linspace(-0.02, 3, 400)
+    for one in (loss, loss.reversed):
+        pair, shift = pld_of_many._pair(Outline(one, 1), 1e-4, 3.0, 1e-16, upper=True)
+        assert pair.mass.size < 15_000  # not every point of the lattice
+        sticks = np.maximum(-np.expm1(np.subtract.outer(epsilon, pair.loss + shift)), 0.0)
+        above = sticks @ pair.mass + pair.infinity
+        truth = one.profile_any_epsilon(epsilon)
+        assert np.all(above >= truth * (1 - 1e-11))
+        assert np.all(above <= truth * (1 + 1e-3) + 1e-7)
+
+
+def test_the_step_of_many_different_losses_needs_no_renyi_curve(monkeypatch):
+    monkeypatch.setattr(pld.RDP, "one_way_epsilon", None)
+    plan = Sequential(
+        PoissonSampled(GaussianLoss(1.5 + 1e-3 * i), 0.002 + 1e-5 * i) for i in range(60)
+    )
+    low, high = Tight().bracket(plan, 1e-6)
+    assert low <= PLD().epsilon(plan, 1e-6) <= high * (1 + 1e-5)
