@@ -4,7 +4,7 @@ import pytest
 
 from accountant import Book, Budget
 from accountant.ledger.totals import Spending
-from accountant.reports.history_page import history_page
+from accountant.reports.history_page import _next_window, history_page
 from accountant.reports.ledger_totals import LedgerTotals
 from mechanisms import Gaussian, Laplace
 from tests.accountant.example_files import spent_book
@@ -86,6 +86,51 @@ def test_totals_by_run_author_and_month_add_up(tmp_path):
     assert "6 of 10 releases of survey: paid for, not made yet" in html
     assert "2999-01-31 00:00:00" in html
     assert f"<b>{100 * status.epsilon / 2:.1f}"[:6] in html
+
+
+@pytest.mark.parametrize(
+    ("opened", "coming"),
+    [({"window": "month"}, "the next month has a budget of its own"),
+     ({"window": "30 days"}, "what was spent on the oldest of the 30 days no longer counts"),
+     ({"buckets": "region"}, None)],
+)  # fmt: skip
+def test_a_window_or_a_bucket_is_no_part_of_one_total(tmp_path, opened, coming):
+    with Book.open(tmp_path / "b.db") as book:
+        book.dataset("x", budget=Budget(1.0), **opened)
+        named = {"buckets": ["north"]} if "buckets" in opened else {}
+        with book.ledger("x", [1.0], **named) as ledger:
+            ledger.release(Laplace(scale=4.0), lambda rows: 0.0)
+        status = book.status("x")
+        html = history_page(status, book.history("x"), "b.db")
+    harmless(html, {})
+    assert saved_tables(html) == {}
+    assert "<b>25.0 %</b>" in html
+    assert "<b>0.7500</b>" in html
+    assert status.protects in html
+    assert (coming is None) == ("What is to come" not in html)
+    assert coming is None or coming in html
+
+
+@pytest.mark.parametrize(
+    ("label", "when"),
+    [("2026-11", "2026-12-01"), ("2026-12", "2027-01-01"), ("2028-02-28", "2028-02-29"),
+     ("2026-12-31", "2027-01-01")],
+)  # fmt: skip
+def test_the_next_window_begins_at_the_first_midnight_of_its_own(label, when):
+    assert _next_window(label)[0] == f"{when}T00:00:00"
+
+
+def test_what_a_window_took_over_may_be_spent(tmp_path):
+    """Two months before leave their budget: the open one may spend three times as much."""
+    with Book.open(tmp_path / "b.db") as book:
+        book.dataset("x", budget=Budget(1.0), window="month", carry=2)
+        with book.ledger("x", [1.0]) as ledger:
+            ledger.release(Laplace(scale=4.0), lambda rows: 0.0)
+        status = book.status("x")._replace(limit=3.0)
+        html = history_page(status, book.history("x"), "b.db")
+    assert "of what this window may spend" in html
+    assert "<b>8.34 %</b>" in html
+    assert "<b>2.750</b>" in html
 
 
 def test_totals_go_on_where_the_ledger_changes_its_unit(tmp_path):
