@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from accountant.book.history import Line, Status
 from accountant.formatting import format_remaining, format_upper
+from accountant.ledger.totals import Spending
 from accountant.planning.interpretation import explanation
 from accountant.reports.html_document import csv_address, render
 from accountant.reports.ledger_figures import HistoryFigures
@@ -23,15 +24,13 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     # what a window or a bucket spent is no part of one total
     divisible = status.window is None and status.buckets is None
     shares = history.totals.shares(status) if divisible else {}
-    # a window that takes over what was left may spend more than the budget
-    whole = status.limit if status.counts == "epsilon" else status.most
-    left, unit = format_remaining(whole, status.epsilon), "epsilon"
-    if status.counts != "epsilon" and status.most > status.budget.epsilon:
-        left, unit = format_remaining(status.limit, status.total), status.counts
+    used = Spending("epsilon", status.epsilon, status.budget.epsilon)
+    if status.most > status.budget.epsilon:  # a window may spend what those before it left
+        used = Spending(status.counts, status.total, status.limit)
     return render(
         "history.html", status=status, history=history, shares=shares, book=book,
-        command_line=command_line, left=left, remaining_unit=unit, whole=whole,
-        percent=lambda epsilon: format_upper(100 * epsilon / whole, 3) + " %",
+        command_line=command_line, used=used, left=format_remaining(used.limit, used.amount),
+        percent=lambda part, whole: format_upper(100 * part / whole, 3) + " %",
         to_come=_to_come(status, history), saved=csv_address(_total_rows(shares)),
         meaning=explanation(status.most, status.budget.delta, status.relation),
     )  # fmt: skip
