@@ -18,7 +18,7 @@ from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
 from algorithms.frames.cells import MOST_CELLS, Axis, table_shape
-from algorithms.frames.column_kinds import Key, SelectedKeys
+from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import refuse_unless_whole, unseen
 from algorithms.frames.schema import Schema

@@ -24,9 +24,10 @@ from algorithms.frames.bases import Count
 from algorithms.frames.cell_places import CellPlaces, grid_of
 from algorithms.frames.cell_search import CellSearch
 from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.column_kinds import DROP, Integer
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.kinds import DROP
+from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.dates import Date
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.private_keys import (

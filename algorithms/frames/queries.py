@@ -16,7 +16,7 @@ from accountant.plans.plan import Sequential
 from algorithms.frames.answer import Answer
 from algorithms.frames.bases import Statistic
 from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.column_kinds import DROP
+from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.moments import Moment

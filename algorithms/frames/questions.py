@@ -13,7 +13,7 @@ from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.gate import Gate
 from accountant.plans.parallel import Stated
 from algorithms.frames.cells import Axis, keys_of, table_shape
-from algorithms.frames.column_kinds import Key
+from algorithms.frames.columns.keys import Key
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import Schema
 

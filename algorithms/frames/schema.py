@@ -13,8 +13,9 @@ from accountant.errors import ParameterError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.frames import schema_files
-from algorithms.frames.column_kinds import TEXTS, ColumnKind, Flag
-from algorithms.frames.dates import Date
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.kinds import TEXTS, ColumnKind
+from algorithms.frames.columns.labels import Flag
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)

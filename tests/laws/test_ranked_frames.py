@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from algorithms.frames import Key, Schema, col, count, mean, quantiles, sum_, top_k
-from algorithms.frames.column_kinds import SelectedKeys
+from algorithms.frames.columns.keys import SelectedKeys
 from algorithms.frames.private_keys import key_counts, steps_by_keys
 from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.top_query import TopQuery

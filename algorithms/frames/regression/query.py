@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.parallel import Stated
 from algorithms.frames.bases import STEPS
 from algorithms.frames.cells import Axis, keys_of, table_shape
-from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.noise_tails import Noise

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from algorithms.frames.column_kinds import DROP, ColumnKind, missing_in_words
+from algorithms.frames.columns.kinds import DROP, ColumnKind, missing_in_words
 
 PERIODS = OneOf(("day", "week", "month", "quarter", "year"))
 EPOCH = dt.date(1970, 1, 1).toordinal()
