@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from accountant.domains import IntegerRange
+from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 
 KEYS_OF_PERSON = IntegerRange(1, 512)  # twice as many are what one selection takes
@@ -13,6 +14,7 @@ LONGEST_KEY = 256
 
 
 @final
+@answered_class("Key(keys_per_person=2)")
 @dataclass(frozen=True, slots=True)
 class Key(ColumnKind):
     """A column of strings or whole numbers that are private: which of them exist is not known.

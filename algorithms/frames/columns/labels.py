@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from accountant.errors import ParameterError
+from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import (
     DROP,
     FLAGS,
@@ -19,6 +20,7 @@ from algorithms.frames.columns.kinds import (
 
 
 @final
+@answered_class("Flag()")
 @dataclass(frozen=True, slots=True)
 class Flag(ColumnKind):
     """A column of True and False.
@@ -56,6 +58,7 @@ class Flag(ColumnKind):
 
 
 @final
+@answered_class("Category(['cook', 'nurse'])")
 @dataclass(frozen=True, slots=True)
 class Category(ColumnKind):
     """A column of labels, all known without the data; other labels are missing values.

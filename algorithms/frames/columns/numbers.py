@@ -7,6 +7,7 @@ from typing import ClassVar, final
 
 from accountant.domains import REAL, IntegerRange, Interval
 from accountant.errors import ParameterError
+from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_in_words
 
 WHOLE_BOUND = IntegerRange(-(2**30), 2**30)  # so that sums of 2^32 rows fit 64 bits
@@ -14,6 +15,7 @@ MISSING_NUMBER = '"drop", or a number within the bounds'
 
 
 @final
+@answered_class("Number(0, 100)")
 @dataclass(frozen=True, slots=True)
 class Number(ColumnKind):
     """A column of numbers with public bounds; numbers beyond are clipped to them.
@@ -59,6 +61,7 @@ class Number(ColumnKind):
 
 
 @final
+@answered_class("Integer(0, 20)")
 @dataclass(frozen=True, slots=True)
 class Integer(ColumnKind):
     """A column of whole numbers with public bounds: sums of them are whole, and so is their noise.
