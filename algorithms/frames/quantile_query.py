@@ -28,6 +28,7 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.framed import named_cells
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.private_keys import (
@@ -271,13 +272,10 @@ class QuantileQuery(Question[ListedAnswer]):
             found = np.rint(found).astype(np.int64)
         if isinstance(schema.kind(self.column), Date):
             found = np.rint(found).astype("datetime64[D]")
-        shape = (*table_shape(self.keys, schema), *(() if self.single else (len(self.shares),)))
-        size = math.prod(table_shape(self.keys, schema))
-        index = np.indices(table_shape(self.keys, schema)).reshape(len(self.keys), size)
-        labels: dict[str, list[Any]] = {}
-        for key, places in zip(self.keys, np.repeat(index, len(self.shares), axis=1), strict=True):
-            labels.update(key.shown(places, schema))
-        labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * size
+        cells = table_shape(self.keys, schema)
+        shape = (*cells, *(() if self.single else (len(self.shares),)))
+        labels = named_cells(self.keys, (*cells, len(self.shares)), schema)
+        labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * math.prod(cells)
         value = found[..., 0].reshape(shape)
         ends = None if self.level is None else found[..., 1:].reshape(*shape, 2)
         return ListedAnswer(

@@ -21,6 +21,7 @@ from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.cell_sums import cells_of
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.conditions import Condition
+from algorithms.frames.framed import named_cells
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.questions import Question, unseen
@@ -120,10 +121,7 @@ class TopQuery(Question[ListedAnswer]):
             top, counts, ends = largest(noisy, self.k, self.level, noise)
         else:
             top, counts, ends = released_top(ledger, steps, size, self.k, self.level, counted)
-        index = np.indices(counts.shape)[:-1].reshape(len(cells), counts.size)
-        named: dict[str, list[Any]] = {}
-        for key, places in zip(self.keys, index, strict=True):
-            named.update(key.shown(places, schema))
+        named = named_cells(self.keys, counts.shape, schema)
         named.update(Axis(self.column).shown(top.ravel(), schema))
         shown = counts.astype(np.int64), ends, self.level, float(noise.scale), facts.backend
         return ListedAnswer(str(self), named, "persons", *shown)
