@@ -143,9 +143,9 @@ class FrameQuery(Question[Answer]):
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
         """Yield how keys are selected, and the noise."""
-        *selections, mechanism = steps
+        mechanism = steps[-1]
         if (key := private_key(self.keys, schema)) is not None:
-            yield selection_in_words(*selections, key, schema)
+            yield selection_in_words(steps[0], key, schema)
         unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
         kind = type(mechanism).__name__
         yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}"
