@@ -189,23 +189,23 @@ def seconds(work, least=0.3):
 
 def coverage(runs):
     """How many intervals of 95 % hold the quantiles of their frames."""
-    whole = {"age": Integer(0, 100), "hours": Integer(0, 100)}
-    frames = {data: people(data, None) for data in FILES}
+    frames, whole = {data: people(data, None) for data in FILES}, Integer(0, 100)
     rng = np.random.default_rng(1)
+    ages = frames["adult"]["age"].to_numpy()
     columns = {
-        "age": (frames["adult"]["age"].to_numpy(), whole["age"]),
-        "hours": (frames["adult"]["hours"].to_numpy(), whole["hours"]),
         "income": (frames["housing"]["income"].to_numpy(), Number(0, 16)),
         "uniform": (rng.uniform(0, 100, 100_000), Number(0, 100)),
+        "age": (ages, whole),
+        "age, spread": (ages + rng.uniform(-0.5, 0.5, ages.size), Number(0, 100)),
+        "hours": (frames["adult"]["hours"].to_numpy(), whole),
         "normal": (rng.normal(0, 1, 100_000), Number(-10, 10)),
         "log-normal": (rng.lognormal(0, 1, 100_000), Number(-20, 60)),
     }
     print(f"covered by intervals of 95 %, per cent of {runs:,} for each quantile", flush=True)
     print("| column | quantiles | rows | epsilon 0.1 | epsilon 1 | epsilon 4 |")
-    medians = [(name, "median", rows) for name in columns for rows in (200, 2_000, 20_000)]
-    others = [("normal", "median", 100_000)]
-    others += [(name, "quartiles", rows) for name in ("income", "normal") for rows in (200, 2_000)]
-    for name, words, rows in [*medians, *others]:
+    medians = [("median", rows, name) for rows in (200, 2_000, 20_000) for name in columns]
+    others = [("quartiles", rows, name) for rows in (200, 2_000) for name in ("income", "normal")]
+    for words, rows, name in [*medians, *others]:
         shares = QUARTILES if words == "quartiles" else (0.5,)
         each = (covered(*columns[name], shares, rows, one, runs) for one in (0.1, 1.0, 4.0))
         found = [" ".join(f"{100 * one:.1f}" for one in some) for some in each]
@@ -213,20 +213,17 @@ def coverage(runs):
 
 
 def covered(numbers, kind, shares, rows, epsilon, runs):
-    """The share that covers, over samples of so many rows with some intervals each."""
-    each = 20
-    held = []
-    for seed in range(-(-runs // each)):
-        rng = np.random.default_rng(seed)
-        sample = rng.choice(numbers, rows, replace=False)
+    """The share that covers, each of a sample of its own, of so many rows and of one more."""
+    asked, declared, held = quantiles("x", shares, epsilon=epsilon), Schema({"x": kind}), []
+    method = "inverted_cdf" if isinstance(kind, Integer) else "hazen"
+    for seed in range(runs):
+        # of an odd number a median is a row, of an even one it lies between two
+        rng, size = np.random.default_rng(seed), rows + seed % 2
+        sample = rng.choice(numbers, size, replace=False)
         ledger = Filter(pl.DataFrame({"x": sample}), Budget(1e9), rng=seed)
-        asked, declared = quantiles("x", shares, epsilon=epsilon), Schema({"x": kind})
-        truth = np.quantile(sample, shares, method="hazen")
-        if isinstance(kind, Integer):
-            truth = np.quantile(sample, shares, method="inverted_cdf")
-        for _ in range(each):
-            low, high = asked.release(ledger, declared).interval().T
-            held.append((low <= truth) & (truth <= high))
+        truth = np.quantile(sample, shares, method=method)
+        low, high = asked.release(ledger, declared).interval().T
+        held.append((low <= truth) & (truth <= high))
     return np.mean(held, axis=0)
 
 

@@ -1,14 +1,14 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
 from .answer import Answer as Answer
-from .column_kinds import Category as Category
-from .column_kinds import Flag as Flag
-from .column_kinds import Integer as Integer
-from .column_kinds import Key as Key
-from .column_kinds import Number as Number
+from .columns.dates import Date as Date
+from .columns.keys import Key as Key
+from .columns.labels import Category as Category
+from .columns.labels import Flag as Flag
+from .columns.numbers import Integer as Integer
+from .columns.numbers import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
-from .dates import Date as Date
 from .listing import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery

@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from accountant.table_display import Table, TableDisplay
 from algorithms.base.intervals import LEVEL
 from algorithms.frames.bases import Basis, Statistic
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.estimates import Estimate, estimate, interval
+from algorithms.frames.framed import FramedAnswer, named_cells, with_ends
 from algorithms.frames.noise_tails import NAMES, Noise
 from algorithms.frames.schema import Schema
 
@@ -22,7 +22,7 @@ FRAME_LEVEL = 0.95
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer(TableDisplay):
+class Answer(FramedAnswer):
     """A released statistic.
 
     Parameters
@@ -123,30 +123,9 @@ class Answer(TableDisplay):
         shaped: Array = self._shaped(found)
         return shaped
 
-    @property
-    def frame(self) -> Any:
-        """The value with an interval of 95 %, a row a cell, as a frame of the library asked."""
-        import narwhals as nw
-
-        backend: Any = self.backend  # of the three that a gate holds
-        return nw.from_dict(self._columns(), backend=backend).to_native()
-
     def _columns(self) -> dict[str, list[Any]]:
-        shape = table_shape(self.keys, self.schema)
-        index = np.indices(shape).reshape(len(self.keys), math.prod(shape))
-        columns: dict[str, list[Any]] = {}
-        for key, places in zip(self.keys, index, strict=True):
-            columns.update(key.shown(places, self.schema))
-        ends = self.interval(FRAME_LEVEL).reshape(-1, 2)
-        values = np.ravel(self.value), ends[:, 0], ends[:, 1]
-        for name, column in zip((self.statistic.name, "lower", "upper"), values, strict=True):
-            # a key may have the name
-            columns[name + "_" * (name in columns)] = column.tolist()
-        return columns
-
-    def _table(self) -> Table:
-        columns = self._columns()
-        return Table(list(columns), list(zip(*columns.values(), strict=True)), self.asked)
+        cells = named_cells(self.keys, table_shape(self.keys, self.schema), self.schema)
+        return with_ends(cells, self.statistic.name, self.value, self.interval(FRAME_LEVEL))
 
     def __repr__(self) -> str:
         if np.ndim(self.value):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from algorithms.frames.column_kinds import Integer, Number
-from algorithms.frames.dates import Date
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
 
 STEPS = 2**30

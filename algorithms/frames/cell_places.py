@@ -17,9 +17,9 @@ from accountant.ledger.frame_partitions import is_lazy, is_partitioned
 from accountant.numerics import Array
 from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.column_kinds import Integer
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 from algorithms.statistics.quantile_ends import EndPart, end_scores
 from algorithms.statistics.quantile_scores import IndexArray, Part, ValueGrid, part_scores

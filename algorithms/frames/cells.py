@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from accountant.domains import REAL, IntegerRange
 from accountant.errors import ParameterError
-from algorithms.frames.dates import PERIODS, Date, checked_date, date_of
+from algorithms.frames.columns.dates import PERIODS, Date, checked_date, date_of
 from algorithms.frames.schema import Schema
 
 MOST_CELLS = 2**24

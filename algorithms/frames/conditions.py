@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from accountant.domains import REAL
 from accountant.errors import ParameterError
-from algorithms.frames.column_kinds import ColumnKind
-from algorithms.frames.dates import Date, checked_date, days_since
+from algorithms.frames.columns.dates import Date, checked_date, days_since
+from algorithms.frames.columns.kinds import ColumnKind
 from algorithms.frames.schema import Schema
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {

@@ -11,12 +11,12 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.table_display import Table, TableDisplay
+from algorithms.frames.framed import FramedAnswer, with_ends
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class ListedAnswer(TableDisplay):
+class ListedAnswer(FramedAnswer):
     """Released quantiles, or labels with counts.
 
     Parameters
@@ -78,28 +78,9 @@ class ListedAnswer(TableDisplay):
             raise ParameterError("level", level, allowed)
         return self.ends
 
-    @property
-    def frame(self) -> Any:
-        """The values with their intervals, a row each, as a frame of the library asked."""
-        import narwhals as nw
-
-        backend: Any = self.backend  # of the three that a gate holds
-        return nw.from_dict(self._columns(), backend=backend).to_native()
-
     def _columns(self) -> dict[str, list[Any]]:
-        columns = {name: list(column) for name, column in self.labels.items()}
-        numbers = {self.name: np.ravel(self.value)}
-        if self.ends is not None:
-            ends = self.ends.reshape(-1, 2)
-            numbers |= {"lower": ends[:, 0], "upper": ends[:, 1]}
-        for name, column in numbers.items():
-            # a column of the frame may have the name
-            columns[name + "_" * (name in columns)] = column.tolist()
-        return columns
-
-    def _table(self) -> Table:
-        columns = self._columns()
-        return Table(list(columns), list(zip(*columns.values(), strict=True)), self.asked)
+        labels = {name: list(column) for name, column in self.labels.items()}
+        return with_ends(labels, self.name, self.value, self.ends)
 
     def __repr__(self) -> str:
         if np.ndim(self.value):

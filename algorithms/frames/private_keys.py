@@ -18,9 +18,9 @@ from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
 from algorithms.frames.cells import MOST_CELLS, Axis, table_shape
-from algorithms.frames.column_kinds import Key, SelectedKeys
+from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
-from algorithms.frames.questions import refuse_unless_whole, unseen
+from algorithms.frames.questions import unseen
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import sensitivities
 from algorithms.statistics.partition_selection import best_partition_selection
@@ -101,15 +101,14 @@ def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) 
     likely = int(np.argmax(selection.keep_probability(sizes) >= 0.5))
     most = keys_per_person(key, schema)
     held = f"{most} keys" if most > 1 else "one key"
-    return f"  keys of {key}: kept by chance, half of those of {likely} persons ({held} a person)"
+    return f"keys of {key}: kept by chance, half of those of {likely} persons ({held} a person)"
 
 
 def released_by_keys(
-    query: Any, key: str, ledger: Gate, schema: Schema, facts: FrameFacts, label: str | None
+    query: Any, key: str, ledger: Gate, schema: Schema, facts: FrameFacts
 ) -> Answer:
     """Release the selection, then the statistic of the keys that it kept."""
     selection, noise = steps_by_keys(query, key, schema)
-    refuse_unless_whole(ledger, query.plan(schema), label)
     names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
     found = with_keys(schema, key, names)
     # of no keys a zero is released, as the plan has the release

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from accountant.errors import ParameterError
+from accountant.ledger.frame_rows import FrameFacts
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
-from accountant.plans.parallel import Stated
-from accountant.plans.plan import Sequential
+from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.bases import Count
 from algorithms.frames.cell_places import CellPlaces, grid_of
 from algorithms.frames.cell_search import CellSearch
 from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.column_kinds import DROP, Integer
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.kinds import DROP
+from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.dates import Date
+from algorithms.frames.framed import named_cells
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.private_keys import (
@@ -37,7 +39,7 @@ from algorithms.frames.private_keys import (
     selection_of,
     with_keys,
 )
-from algorithms.frames.questions import Question, refuse_unless_whole
+from algorithms.frames.questions import Question
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import sensitivities
 from algorithms.statistics.quantile_ends import Ends, ends_of
@@ -52,7 +54,7 @@ SLACK = 1 + 1e-12  # for sums of costs that are rounded
 
 @final
 @dataclass(frozen=True, slots=True)
-class QuantileQuery(Question):
+class QuantileQuery(Question[ListedAnswer]):
     """Quantiles of a column; made by `quantiles`, `quantile` and `median`.
 
     Parameters
@@ -81,6 +83,8 @@ class QuantileQuery(Question):
     True
     """
 
+    by_private_keys: ClassVar[bool] = True
+
     column: str
     shares: tuple[float, ...]
     single: bool
@@ -100,15 +104,12 @@ class QuantileQuery(Question):
         """How many quantiles of a cell are found, with the ends of intervals."""
         return len(self.shares) * (1 if self.level is None else 3)
 
-    def check(self, schema: Schema) -> None:
-        """Refuse columns that the schema does not declare, or not as they are used.
+    @property
+    def _cost(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta)
 
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-        """
-        self._check(schema, [key.column for key in self.keys])
+    def _check_own(self, schema: Schema) -> None:
+        """Refuse a column without bounds, and too many cells."""
         if schema.kind(self.column).bounds is None:
             allowed = "a Number, an Integer or a Date, which have public bounds"
             raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
@@ -125,28 +126,16 @@ class QuantileQuery(Question):
         exchanged = schema.relation is Adjacency.REPLACE_ONE
         return every and exchanged and not self.keys and self.where is None
 
-    def plan(self, schema: Schema) -> Stated:
-        """Return what will be released; needs no data.
+    def _planned(self, schema: Schema) -> Plan:
+        """Return a noisy count of rows where intervals need it, levels of the tree, and ends.
 
         A row more or less moves the scores of all parts of all cells by 1/2 in sum, so a person
-        with m rows by m / 2, and one who is exchanged by m.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        Stated
-            A noisy count of the rows of cells, where intervals need it; a release for each level of
-            the tree; one or two for the ends of intervals.  Of private keys their selection first.
+        with m rows by m / 2, and one who is exchanged by m.  Of private keys their selection first.
         """
-        self.check(schema)
         if (key := private_key(self.keys, schema)) is not None:
             selection, rest, public = self._by_keys(key, schema)
             steps = rest.plan(public).leaves()
-            return Stated(Sequential([selection, *steps]), schema.relation)
+            return Sequential([selection, *steps])
         sensitivity = schema.rows_per_person * self._row_move(schema)
         beside, counts, left = self._ends(schema), list[Any](), self.epsilon
         if beside is not None and not self._all_count(schema):
@@ -169,7 +158,7 @@ class QuantileQuery(Question):
         else:
             budget = left / (2 * sensitivity)
             chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
-        return Stated(Sequential([*counts, *chosen.parts]), schema.relation)
+        return Sequential([*counts, *chosen.parts])
 
     def _by_keys(
         self, key: str, schema: Schema, names: Sequence[str | int] = ("", " ")
@@ -192,67 +181,27 @@ class QuantileQuery(Question):
             return None
         return ends_of(tuple(sorted(self.shares)), self.level, self._all_count(schema))
 
-    def explain(self, schema: Schema) -> str:
-        """Return in words what is done to the data, and what it costs; needs no data.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        str
-            A line for each fact.
-        """
-        steps: list[Any] = list(self.plan(schema).leaves())
-        lines, levels = self._lines(schema), levels_of(len(self.shares))
-        lines.append(f"  neighbours: {schema.unit}")
+    def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
+        """Yield how keys are selected, rows counted, and quantiles and ends found."""
+        levels, beside = levels_of(len(self.shares)), self._ends(schema)
         if (key := private_key(self.keys, schema)) is not None:
-            lines.append(selection_in_words(steps.pop(0), key, schema))
-        beside = self._ends(schema)
+            yield selection_in_words(steps.pop(0), key, schema)
         if beside is not None and not self._all_count(schema):
-            lines.append(f"  the rows are counted with noise of scale {steps.pop(0).scale:.6g}")
-        found = f"{levels} times exponential mechanism"
-        lines.append(f"  {found} of scale {steps[0].scale:.6g} on ranks")
+            yield f"the rows are counted with noise of scale {steps.pop(0).scale:.6g}"
+        yield f"{levels} times exponential mechanism of scale {steps[0].scale:.6g} on ranks"
         if beside is not None:
-            ends = f"  ends of {self.level:g} intervals: {beside.releases} times"
-            lines.append(f"{ends} of scale {steps[-1].scale:.6g}")
-        lines.append(f"  costs {Guarantee(self.epsilon, self.delta)}")
-        return "\n".join(lines)
+            ends = f"ends of {self.level:g} intervals: {beside.releases} times"
+            yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:
         shares = ", ".join(f"{one:g}" for one in self.shares)
         return self._words(f"quantile {shares} of {self.column}")
 
-    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> ListedAnswer:
-        """Release it through a ledger, a filter or the ledger of a book opened with its plan.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            Holds the frame.  All that is released through it protects persons of one column.
-        schema : Schema
-            What is public of the frame.
-        label : str, optional
-            None: it is several releases; name the run of the plan in a book instead.
-
-        Returns
-        -------
-        ListedAnswer
-            The quantiles, and their intervals.
-
-        Raises
-        ------
-        ParameterError
-            If the frame has no such columns, or of other types; nothing is spent.
-        OffPlan, BudgetExceeded
-            If the ledger does not allow all of it; nothing is spent.
-        """
-        plan, key = self.plan(schema), private_key(self.keys, schema)
-        facts = self._opened(ledger, schema)
-        refuse_unless_whole(ledger, plan, label)
-        steps: list[Any] = list(plan.leaves())
+    def _released(
+        self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
+    ) -> ListedAnswer:
+        """Release the quantiles; of private keys those of the keys that were selected."""
+        key = private_key(self.keys, schema)
         if key is None:
             return self.released_by(ledger, schema, steps, facts.backend)
         selection, most = steps.pop(0), MOST_PARTS // self.targets
@@ -323,13 +272,10 @@ class QuantileQuery(Question):
             found = np.rint(found).astype(np.int64)
         if isinstance(schema.kind(self.column), Date):
             found = np.rint(found).astype("datetime64[D]")
-        shape = (*table_shape(self.keys, schema), *(() if self.single else (len(self.shares),)))
-        size = math.prod(table_shape(self.keys, schema))
-        index = np.indices(table_shape(self.keys, schema)).reshape(len(self.keys), size)
-        labels: dict[str, list[Any]] = {}
-        for key, places in zip(self.keys, np.repeat(index, len(self.shares), axis=1), strict=True):
-            labels.update(key.shown(places, schema))
-        labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * size
+        cells = table_shape(self.keys, schema)
+        shape = (*cells, *(() if self.single else (len(self.shares),)))
+        labels = named_cells(self.keys, (*cells, len(self.shares)), schema)
+        labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * math.prod(cells)
         value = found[..., 0].reshape(shape)
         ends = None if self.level is None else found[..., 1:].reshape(*shape, 2)
         return ListedAnswer(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
+from accountant.ledger.frame_rows import FrameFacts
 from accountant.plans.adjacency import Adjacency
-from accountant.plans.parallel import Stated
-from accountant.plans.plan import Sequential
+from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.answer import Answer
 from algorithms.frames.bases import Statistic
 from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.column_kinds import DROP
+from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.moments import Moment
@@ -34,7 +35,7 @@ from algorithms.frames.sensitivities import sensitivities
 
 @final
 @dataclass(frozen=True, slots=True)
-class FrameQuery(Question):
+class FrameQuery(Question[Answer]):
     """One statistic of a frame; made by `count`, `sum_`, `mean`, `variance`, `histogram` and so on.
 
     All its numbers are released at once by one mechanism, so a ledger takes the whole of it or
@@ -61,6 +62,8 @@ class FrameQuery(Question):
     True
     """
 
+    by_private_keys: ClassVar[bool] = True
+
     statistic: Statistic
     keys: tuple[Axis, ...]
     where: Condition | None
@@ -71,22 +74,13 @@ class FrameQuery(Question):
         """The columns that it reads, but the one that names persons."""
         return self._used(self.statistic.column)
 
-    def check(self, schema: Schema) -> None:
-        """Refuse columns that the schema does not declare, or not as they are used.
+    @property
+    def _cost(self) -> Guarantee:
+        return self.guarantee
 
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Raises
-        ------
-        ParameterError
-            With the column, and what it must be.
-        """
-        if isinstance(schema, Schema):
-            self.statistic.check(schema)
-        self._check(schema, [key.column for key in self.keys])
+    def _check_own(self, schema: Schema) -> None:
+        """Refuse a column of which the statistic is not asked."""
+        self.statistic.check(schema)
 
     def mechanism(self, schema: Schema) -> Noise:
         """Return the mechanism that releases it: of those that are allowed, the least error.
@@ -135,56 +129,26 @@ class FrameQuery(Question):
         public = all_count and schema.relation is Adjacency.REPLACE_ONE
         return dataclasses.replace(self.statistic, public_rows=public)
 
-    def plan(self, schema: Schema) -> Stated:
-        """Return what will be released; needs no data.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        Stated
-            One release, for the neighbours of the schema; with private keys two.
-        """
-        self.check(schema)
+    def _planned(self, schema: Schema) -> Plan:
+        """Return one release; with private keys two."""
         key = private_key(self.keys, schema)
         if key is None:
-            return Stated(self.mechanism(schema), schema.relation)
-        return Stated(Sequential(steps_by_keys(self, key, schema)), schema.relation)
+            return self.mechanism(schema)
+        return Sequential(steps_by_keys(self, key, schema))
 
-    def explain(self, schema: Schema) -> str:
-        """Return in words what is done to the data, and what it costs; needs no data.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        str
-            A line for each fact.
-        """
-        self.check(schema)
-        key = private_key(self.keys, schema)
-        first, mechanism = [], None
-        if key is not None:
-            selection, mechanism = steps_by_keys(self, key, schema)
-            first = [selection_in_words(selection, key, schema)]
-        else:
-            mechanism = self.mechanism(schema)
-        unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
-        lines = self._lines(schema)
+    def _known(self, schema: Schema) -> str:
+        """Return whether the number of rows is public, in words."""
         public = getattr(self.asked_of(schema), "public_rows", False)
-        known = ", the number of rows is public" if public else ""
-        lines.append(f"  neighbours: {schema.unit}{known}")
-        lines += first
+        return ", the number of rows is public" if public else ""
+
+    def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
+        """Yield how keys are selected, and the noise."""
+        mechanism = steps[-1]
+        if (key := private_key(self.keys, schema)) is not None:
+            yield selection_in_words(steps[0], key, schema)
+        unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
         kind = type(mechanism).__name__
-        lines.append(f"  {kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}")
-        lines.append(f"  costs {self.guarantee}")
-        return "\n".join(lines)
+        yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}"
 
     @property
     def _unit_words(self) -> str:
@@ -194,42 +158,21 @@ class FrameQuery(Question):
         column = self.statistic.column
         return self._words(self.statistic.name + ("" if column is None else f" of {column}"))
 
-    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> Answer:
-        """Release it through a ledger, a filter or the ledger of a book.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            Holds the frame.  All that is released through it protects persons of one column.
-        schema : Schema
-            What is public of the frame.
-        label : str, optional
-            Name of the answer in a book, which gives it again for the same label.
-
-        Returns
-        -------
-        Answer
-            The value with noise, and its error.
-
-        Raises
-        ------
-        ParameterError
-            If the frame has no such columns, or of other types; nothing is spent.
-        OffPlan, BudgetExceeded
-            If the ledger does not allow it; nothing is spent.
-        """
-        self.check(schema)
+    def _released(
+        self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
+    ) -> Answer:
+        """Release the sums; of private keys those of the keys that were selected."""
         if (key := private_key(self.keys, schema)) is not None:
-            facts = self._opened(ledger, schema)
-            return released_by_keys(self, key, ledger, schema, facts, label)
-        mechanism = self.mechanism(schema)
-        backend = self._opened(ledger, schema).backend
+            return released_by_keys(self, key, ledger, schema, facts)
+        (mechanism,) = steps
         kind = NAMES[type(mechanism)]
         asked = unseen(lambda frame: self.sums(frame, schema, kind))
         found = np.atleast_1d(ledger.release(mechanism, asked, label))
         statistic = self.asked_of(schema)
         rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
-        return Answer(str(self), statistic, self.keys, schema, mechanism, found, backend, rows)
+        return Answer(
+            str(self), statistic, self.keys, schema, mechanism, found, facts.backend, rows
+        )
 
     def sums(self, frame: Any, schema: Schema, kind: str) -> Any:
         """Return what is released, before noise: exact sums of whole numbers.

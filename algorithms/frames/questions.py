@@ -5,28 +5,32 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.gate import Gate
 from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.cells import Axis, keys_of, table_shape
-from algorithms.frames.column_kinds import Key
+from algorithms.frames.columns.keys import Key
 from algorithms.frames.conditions import Condition
+from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.schema import Schema
 
 BY_KEYS = "count, sum_, mean, variance and quantiles"
+Released = TypeVar("Released")
 
 
-class Question(ABC):
+class Question(ABC, Generic[Released]):
     """A question to a frame: a plan before any data, and a release through a ledger."""
 
     __slots__ = ()
 
     keys: tuple[Axis, ...]
     where: Condition | None
+    by_private_keys: ClassVar[bool] = False
 
     _units: ClassVar[weakref.WeakKeyDictionary[Gate, str]] = weakref.WeakKeyDictionary()
 
@@ -35,7 +39,57 @@ class Question(ABC):
     def used(self) -> tuple[str, ...]:
         """The columns that it reads, but the one that names persons."""
 
+    @property
     @abstractmethod
+    def _cost(self) -> Guarantee:
+        """What it may cost."""
+
+    @abstractmethod
+    def _check_own(self, schema: Schema) -> None:
+        """Refuse columns that are declared, but not as this question uses them."""
+
+    @abstractmethod
+    def _planned(self, schema: Schema) -> Plan:
+        """Return the mechanism that releases it, or a `Sequential` of several."""
+
+    @abstractmethod
+    def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
+        """Yield what the releases are, in words."""
+
+    @abstractmethod
+    def _released(
+        self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
+    ) -> Released:
+        """Release it by the steps of its plan."""
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that the schema does not declare, or not as they are used.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Raises
+        ------
+        ParameterError
+            With the column, and what it must be.
+        """
+        if not isinstance(schema, Schema):
+            raise ParameterError("schema", type(schema), "a Schema")
+        cells = [key.column for key in self.keys]
+        for name in self.used:
+            if not isinstance(schema.kind(name), Key) or (self.by_private_keys and name in cells):
+                continue
+            allowed = "used in by= alone: its keys are private; a Category has public labels"
+            if name in cells:
+                allowed = f"a Category here: by private keys {BY_KEYS} are asked"
+            raise ParameterError(f"column {name!r}", schema.kind(name), allowed)
+        table_shape(self.keys, schema)
+        if self.where is not None:
+            self.where.check(schema)
+        self._check_own(schema)
+
     def plan(self, schema: Schema) -> Stated:
         """Return what will be released; needs no data.
 
@@ -49,6 +103,66 @@ class Question(ABC):
         Stated
             The releases, for the neighbours of the schema.
         """
+        self.check(schema)
+        return Stated(self._planned(schema), schema.relation)
+
+    def explain(self, schema: Schema) -> str:
+        """Return in words what is done to the data, and what it costs; needs no data.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public of the frame.
+
+        Returns
+        -------
+        str
+            A line for each fact.
+        """
+        steps: list[Any] = list(self.plan(schema).leaves())
+        lines = [str(self), *(f"{name}: {schema.kind(name).rule}" for name in self.used)]
+        if schema.person is not None:
+            most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
+            lines.append(f"of each {schema.person!r} the first {most} that can count")
+        lines.append(f"neighbours: {schema.unit}{self._known(schema)}")
+        lines += self._noise_lines(schema, steps)
+        return "\n  ".join([*lines, f"costs {self._cost}"])
+
+    def _known(self, schema: Schema) -> str:
+        """Return what else is public, in words."""
+        del schema
+        return ""
+
+    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> Released:
+        """Release it through a ledger, a filter or the ledger of a book.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Holds the frame.  All that is released through it protects persons of one column.
+        schema : Schema
+            What is public of the frame.
+        label : str, optional
+            Name of a single release in a book, which gives its answer again for the same label;
+            where the plan has several, open the book's ledger with the plan and name its run.
+
+        Returns
+        -------
+        Answer, ListedAnswer or RegressionAnswer
+            Values with noise, and their intervals.
+
+        Raises
+        ------
+        ParameterError
+            If the frame has no such columns, or of other types; nothing is spent.
+        OffPlan, BudgetExceeded
+            If the ledger does not allow all of it; nothing is spent.
+        """
+        plan = self.plan(schema)
+        facts = self._opened(ledger, schema)
+        if isinstance(plan.part, Sequential):
+            refuse_unless_whole(ledger, plan, label)
+        return self._released(ledger, schema, list(plan.leaves()), facts, label)
 
     def group_by(self, keys: Any) -> Self:
         """Return the question for every group of rows.
@@ -70,6 +184,8 @@ class Question(ABC):
 
     def _used(self, column: str | None) -> tuple[str, ...]:
         """Return a column, those of the cells and those of the condition, each once."""
+        if not isinstance(column, str | None):  # a column of a library would show its rows
+            raise ParameterError("column", type(column), "the name of a column")
 
         def names() -> Iterator[str]:
             if column is not None:
@@ -78,23 +194,6 @@ class Question(ABC):
             yield from () if self.where is None else self.where.columns
 
         return tuple(dict.fromkeys(names()))
-
-    def _check(self, schema: object, grouped: Iterable[str] = ()) -> None:
-        """Refuse what is no schema, and columns that it does not declare as they are used.
-
-        ``grouped`` are the columns that may have private keys.
-        """
-        if not isinstance(schema, Schema):
-            raise ParameterError("schema", type(schema), "a Schema")
-        for name in self.used:
-            if isinstance(schema.kind(name), Key) and name not in grouped:
-                allowed = "used in by= alone: its keys are private; a Category has public labels"
-                if name in (key.column for key in self.keys):
-                    allowed = f"a Category here: by private keys {BY_KEYS} are asked"
-                raise ParameterError(f"column {name!r}", schema.kind(name), allowed)
-        table_shape(self.keys, schema)
-        if self.where is not None:
-            self.where.check(schema)
 
     def _opened(self, ledger: Any, schema: Schema) -> FrameFacts:
         """Return what is public of the frame of a ledger; refuse one that does not fit."""
@@ -110,15 +209,6 @@ class Question(ABC):
         if unit != schema.unit:
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
         return facts
-
-    def _lines(self, schema: Schema) -> list[str]:
-        """Return the question in words, and what becomes of the rows it reads."""
-        lines = [str(self)]
-        lines += [f"  {name}: {schema.kind(name).rule}" for name in self.used]
-        if schema.person is not None:
-            most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
-            lines.append(f"  of each {schema.person!r} the first {most} that can count")
-        return lines
 
     def _words(self, asked: str) -> str:
         """Return what is asked with its cells and its condition."""

@@ -11,9 +11,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.frames.column_kinds import DROP, LONGEST_KEY, ColumnKind, Integer, Key, SelectedKeys
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.keys import LONGEST_KEY, Key, SelectedKeys
+from algorithms.frames.columns.kinds import DROP, ColumnKind
+from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.dates import Date
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1

@@ -13,14 +13,17 @@ from accountant.errors import ParameterError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.frames import schema_files
-from algorithms.frames.column_kinds import TEXTS, ColumnKind, Flag
-from algorithms.frames.dates import Date
+from algorithms.frames.arguments import answered_class
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.kinds import TEXTS, ColumnKind
+from algorithms.frames.columns.labels import Flag
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
 
 
 @final
+@answered_class("Schema({'age': Number(0, 100)}, person='id')")
 @dataclass(frozen=True, slots=True)
 class Schema:
     """What is public of a data frame; sensitivities follow from it.

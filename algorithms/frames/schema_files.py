@@ -10,8 +10,11 @@ from typing import Any
 
 from accountant.errors import ParameterError
 from accountant.formats.toml_writer import table_key, table_lines
-from algorithms.frames.column_kinds import Category, ColumnKind, Flag, Integer, Key, Number
-from algorithms.frames.dates import Date
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.keys import Key
+from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.columns.labels import Category, Flag
+from algorithms.frames.columns.numbers import Integer, Number
 
 KINDS: dict[str, type[Any]] = {
     kind.kind: kind for kind in (Number, Integer, Date, Flag, Category, Key)

@@ -5,27 +5,33 @@ References: Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.plans.parallel import Stated
-from algorithms.frames.cells import Axis
+from accountant.ledger.frame_rows import FrameFacts
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan, Sequential
+from algorithms.frames.cell_sums import cells_of
+from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.conditions import Condition
+from algorithms.frames.framed import named_cells
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.listing import ListedAnswer
-from algorithms.frames.questions import Question, refuse_unless_whole, unseen
+from algorithms.frames.questions import Question, unseen
 from algorithms.frames.schema import Schema
-from algorithms.statistics.private_top_k import PrivateTopK, released_top
+from algorithms.statistics.private_top_k import count_noise, largest, released_top, top_k_plan
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TopQuery(Question):
+class TopQuery(Question[ListedAnswer]):
     """The labels that most persons have; made by `top_k`.
 
     Parameters
@@ -40,6 +46,8 @@ class TopQuery(Question):
         What it may cost.
     level : float
         Chance that an interval covers.
+    keys : tuple of Axis
+        What rows are sorted by into cells, of which each has its own labels.
 
     Examples
     --------
@@ -56,121 +64,70 @@ class TopQuery(Question):
     epsilon: float
     delta: float
     level: float
-
-    keys = ()
+    keys: tuple[Axis, ...] = ()
 
     @property
     def used(self) -> tuple[str, ...]:
         """The columns that it reads, but the one that names persons."""
         return self._used(self.column)
 
-    def check(self, schema: Schema) -> None:
-        """Refuse columns that the schema does not declare, or not as they are used.
+    @property
+    def _cost(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta)
 
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-        """
-        self._check(schema)
-        Axis(self.column).size(schema)  # it has labels
-        known = len(schema.kind(self.column).labels)
+    def _check_own(self, schema: Schema) -> None:
+        """Refuse a column that has no labels, or fewer than are asked for."""
+        if self.column in (key.column for key in self.keys):
+            allowed = f"columns beside {self.column!r}, whose labels are ranked"
+            raise ParameterError("by", self.column, allowed)
+        *_, known = self._shape(schema)
         if self.k > known:
             raise ParameterError("k", self.k, f"at most {known}, the labels of {self.column!r}")
 
-    def group_by(self, keys: Any) -> NoReturn:
-        """Refuse groups: the labels that most persons have are sought among all rows."""
-        allowed = f"asked of all rows; contingency(['{self.column}', ...]) counts labels by group"
-        raise ParameterError("keys", keys, allowed)
+    def _shape(self, schema: Schema) -> tuple[int, ...]:
+        """Return the number of labels or bins of every key, then those of the column."""
+        return table_shape((*self.keys, Axis(self.column)), schema)
 
-    def _estimator(self, schema: Schema) -> PrivateTopK:
-        self.check(schema)
-        return PrivateTopK(
-            k=self.k, categories=range(len(schema.kind(self.column).labels)), epsilon=self.epsilon,
-            delta=self.delta, level=self.level, relation=schema.relation,
-        )  # fmt: skip
+    def _planned(self, schema: Schema) -> Plan:
+        """Return noise on all counts; or rounds of selection, and noise on those selected.
 
-    def plan(self, schema: Schema) -> Stated:
-        """Return what will be released; needs no data.
-
-        A person counts once for each label, and has at most as many labels as rows.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        Stated
-            Noise on all counts; or rounds of selection, and noise on the counts of those selected.
+        A person counts once for each label of a cell, and has at most as many of them as rows.
         """
-        chosen = self._estimator(schema).plan((1, schema.rows_per_person))
-        return Stated(chosen, schema.relation)
+        size, replaced = math.prod(self._shape(schema)), schema.relation is Adjacency.REPLACE_ONE
+        held = min(schema.rows_per_person, size)
+        if not self.keys:
+            return top_k_plan(size, self.k, held, replaced, self.epsilon, self.delta)
+        moved = min(held * (2 if replaced else 1), size)
+        return Sequential([count_noise(moved, size, self.epsilon, self.delta)])
 
-    def explain(self, schema: Schema) -> str:
-        """Return in words what is done to the data, and what it costs; needs no data.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        str
-            A line for each fact.
-        """
-        *rounds, noise = self.plan(schema).leaves()
-        lines = [*self._lines(schema), f"  neighbours: {schema.unit}"]
+    def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
+        """Yield the rounds, and the noise."""
+        *rounds, noise = steps
         if rounds:
-            lines.append(f"  {len(rounds)} rounds of the exponential mechanism")
-        kind, scale = type(noise).__name__, noise.scale  # type: ignore[attr-defined]  # a mechanism
-        lines.append(f"  {kind} noise of scale {scale:.6g} persons")
-        lines.append(f"  costs {Guarantee(self.epsilon, self.delta)}")
-        return "\n".join(lines)
+            yield f"{len(rounds)} rounds of the exponential mechanism"
+        yield f"{type(noise).__name__} noise of scale {noise.scale:.6g} persons"
 
     def __str__(self) -> str:
         return self._words(f"top {self.k} of {self.column}")
 
-    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> ListedAnswer:
-        """Release it through a ledger, a filter or the ledger of a book opened with its plan.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            Holds the frame.  All that is released through it protects persons of one column.
-        schema : Schema
-            What is public of the frame.
-        label : str, optional
-            None: it is several releases; name the run of the plan in a book instead.
-
-        Returns
-        -------
-        ListedAnswer
-            Labels with how many persons have them, and intervals.
-
-        Raises
-        ------
-        ParameterError
-            If the frame has no such columns, or of other types; nothing is spent.
-        OffPlan, BudgetExceeded
-            If the ledger does not allow all of it; nothing is spent.
-        """
-        plan, facts = self.plan(schema), self._opened(ledger, schema)
-        refuse_unless_whole(ledger, plan, label)
-        labels = schema.kind(self.column).labels
+    def _released(
+        self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
+    ) -> ListedAnswer:
+        """Release the counts, and rank the labels of each cell."""
         counted = unseen(lambda frame: self.persons_of_labels(frame, schema))
-        given = list(plan.leaves()), len(labels), self.k, self.level, counted
-        top, counts, ends = released_top(ledger, *given)
-        named = {self.column: [labels[i] for i in top.tolist()]}
-        *_, noise = plan.leaves()
-        whole, scale = counts.astype(np.int64), float(noise.scale)  # type: ignore[attr-defined]  # a mechanism
-        shown = "persons", whole, ends, self.level, scale, facts.backend
-        return ListedAnswer(str(self), named, *shown)
+        noise, (*cells, size) = steps[-1], self._shape(schema)
+        if self.keys:
+            noisy = np.reshape(ledger.release(noise, counted), (*cells, size))
+            top, counts, ends = largest(noisy, self.k, self.level, noise)
+        else:
+            top, counts, ends = released_top(ledger, steps, size, self.k, self.level, counted)
+        named = named_cells(self.keys, counts.shape, schema)
+        named.update(Axis(self.column).shown(top.ravel(), schema))
+        shown = counts.astype(np.int64), ends, self.level, float(noise.scale), facts.backend
+        return ListedAnswer(str(self), named, "persons", *shown)
 
     def persons_of_labels(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
-        """Return how many persons have each label.
+        """Return how many persons have each label in each cell.
 
         Parameters
         ----------
@@ -182,21 +139,23 @@ class TopQuery(Question):
         Returns
         -------
         numpy.ndarray of int
-            Private.
+            Private: the labels of a cell after those of the cell before.
         """
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        size = len(schema.kind(self.column).labels)
-        counted = partial(persons_of_codes, column=self.column, size=size)
+        keys = (*self.keys, Axis(self.column))
+        counted = partial(persons_of_cells, keys=keys, schema=schema)
         found: NDArray[np.int64]
         found = reduced(frame, Reading(self.used, self.where, schema), counted)
         return found
 
 
-def persons_of_codes(rows: Any, column: str, size: int) -> NDArray[np.int64]:
-    """Return how many persons have each label of a column, of the rows that count."""
+def persons_of_cells(rows: Any, keys: tuple[Axis, ...], schema: Schema) -> NDArray[np.int64]:
+    """Return how many persons have a row in each cell, of the rows that count."""
     values, persons = rows.kept()
-    if (np.diff(persons) > 0).all():  # each of them has one row
-        return np.bincount(values[column], minlength=size)
-    pairs = np.unique(persons.astype(np.int64) * size + values[column].astype(np.int64))
-    return np.bincount(pairs % size, minlength=size)
+    shape = table_shape(keys, schema)
+    size, cells = math.prod(shape), cells_of(values, keys, shape, schema)
+    if (np.diff(persons) <= 0).any():  # some of them have several rows
+        pairs = persons.astype(np.int64) * (size + 1) + cells.astype(np.int64)
+        cells = np.unique(pairs) % (size + 1)  # rows in no cell are in one more
+    return np.bincount(cells, minlength=size)[:size]

@@ -246,19 +246,29 @@ def released_top(
     """
     *rounds, noise = steps
     if not rounds:
-        noisy = ledger.release(noise, counted)
-        top = np.argsort(-noisy, kind="stable")[:k]
-        half, counts = noise_reach(noise, level ** (1 / size)), noisy[top].astype(float)
-    else:
-        left = np.arange(size)
-        for selection in rounds:
-            won = ledger.release(selection, CountsOf(counted, left))
-            left = np.delete(left, int(won))
-        some = np.setdiff1d(np.arange(size), left)
-        noisy = ledger.release(noise, CountsOf(counted, some)).astype(float)
-        order = np.argsort(-noisy, kind="stable")
-        top, counts, half = some[order], noisy[order], noise_reach(noise, level)
-    ends = np.stack([counts - half, counts + half], axis=1)
+        return largest(ledger.release(noise, counted), k, level, noise)
+    left = np.arange(size)
+    for selection in rounds:
+        won = ledger.release(selection, CountsOf(counted, left))
+        left = np.delete(left, int(won))
+    some = np.setdiff1d(np.arange(size), left)
+    noisy = ledger.release(noise, CountsOf(counted, some))
+    order, counts, ends = largest(noisy, k, level, noise, chosen=True)
+    return some[order], counts, ends
+
+
+def largest(
+    noisy: Array, k: int, level: float, noise: Any, chosen: bool = False
+) -> tuple[NDArray[np.int64], Array, Array]:
+    """Return indices, counts and intervals of the k largest of noisy counts, along the last axis.
+
+    The intervals hold for all of these counts at once, as the noise chooses the largest; for each
+    alone where the counts were ``chosen`` before.
+    """
+    top = np.argsort(-noisy, axis=-1, kind="stable")[..., :k]
+    counts = np.take_along_axis(noisy, top, axis=-1).astype(float)
+    half = noise_reach(noise, level if chosen else level ** (1 / noisy.shape[-1]))
+    ends = np.stack([counts - half, counts + half], axis=-1)
     return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
 
 

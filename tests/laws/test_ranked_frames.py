@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from algorithms.frames import Key, Schema, col, count, mean, quantiles, sum_, top_k
-from algorithms.frames.column_kinds import SelectedKeys
+from algorithms.frames.columns.keys import SelectedKeys
 from algorithms.frames.private_keys import key_counts, steps_by_keys
 from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.top_query import TopQuery
@@ -27,6 +27,7 @@ QUANTILES = [
     quantiles("kids", [0.3], by=["job", "owner"], where=col("age") > 30, epsilon=1.0),
 ]
 TOP = [top_k("job", 2, epsilon=1.0), top_k("job", 1, epsilon=1.0)]
+TOP_BY = top_k("job", 2, by={"owner": None, "age": 3}, epsilon=1.0)
 KEYED = [
     count(by="job", epsilon=1.0, delta=1e-6),
     mean("age", by="job", epsilon=1.0, delta=1e-6),
@@ -58,6 +59,7 @@ class Asking(NamedTuple):
     keys: Callable[..., Any] = key_counts
     plan: Callable[..., Any] = QuantileQuery.plan
     steps: Callable[..., Any] = steps_by_keys
+    top: Callable[..., Any] = TopQuery.plan
 
 
 def schema(relation, keys=None, rows=3, **kinds):
@@ -117,6 +119,10 @@ def moves_of_labels(asking, relation, pair):
         before, after = (dict(enumerate(one.tolist())) for one in found)
         held = min(rows * (2 if relation == "replace-one" else 1), 3)  # of three labels
         yield f"labels of {query}", move_of_counts(before, after, held, relation)
+    declared = schema(relation)
+    (noise,) = asking.top(TOP_BY, declared).leaves()
+    before, after = (dict(enumerate(asking.labels(TOP_BY, f, declared))) for f in pair)
+    yield f"labels of {TOP_BY}", move_of_counts(before, after, noise.sensitivity, relation)
 
 
 def moves_of_keys(asking, relation, pair):
@@ -169,7 +175,8 @@ def test_what_is_declared_is_attained():
     found = {}
     for what, share in of_the_right_one():
         found[what] = max(found.get(what, 0), share)
-    for part in ("rows of", "scores of", "ends of", "keys of", "kept by"):
+    parts = ("rows of", "scores of", "ends of", f"labels of {TOP_BY}", "keys of", "kept by")
+    for part in parts:
         assert max(share for what, share in found.items() if part in what) > 0.99
 
 

@@ -55,6 +55,11 @@ def labels_of_all_rows(query, frame, schema):
     return TopQuery.persons_of_labels(query, frame, of_rows(schema, 1000))
 
 
+def takes_groups_for_disjoint_persons(query, schema):
+    """A person is taken for one of a single group, as a row is in one."""
+    return TopQuery.plan(query, of_rows(schema, 1))
+
+
 def takes_all_keys(query, frame, key, schema):
     """All keys of a person count."""
     columns = {**schema.columns, key: Key(512)}
@@ -95,6 +100,7 @@ WRONG = [
     ("counted", counts_all_rows),
     ("labels", counts_a_person_for_each_row),
     ("labels", labels_of_all_rows),
+    ("top", takes_groups_for_disjoint_persons),
     ("keys", takes_all_keys),
     ("keys", counts_keys_of_rows),
     ("steps", forgets_the_other_key),

@@ -13,11 +13,11 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.table_display import Table, TableDisplay
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.frames.answer import FRAME_LEVEL
 from algorithms.frames.bases import STEPS
 from algorithms.frames.cells import Axis, table_shape
+from algorithms.frames.framed import FramedAnswer, named_cells, with_ends
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.regression.row_products import Term
 from algorithms.frames.schema import Schema
@@ -33,7 +33,7 @@ from algorithms.linear_models.sufficient_statistics import (
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class RegressionAnswer(TableDisplay):
+class RegressionAnswer(FramedAnswer):
     """A released regression.
 
     Parameters
@@ -159,30 +159,11 @@ class RegressionAnswer(TableDisplay):
         ends = normal_interval(value.ravel(), deviation.ravel(), level)
         return ends.reshape(*self._shape, 2)
 
-    @property
-    def frame(self) -> Any:
-        """The coefficients with intervals of 95 %, a row each, as a frame of the library asked."""
-        import narwhals as nw
-
-        backend: Any = self.backend  # of those that a gate holds
-        return nw.from_dict(self._columns(), backend=backend).to_native()
-
     def _columns(self) -> dict[str, list[Any]]:
-        shape, columns = self._shape, dict[str, list[Any]]()
-        index = np.indices(shape).reshape(len(shape), math.prod(shape))
-        for key, places in zip(self.keys, index[:-1], strict=True):
-            columns.update(key.shown(places, self.schema))
-        ends = self.interval(FRAME_LEVEL).reshape(-1, 2)
-        terms = [str(self.terms[i]) for i in index[-1].tolist()]
-        given = terms, self.value.ravel().tolist(), ends[:, 0].tolist(), ends[:, 1].tolist()
-        for name, column in zip(("term", "coefficient", "lower", "upper"), given, strict=True):
-            # a key may have the name
-            columns[name + "_" * (name in columns)] = column
-        return columns
-
-    def _table(self) -> Table:
-        columns = self._columns()
-        return Table(list(columns), list(zip(*columns.values(), strict=True)), self.asked)
+        columns = named_cells(self.keys, self._shape, self.schema)
+        terms = [str(self.terms[i]) for i in np.indices(self._shape)[-1].ravel().tolist()]
+        columns["term" + "_" * ("term" in columns)] = terms  # a key may have the name
+        return with_ends(columns, "coefficient", self.value, self.interval(FRAME_LEVEL))
 
     def __repr__(self) -> str:
         return f"RegressionAnswer({self.asked}: {len(self.terms)} terms)"

@@ -6,7 +6,7 @@ References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2; docs/proofs/frames.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -14,11 +14,13 @@ from typing import Any, final
 import numpy as np
 
 from accountant.errors import ParameterError
+from accountant.ledger.frame_rows import FrameFacts
 from accountant.numerics import Array
-from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan
+from algorithms.frames.arguments import answered
 from algorithms.frames.bases import STEPS
 from algorithms.frames.cells import Axis, keys_of, table_shape
-from algorithms.frames.column_kinds import Integer, Number
+from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.noise_tails import Noise
@@ -31,6 +33,7 @@ from algorithms.frames.sensitivities import Sensitivities
 MOST_NUMBERS = 2**20  # of one release
 
 
+@answered("regression('wage', ['age'], rho=0.1)")
 def regression(
     target: str,
     features: str | Sequence[str],
@@ -82,6 +85,8 @@ def regression(
       DiscreteGaussian noise of scale 2.236 on 10 sums, each row adds a vector of length 1
       costs rho 0.1
     """
+    if not isinstance(target, str):
+        raise ParameterError("target", type(target), "the name of a column")
     names = tuple(axis.column for axis in keys_of(features, "features"))
     if not names or target in names:
         raise ParameterError("features", list(names), f"columns beside the target {target!r}")
@@ -94,7 +99,7 @@ def regression(
 
 @final
 @dataclass(frozen=True, slots=True)
-class RegressionQuery(Question):
+class RegressionQuery(Question[RegressionAnswer]):
     """Least squares of a column on others; made by `regression`.
 
     Parameters
@@ -131,15 +136,12 @@ class RegressionQuery(Question):
         """The columns that it reads, but the one that names persons."""
         return tuple(dict.fromkeys((self.target, *self.features, *self._used(None))))
 
-    def check(self, schema: Schema) -> None:
-        """Refuse columns that the schema does not declare, or not as they are used.
+    @property
+    def _cost(self) -> Guarantee:
+        return self.guarantee
 
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-        """
-        self._check(schema)
+    def _check_own(self, schema: Schema) -> None:
+        """Refuse a target that is no number, and too many terms."""
         kind = schema.kind(self.target)
         if not isinstance(kind, Number | Integer):
             allowed = "a Number or an Integer, which have public bounds, to be a target"
@@ -187,77 +189,29 @@ class RegressionQuery(Question):
         """Return how many sums are released."""
         return self.products(schema).size * math.prod(table_shape(self.keys, schema))
 
-    def plan(self, schema: Schema) -> Stated:
-        """Return what will be released; needs no data.
+    def _planned(self, schema: Schema) -> Plan:
+        """Return one release: a person moves it as far as all rows that count of one person can."""
+        return self.mechanism(schema)
 
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        Stated
-            One release, for the neighbours of the schema: a person moves it as far as all the rows
-            that count of one person can.
-        """
-        return Stated(self.mechanism(schema), schema.relation)
-
-    def explain(self, schema: Schema) -> str:
-        """Return in words what is done to the data, and what it costs; needs no data.
-
-        Parameters
-        ----------
-        schema : Schema
-            What is public of the frame.
-
-        Returns
-        -------
-        str
-            A line for each fact.
-        """
-        mechanism, terms = self.mechanism(schema), self.products(schema).terms
-        lines = [*self._lines(schema), f"  neighbours: {schema.unit}"]
-        lines.append(f"  terms: {', '.join(map(str, terms))}")
-        scale, sums = f"{mechanism.scale / STEPS:.4g}", self._numbers(schema)
-        noise = f"  DiscreteGaussian noise of scale {scale} on {sums} sums"
-        lines.append(f"{noise}, each row adds a vector of length 1")
-        lines.append(f"  costs {self.guarantee}")
-        return "\n".join(lines)
+    def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
+        """Yield the terms, and the noise."""
+        yield f"terms: {', '.join(map(str, self.products(schema).terms))}"
+        scale, sums = f"{steps[0].scale / STEPS:.4g}", self._numbers(schema)
+        noise = f"DiscreteGaussian noise of scale {scale} on {sums} sums"
+        yield f"{noise}, each row adds a vector of length 1"
 
     def __str__(self) -> str:
         return self._words(f"regression of {self.target} on {', '.join(self.features)}")
 
-    def release(self, ledger: Any, schema: Schema, label: str | None = None) -> RegressionAnswer:
-        """Release it through a ledger, a filter or the ledger of a book.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            Holds the frame.  All that is released through it protects persons of one column.
-        schema : Schema
-            What is public of the frame.
-        label : str, optional
-            Name of the answer in a book, which gives it again for the same label.
-
-        Returns
-        -------
-        RegressionAnswer
-            The coefficients in units of the data, with intervals.
-
-        Raises
-        ------
-        ParameterError
-            If the frame has no such columns, or of other types; nothing is spent.
-        OffPlan, BudgetExceeded
-            If the ledger does not allow it; nothing is spent.
-        """
-        mechanism = self.mechanism(schema)
-        backend = self._opened(ledger, schema).backend
+    def _released(
+        self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
+    ) -> RegressionAnswer:
+        """Release the sums, and fit by them."""
+        (mechanism,) = steps
         found = ledger.release(mechanism, unseen(lambda frame: self.sums(frame, schema)), label)
         row = self.products(schema)
         shown = str(self), self.target, tuple(row.terms), self.keys, schema
-        return RegressionAnswer(*shown, mechanism, np.asarray(found), row.units, backend)
+        return RegressionAnswer(*shown, mechanism, np.asarray(found), row.units, facts.backend)
 
     def sums(self, frame: Any, schema: Schema) -> Array:
         """Return what is released, before noise: exact sums of whole numbers.

@@ -11,6 +11,7 @@ from typing import Any, cast
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from algorithms.base.intervals import LEVEL
+from algorithms.frames.arguments import answered
 from algorithms.frames.cells import keys_of
 from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
@@ -19,6 +20,7 @@ from algorithms.frames.top_query import TopQuery
 from algorithms.statistics.private_quantiles import SHARE
 
 
+@answered("quantiles('age', [0.1, 0.9], epsilon=1.0)")
 def quantiles(
     column: str,
     shares: Sequence[float],
@@ -71,6 +73,7 @@ def quantiles(
     return _quantiles(column, shares, False, epsilon, delta, level, where, by)
 
 
+@answered("quantile('age', 0.9, epsilon=1.0)")
 def quantile(
     column: str,
     share: float,
@@ -113,6 +116,7 @@ def quantile(
     return _quantiles(column, [share], True, epsilon, delta, level, where, by)
 
 
+@answered("median('age', epsilon=1.0)")
 def median(
     column: str,
     *,
@@ -152,6 +156,7 @@ def median(
     return _quantiles(column, [0.5], True, epsilon, delta, level, where, by)
 
 
+@answered("top_k('job', 3, epsilon=1.0)")
 def top_k(
     column: str,
     k: int,
@@ -160,10 +165,11 @@ def top_k(
     delta: float = 0.0,
     level: float = 0.95,
     where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> TopQuery:
     """Find the labels that most persons have, and how many have them.
 
-    A person counts once for each label, with at most ``rows_per_person`` rows.
+    A person counts once for each label (of each group), with at most ``rows_per_person`` rows.
 
     Parameters
     ----------
@@ -177,6 +183,9 @@ def top_k(
         Chance with which an interval covers its number of persons, or more.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has its own top labels.
+        A dict gives columns of numbers and dates their bins, as in `histogram`.
 
     Returns
     -------
@@ -196,7 +205,8 @@ def top_k(
     cost = Guarantee(epsilon, delta)
     checked = checked_where(where)
     count, chance = IntegerRange(1).check("k", k), LEVEL.check("level", level)
-    return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance)
+    given = column, count, checked, _epsilon_of(cost), cost.delta, chance
+    return TopQuery(*given, keys_of(by))
 
 
 def _quantiles(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from algorithms.frames.arguments import answered
 from algorithms.frames.bases import Count, Sum
 from algorithms.frames.cells import keys_of
 from algorithms.frames.conditions import Condition, checked_where
@@ -16,6 +17,7 @@ from algorithms.frames.moments import Mean, Variance
 from algorithms.frames.queries import FrameQuery
 
 
+@answered("count(epsilon=1.0)")
 def count(
     column: str | None = None,
     *,
@@ -65,6 +67,7 @@ def count(
     return FrameQuery(Count(column), keys_of(by), checked_where(where), asked)
 
 
+@answered("sum_('visits', epsilon=1.0)")
 def sum_(
     column: str,
     *,
@@ -111,6 +114,7 @@ def sum_(
     return FrameQuery(Sum(column), keys_of(by), checked_where(where), asked)
 
 
+@answered("mean('age', epsilon=1.0)")
 def mean(
     column: str,
     *,
@@ -164,6 +168,7 @@ def mean(
     return FrameQuery(Mean(column), keys_of(by), checked_where(where), asked)
 
 
+@answered("variance('age', epsilon=1.0)")
 def variance(
     column: str,
     *,

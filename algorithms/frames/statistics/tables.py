@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accountant.errors import ParameterError
+from algorithms.frames.arguments import answered
 from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, checked_bins, keys_of
 from algorithms.frames.conditions import Condition, checked_where
@@ -16,6 +17,7 @@ from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.queries import FrameQuery
 
 
+@answered("histogram('age', bins=10, epsilon=1.0)")
 def histogram(
     column: str,
     bins: int | str | Sequence[Any] | None = None,
@@ -63,6 +65,7 @@ def histogram(
     return FrameQuery(Count(None), (key,), checked_where(where), asked)
 
 
+@answered("contingency(['job', 'owner'], epsilon=1.0)")
 def contingency(
     columns: Sequence[str],
     bins: Mapping[str, int | str | Sequence[Any]] | None = None,

@@ -42,6 +42,7 @@ ASKED = [
     histogram("day", "month", epsilon=1.0),
     regression("change", ["age", "job", "owner"], epsilon=1.0, delta=1e-6),
     top_k("job", 2, epsilon=1.0),
+    top_k("job", 1, by="owner", epsilon=1.0),
     median("age", epsilon=1.0, level=None),
     quantiles("kids", [0.2], by="owner", epsilon=2.0),
     mean("age", by="shop", epsilon=3.0, delta=1e-3),

@@ -1,6 +1,7 @@
 """Quantiles and top labels of frames: beside the sorted rows, and in three libraries."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -8,6 +9,7 @@ from accountant import Budget, BudgetExceeded, Filter, Ledger, OffPlan, Paramete
 from algorithms import PrivateQuantiles
 from algorithms.frames import (
     Category,
+    Flag,
     Integer,
     Key,
     Number,
@@ -159,6 +161,45 @@ def test_top_labels_count_persons(library):
         "c": 3, "m": 0, "t": 3,
     }  # fmt: skip
     assert type(answer.frame) is type(frame)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_top_labels_of_every_group(library):
+    rng, size = np.random.default_rng(0), 900
+    columns = {
+        "id": rng.integers(0, 300, size),
+        "shop": rng.integers(0, 2, size) == 1,
+        "drink": rng.choice(["c", "m", "t"], size),
+        "age": rng.uniform(0, 10, size),
+    }
+    frame, drinks = frame_of(library, columns), ["c", "m", "t"]
+    kinds = {"drink": Category(drinks), "shop": Flag(), "age": Number(0, 10)}
+    declared = Schema(kinds, "id", rows_per_person=10)
+    by = {"shop": None, "age": [0, 5, 9]}  # rows from 9 on are in no cell
+    query = top_k("drink", 2, by=by, epsilon=900.0)
+    answer = released(query, frame, declared)
+    facts = pd.DataFrame(columns)
+    facts["age_from"] = pd.cut(facts["age"], [0, 5, 9], right=False, labels=[0, 5])
+    cells = ["shop", "age_from", "drink"]
+    persons = facts.dropna().groupby(cells, observed=True)["id"].nunique()
+    truth = np.sort(persons.to_numpy().reshape(2, 2, 3))[..., :0:-1]
+    assert (answer.value == truth).all()
+    table = pd.DataFrame(answer.labels)
+    assert table.columns.tolist() == ["shop", "age_from", "age_to", "drink"]
+    listed = persons.loc[list(table[cells].itertuples(index=False, name=None))]
+    assert listed.tolist() == truth.ravel().tolist()
+    assert answer.interval().shape == (2, 2, 2, 2)
+    assert type(answer.frame) is type(frame)
+    assert str(query) == "top 2 of drink by shop, age"
+
+
+def test_top_labels_of_groups_cost_what_a_person_moves():
+    kinds = {"drink": Category(["c", "m", "t"]), "shop": Flag()}
+    for relation, moved in (("add-remove", 2), ("replace-one", 4)):
+        declared = Schema(kinds, "id", rows_per_person=2, relation=relation)
+        (noise,) = top_k("drink", 1, by="shop", epsilon=1.0).plan(declared).leaves()
+        assert noise.sensitivity == moved  # not 1 for groups that are disjoint in rows alone
+        assert moved <= noise.scale < moved * (1 + 1e-9)
 
 
 def test_top_labels_of_many():

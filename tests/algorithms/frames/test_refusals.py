@@ -19,6 +19,7 @@ from algorithms.frames import (
     mean,
     median,
     quantile,
+    regression,
     top_k,
 )
 from tests.algorithms.frames.frames_of import COLUMNS, frame_of, rows, schema
@@ -65,7 +66,21 @@ AGE = {"age": Number(0, 100)}
     (lambda: Schema({"job": ["a", "b"]}), r"labels are Category\(\['a', 'b'\]\)"),
     (lambda: mean("age"), r"such as epsilon=1\.0"),
     (lambda: quantile("age", 50, epsilon=1.0), "50 per cent are 0.5"),
-    (lambda: top_k("job", 1, epsilon=1.0).group_by("owner"), "keys must be asked of all rows"),
+    (lambda: mean("age", 1.0), r"epsilon must be given by name: mean\('age', epsilon=1\.0\)"),
+    (lambda: histogram("age", 10, 1.0), "epsilon must be given by name: histogram"),
+    (lambda: median("age"), "epsilon must be given: median"),
+    (lambda: mean(epsilon=1.0), "column must be given: mean"),
+    (lambda: mean("age", epsilonn=1.0), "no argument: did you mean 'epsilon'?"),
+    (lambda: mean("age", eps=1.0), "no argument: mean"),
+    (lambda: mean("age", column="age", epsilon=1.0), "column must be given once"),
+    (Number, r"low, high must be given: Number\(0, 100\)"),
+    (lambda: Integer(0), "high must be given: Integer"),
+    (lambda: Number(0, 1, 0, 5), r"value 4 must be left out: Number\(0, 100\), got 5"),
+    (Category, "categories must be given"),
+    (Schema, "columns must be given: Schema"),
+    (lambda: top_k("job", 1, epsilon=1.0).group_by(["x", "x"]), "keys must be the name"),
+    (lambda: top_k("job", 1, by="job", epsilon=1.0).plan(Schema({"job": Category(["a"])})),
+     "by must be columns beside 'job'"),
     (lambda: count(by="job", epsilon=1.0).group_by("owner"), "'count by job' has groups"),
     (lambda: count(by={"age": "monthly"}, epsilon=1.0), "bins must be one of 'day'"),
     (lambda: Filter({"age": [1]}, Budget(1.0)), r"pandas\.DataFrame\(data\) makes one"),
@@ -138,6 +153,8 @@ def test_columns_and_conditions_of_libraries_are_not_shown():
     frame = pd.DataFrame({"age": [31.25, 41.75]})
     for make in (
         lambda: mean(frame["age"], epsilon=1.0).plan(schema()),
+        lambda: median(frame["age"], epsilon=1.0).plan(schema()),
+        lambda: regression(frame["age"], ["kids"], rho=1.0).plan(schema()),
         lambda: count(where=frame["age"] > 35, epsilon=1.0),
         lambda: mean("age", epsilon=1.0).release(frame, schema()),
     ):

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, final
 
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from algorithms.frames.column_kinds import DROP, ColumnKind, missing_in_words
+from algorithms.frames.arguments import answered_class
+from algorithms.frames.columns.kinds import DROP, ColumnKind, missing_in_words
 
 PERIODS = OneOf(("day", "week", "month", "quarter", "year"))
 EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -18,6 +19,7 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 @final
+@answered_class("Date('2026-01-01', '2026-12-31')")
 @dataclass(frozen=True, slots=True)
 class Date(ColumnKind):
     """A column of dates, or of times whose date counts, with public bounds.

@@ -1,0 +1,72 @@
+"""Calls that Python refuses itself: the answer names the call that was meant."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from accountant.errors import ParameterError
+from dp_attest.public_names import nearest_name
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def answered(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator: a call that does not fit the signature is answered by an example."""
+
+    def decorator(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def called(*values: P.args, **named: P.kwargs) -> R:
+            try:
+                signature.bind(*values, **named)
+            except TypeError:
+                raise _refusal(signature, example, values, named) from None
+            return function(*values, **named)
+
+        return called
+
+    return decorator
+
+
+def answered_class(example: str) -> Callable[[type[R]], type[R]]:
+    """Return the same for a class, whose objects are made."""
+
+    def decorator(cls: type[R]) -> type[R]:
+        type.__setattr__(cls, "__init__", answered(example)(cls.__init__))
+        return cls
+
+    return decorator
+
+
+def _refusal(signature: inspect.Signature, example: str, values: Any, named: Any) -> ParameterError:
+    """Return the error for values that do not fit: an unknown name, too many, or one missing."""
+    fields = dict(signature.parameters)
+    if fields.pop("self", None) is not None:
+        values = values[1:]
+    for name, value in named.items():
+        if name not in fields:
+            meant = nearest_name(name, fields)
+            hint = f"did you mean {meant!r}?" if meant else example
+            return ParameterError(name, _shown(value), f"left out, it is no argument: {hint}")
+    places = [one for one in fields.values() if one.kind is not one.KEYWORD_ONLY]
+    if len(values) > len(places):
+        rest = [one.name for one in fields.values() if one.kind is one.KEYWORD_ONLY]
+        argument = rest[0] if rest else f"value {len(places) + 1}"
+        allowed = f"{'given by name' if rest else 'left out'}: {example}"
+        return ParameterError(argument, _shown(values[len(places)]), allowed)
+    for one, value in zip(places, values, strict=False):
+        if one.name in named:
+            return ParameterError(one.name, _shown(value), f"given once: {example}")
+    given = {one.name for one in places[: len(values)]} | set(named)
+    lacking = [n for n, one in fields.items() if one.default is one.empty and n not in given]
+    return ParameterError(", ".join(lacking), None, f"given: {example}")
+
+
+def _shown(value: object) -> object:
+    """Return what an error may show: a frame's column could have private values."""
+    return value if isinstance(value, int | float | str | None) else type(value)

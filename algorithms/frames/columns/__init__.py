@@ -1,0 +1,1 @@
+"""Kinds of columns of a data frame: what is public of their values."""

@@ -1,0 +1,82 @@
+"""Columns of keys that are private, until some of them are selected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from accountant.domains import IntegerRange
+from algorithms.frames.arguments import answered_class
+from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
+
+KEYS_OF_PERSON = IntegerRange(1, 512)  # twice as many are what one selection takes
+LONGEST_KEY = 256
+
+
+@final
+@answered_class("Key(keys_per_person=2)")
+@dataclass(frozen=True, slots=True)
+class Key(ColumnKind):
+    """A column of strings or whole numbers that are private: which of them exist is not known.
+
+    A question ``by`` it first selects keys that enough persons have, then answers for those.
+    Empty strings, and those of more than 256 characters, are missing; rows without a key do not
+    count.
+
+    Parameters
+    ----------
+    keys_per_person : int
+        How many different keys of a person count for the selection at most: the first ones.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Key
+    >>> Key(keys_per_person=3).rule
+    'private keys, of each person the first 3; rows without one do not count'
+    """
+
+    kind: ClassVar[str] = "key"
+    types: ClassVar[str] = rf"u?int|{TEXTS}"
+
+    keys_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        checked = KEYS_OF_PERSON.check("keys_per_person", self.keys_per_person)
+        object.__setattr__(self, "keys_per_person", checked)
+
+    @property
+    def missing(self) -> str:
+        """What a missing key counts as: its row is dropped."""
+        return DROP
+
+    @property
+    def rule(self) -> str:
+        """What counts as what, in words."""
+        most = f"the first {self.keys_per_person}" if self.keys_per_person > 1 else "the first"
+        return f"private keys, of each person {most}; rows without one do not count"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SelectedKeys(ColumnKind):
+    """A column of keys of which some were selected, which are public from then on."""
+
+    kind: ClassVar[str] = "key"
+    types: ClassVar[str] = Key.types
+
+    selected: tuple[str | int, ...]
+
+    @property
+    def missing(self) -> str:
+        """What a key that was not selected counts as: its row is dropped."""
+        return DROP
+
+    @property
+    def labels(self) -> tuple[str | int, ...]:
+        """The keys that were selected."""
+        return self.selected
+
+    @property
+    def rule(self) -> str:
+        """What counts as what, in words."""
+        return f"{len(self.selected)} selected keys, rows with none of them do not count"

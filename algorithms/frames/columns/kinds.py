@@ -1,0 +1,65 @@
+"""What all kinds of columns have: the types they fit, and what a missing value counts as."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+DROP = "drop"  # a row whose value is missing does not count
+NUMBERS, FLAGS = r"u?int|float|double|halffloat|decimal", r"bool|boolean|object"
+TEXTS = r"object|str|string|large_string|string_view|category|categorical|enum|dictionary"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnKind:
+    """A kind of column; see `Number`, `Integer`, `Date`, `Flag`, `Category` and `Key`."""
+
+    types: ClassVar[str]
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def missing(self) -> Any:
+        """What a missing value counts as, or "drop"."""
+
+    @property
+    def filled(self) -> Any:
+        """What a missing value counts as in sums, or "drop"."""
+        return self.missing
+
+    def fits(self, type_name: str) -> bool:
+        """Return whether a column of this type may be of this kind.
+
+        Parameters
+        ----------
+        type_name : str
+            The type, as the library of the frame calls it.
+
+        Returns
+        -------
+        bool
+            Without a look at the rows.
+        """
+        return re.fullmatch(rf"({self.types})\d*", type_name.lower()) is not None
+
+    @property
+    def labels(self) -> tuple[str | int | bool, ...]:
+        """The public values, where there are few."""
+        return ()
+
+    @property
+    @abstractmethod
+    def rule(self) -> str:
+        """What counts as what, in words."""
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The public bounds of numbers; None where there are none."""
+        return None
+
+
+def missing_in_words(missing: object) -> str:
+    """Return the rule for missing values in words."""
+    return "rows without one do not count" if missing == DROP else f"missing counts as {missing!r}"

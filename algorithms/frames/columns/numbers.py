@@ -1,0 +1,116 @@
+"""Columns of numbers with public bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from accountant.domains import REAL, IntegerRange, Interval
+from accountant.errors import ParameterError
+from algorithms.frames.arguments import answered_class
+from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_in_words
+
+WHOLE_BOUND = IntegerRange(-(2**30), 2**30)  # so that sums of 2^32 rows fit 64 bits
+MISSING_NUMBER = '"drop", or a number within the bounds'
+
+
+@final
+@answered_class("Number(0, 100)")
+@dataclass(frozen=True, slots=True)
+class Number(ColumnKind):
+    """A column of numbers with public bounds; numbers beyond are clipped to them.
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds, known without the data.
+    missing : "drop" or float
+        Whether a row without a number is left out, or the number that it counts as.  NaN is
+        missing; infinities are beyond the bounds.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Number
+    >>> Number(0, 100).rule
+    'clipped to 0 .. 100, rows without one do not count'
+    """
+
+    types: ClassVar[str] = NUMBERS
+    kind: ClassVar[str] = "number"
+
+    low: float
+    high: float
+    missing: float | str = DROP
+
+    def __post_init__(self) -> None:
+        low, high = REAL.check("low", self.low), REAL.check("high", self.high)
+        if not low < high <= 1e300:
+            allowed = f"a number above low, which is {low:g}: Number(low, high)"
+            raise ParameterError("high", self.high, allowed)
+        _set_bounds(self, low, high)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The public bounds."""
+        return self.low, self.high
+
+    @property
+    def rule(self) -> str:
+        """What counts as what, in words."""
+        return f"clipped to {self.low:g} .. {self.high:g}, {missing_in_words(self.missing)}"
+
+
+@final
+@answered_class("Integer(0, 20)")
+@dataclass(frozen=True, slots=True)
+class Integer(ColumnKind):
+    """A column of whole numbers with public bounds: sums of them are whole, and so is their noise.
+
+    Parameters
+    ----------
+    low, high : int
+        The bounds, of size 2^30 at most, known without the data.
+    missing : "drop" or int
+        As in `Number`.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Integer
+    >>> Integer(0, 8, missing=0).rule
+    'rounded and clipped to 0 .. 8, missing counts as 0'
+    """
+
+    types: ClassVar[str] = NUMBERS
+    kind: ClassVar[str] = "integer"
+
+    low: int
+    high: int
+    missing: int | str = DROP
+
+    def __post_init__(self) -> None:
+        low = WHOLE_BOUND.check("low", self.low)
+        _set_bounds(self, low, IntegerRange(low + 1, 2**30).check("high", self.high))
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The public bounds."""
+        return self.low, self.high
+
+    @property
+    def rule(self) -> str:
+        """What counts as what, in words."""
+        clipped = f"rounded and clipped to {self.low} .. {self.high}"
+        return f"{clipped}, {missing_in_words(self.missing)}"
+
+
+def _set_bounds(kind: Number | Integer, low: float, high: float) -> None:
+    """Set checked bounds, and what a missing number counts as."""
+    object.__setattr__(kind, "low", low)
+    object.__setattr__(kind, "high", high)
+    if kind.missing == DROP:
+        return
+    within = IntegerRange(int(low), int(high)) if type(kind) is Integer else Interval(low, high)
+    try:
+        object.__setattr__(kind, "missing", within.check("missing", kind.missing))
+    except ParameterError:
+        raise ParameterError("missing", kind.missing, MISSING_NUMBER) from None
