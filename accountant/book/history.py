@@ -100,7 +100,8 @@ class Status(TableDisplay, StatusFields):
     says what the budget is of, and ``most`` the epsilon that it has at most: more than the budget
     where a ``window``, a month or some days, takes over what those before it left, or where one
     before had a larger budget.  ``total``, ``limit`` and ``epsilon`` are of the window that is
-    open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan that was set aside were made, and are paid.
+    open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan
+    that was set aside were made, and are paid.
     """
 
     __slots__ = ()
