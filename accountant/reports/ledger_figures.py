@@ -103,7 +103,12 @@ class HistoryFigures:
 
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
-    """Return how many more fit into the rest, as the ledger's notion adds them up."""
+    """Return how many more fit into the rest, as the ledger's notion adds them up.
+
+    None where that is not known: of another package, or where a window took over some.
+    """
+    if status.closed:
+        return 0
     notion: CompositionNotion[Any] = notion_of(status.notion, status.budget, status.order)
     if status.after_plan:
         notion = pure_after_plan(status.budget)
@@ -111,4 +116,7 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
         one = notion.cost(from_dict(line.facts))
     except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
         return None
-    return notion.how_often(one, notion.decode(list(status.sums)))
+    total = notion.decode(list(status.sums))
+    if status.window is not None and notion.shown(total).limit != status.limit:
+        return None
+    return notion.how_often(one, total)

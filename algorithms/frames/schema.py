@@ -13,11 +13,12 @@ from accountant.errors import ParameterError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.frames import schema_files
-from algorithms.frames.column_kinds import TEXTS, ColumnKind, Flag
+from algorithms.frames.column_kinds import NUMBERS, TEXTS, ColumnKind, Flag
 from algorithms.frames.dates import Date
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
+ARTICLES = {"integer": "an"}
 
 
 @final
@@ -183,7 +184,8 @@ class Schema:
         for name in used:
             kind, found = self.kind(name), facts.types[name]
             if not kind.fits(found):
-                allowed = f"of a type that is a {kind.kind}, as the schema declares"
+                allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"
+                allowed += ", as the schema declares"
                 allowed += advice(kind, found)
                 raise ParameterError(f"column {name!r}", found, allowed)
 
@@ -227,4 +229,6 @@ def advice(kind: ColumnKind, found: str) -> str:
         return "; a column of True and False is declared as Flag()"
     if isinstance(kind, Flag):
         return "; a column of 0 and 1 is declared as Integer(0, 1)"
-    return "; labels that are numbers are declared as such: Category([1, 2])"
+    if re.fullmatch(rf"({NUMBERS})\d*", found.lower()):
+        return "; labels that are numbers are declared as such: Category([1, 2])"
+    return "; convert the column to such a type before"

@@ -110,6 +110,7 @@ def test_questions_that_the_schema_does_not_know(query, words):
     (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "of a type that is a number"),
     (pl.DataFrame({"age": [1.0]}), "person must be a column of the frame, one of 'age'"),
     (pl.DataFrame({"age": ["1.0"]}), "numbers as strings are converted before"),
+    (pl.DataFrame({"age": [None]}), "convert the column to such a type before, got 'Null'"),
     (pd.DataFrame({"age": [True]}), "declared as Flag"),
     (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "declared as Date"),
     (np.zeros((3, 2)), "ledger must be a ledger on a data frame"),
