@@ -28,6 +28,7 @@ AGE = {"age": Number(0, 100)}
 
 @pytest.mark.parametrize(("make", "words"), [
     (lambda: Number(5, 5), "high must be"),
+    (lambda: Number(0, 5e-324), "high must be a number above low"),
     (lambda: Number(0, float("nan")), "high must be"),
     (lambda: Number(0, 9, missing=10), 'missing must be "drop", or a number within'),
     (lambda: Number(True, 9), "low must be"),
