@@ -100,8 +100,20 @@ class OneWay:
             found = self._no_worse_than_pld(found, least, delta, other)
             if math.isinf(found.upper) and not math.isinf(found.lower):  # hardly any noise
                 found = replace(found, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
+            upper = self._no_more_than_at_zero(found.upper)
+            if upper < found.upper:
+                found = replace(found, lower=min(found.lower, upper), upper=upper)
         lower = min(self._least_of_choices(delta, found), found.upper)
         return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
+
+    def _no_more_than_at_zero(self, upper: float) -> float:
+        """Return an upper end, where it is the largest loss at most what a delta of 0 costs.
+
+        There epsilons add up as they are printed, without the round-off of sums of floats.
+        """
+        if self.exact is None or not self.exact.max_loss * (1 - 32 * ULP) <= upper < math.inf:
+            return upper
+        return min(upper, Basic().one_way_epsilon(self.plan, 0.0))
 
     def _is_within_variations(self, delta: float) -> bool:
         """Return whether the deltas of all losses at epsilon 0 add up to at most ``delta``."""
@@ -309,7 +321,7 @@ class OneWay:
         if self.has_envelopes and (with_envelopes or alone):
             others = [self._envelope_epsilon(delta) for delta in deltas]
             found = [min(pair) for pair in zip(found, others, strict=True)]
-        return found
+        return [self._no_more_than_at_zero(one) for one in found]
 
     @property
     def _is_few_samples(self) -> bool:

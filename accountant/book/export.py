@@ -85,7 +85,7 @@ def registry_rows(
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",
-        "epsilon": status.budget.epsilon,
+        "epsilon": status.most,  # of one window also what it takes over
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
         "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",

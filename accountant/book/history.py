@@ -98,9 +98,10 @@ class Status(TableDisplay, StatusFields):
     when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
     of authors who have one, ``people`` the name of those whom the data are about.  ``protects``
     says what the budget is of, and ``most`` the epsilon that it has at most: more than the budget
-    where a ``window``, a month or some days, takes over what those before it left.  ``total``,
-    ``limit`` and ``epsilon`` are of the window that is open, and of the one of the ``buckets`` that
-    spent most.  ``runs`` are how many runs of the plan that was set aside were made, and are paid.
+    where a ``window``, a month or some days, takes over what those before it left, or where one
+    before had a larger budget.  ``total``, ``limit`` and ``epsilon`` are of the window that is
+    open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan
+    that was set aside were made, and are paid.
     """
 
     __slots__ = ()
@@ -244,6 +245,9 @@ def status_of(account: Account) -> Status:
     last = account.log.last_charge(account.name)
     shown = shown_total(notion.budget, notion, total)
     epsilon = min(notion.epsilon(total), largest_epsilon(notion.budget))
+    widest = account.budget
+    if account.window is not None:  # windows before keep what they had
+        widest = Budget(account.terms.largest, account.budget.delta)
     return Status(
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
         account.users, *shown, epsilon,
@@ -256,7 +260,7 @@ def status_of(account: Account) -> Status:
             for own in [account.own_total(notion, account.own_parts(notion, one))]
         ),
         account.people, _protects(account),
-        account.shown_notion(account.budget, account.counts_after_plan(notion)).budget.epsilon,
+        account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
         None if account.window is None else account.window.label(account.log.latest),
         account.buckets, account.runs(),
     )  # fmt: skip

@@ -95,9 +95,10 @@ class LineReader:
         self._budget = terms.budget
         self._change_notion(None)
         self._spent = self._notion.encode(self._notion.zero)
+        self._charge = 0  # the number of the last charge
         before = self._last_until(after, "'plan', 'reserve'") if after else None
         if before is not None:
-            self._spent = before.facts["total"]
+            self._spent, self._charge = before.facts["total"], before.seq
             self._change_notion(before.facts.get("counting"))
 
     def _last_until(self, seq: int, kinds: str) -> LogEntry | None:
@@ -142,7 +143,7 @@ class LineReader:
         if kind != "step":  # a step was paid for by its plan
             if one.total is None:
                 raise LedgerCorrupt(self._log.name, "an entry does not say what it must", one.seq)
-            self._spent = one.total
+            self._spent, self._charge = one.total, one.seq
             if one.counting != self._counting:
                 self._change_notion(one.counting)
         if said != self._what[0]:
@@ -158,11 +159,15 @@ class LineReader:
         )  # fmt: skip
 
     def _line_of_terms(self, one: Spend) -> Line:
-        facts = self._log.entry(one.seq).facts
+        entry = self._log.entry(one.seq)
+        facts, account, spent = entry.facts, self._account, self._spent
         self._budget = Terms.of(facts).budget
         self._change_notion(self._counting)
+        if account.window is not None and self._charge:  # another window may be open by then
+            last = self._log.entry(self._charge)
+            spent = self._notion.encode(account.standing_after(last, entry.latest).total)
         return Line(
-            one.seq, one.time, one.author, TERMS, changed_words(facts), {}, "", self._spent, None,
+            one.seq, one.time, one.author, TERMS, changed_words(facts), {}, "", spent, None,
             None, None, False, facts["change"], None, "", "", self._notion,
         )  # fmt: skip
 

@@ -101,4 +101,6 @@ def _append(account: Account, change: str, facts: dict[str, Any], reason: str) -
     terms: Terms = account.terms
     terms.refuse_if_closed(account.name)
     whole = {**terms.facts(), **facts, "change": change, "reason": reason}
+    if account.window is not None:  # what a window before may have spent
+        whole["largest"] = max(terms.largest, whole["epsilon"])
     account.log.append("terms", whole, account.name)

@@ -57,6 +57,8 @@ class TermsCheck:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < held.budget.delta:
             self._refuse("lowers a delta that spends relied on", entry)
+        if account.window is not None and terms.largest != max(held.largest, terms.budget.epsilon):
+            self._refuse("does not say the largest budget that a window had", entry)
         after_plan = account.counts_after_plan(before.notion)
         if account.window is not None:
             before = account.standing_after(last, entry.latest)

@@ -114,7 +114,7 @@ def _words_of_status(one: Status) -> Iterator[str]:
     when = "" if one.window is None else f" in {one.window}"
     yield f"{one.name}: spent {spent} ({total}){when}, for {who}"
     if one.most > one.budget.epsilon:
-        yield f"  with what is carried over at most epsilon {format_upper(one.most)}"
+        yield f"  one window has at most epsilon {format_upper(one.most)}"
     if one.runs is not None:
         yield f"  {one.runs[0]:,} of {one.runs[1]:,} runs of the plan that was set aside are made"
     if one.closed is not None:

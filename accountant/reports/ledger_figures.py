@@ -88,20 +88,27 @@ class HistoryFigures:
         """Return epsilon over time as a step curve, on axes that include the budget."""
         if not self.count:
             return None
-        budget, last = self._status.budget, self.latest[-1]
-        top = 1.08 * max(budget.epsilon, last.epsilon)
+        last = self.latest[-1]
+        drawn = [*self._drawn, last]
+        # a window, or a budget, of before may have had more than the last one
+        top = 1.08 * max(self._status.budget.epsilon, *(one.epsilon for one in drawn))
         when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last.time)))
         axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)
         steps = (
             f"H{axes.across(datetime.fromisoformat(one.time)):.1f}V{axes.down(one.epsilon):.1f}"
-            for one in [*self._drawn, last]
+            for one in drawn
         )
         start = f"M{axes.left} {axes.down(0.0):.1f}"
         return SpendingFigure(axes, f"{start}{''.join(steps)}H{axes.left + axes.inner_width}")
 
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
-    """Return how many more fit into the rest, as the ledger's notion adds them up."""
+    """Return how many more fit into the rest, as the ledger's notion adds them up.
+
+    None where that is not known: of another package, or where a window took over some.
+    """
+    if status.closed:
+        return 0
     notion: CompositionNotion[Any] = notion_of(status.notion, status.budget, status.order)
     if status.after_plan:
         notion = pure_after_plan(status.budget)
@@ -109,4 +116,7 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
         one = notion.cost(from_dict(line.facts))
     except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
         return None
-    return notion.how_often(one, notion.decode(list(status.sums)))
+    total = notion.decode(list(status.sums))
+    if status.window is not None and notion.shown(total).limit != status.limit:
+        return None
+    return notion.how_often(one, total)

@@ -15,6 +15,7 @@ from accountant.plans.parallel import Parallel
 
 GROUPINGS = ("run", "author", "month")
 NO_RUN, UNNAMED_RUN = "outside of runs", "runs without a name"
+SET_ASIDE, ASIDE = "set aside for runs of the plan", "set aside"  # the outcome of its line
 MAX_LEAVES = 1_000_000  # of a plan; more are not counted
 
 
@@ -37,6 +38,8 @@ class GroupTotal:
         self.amount += amount
         if line.kind != "plan":
             self.releases += 1
+            return
+        if line.outcome == ASIDE:  # its runs are lines of their own
             return
         planned = _planned_releases(line)
         self.is_counted &= planned is not None
@@ -76,7 +79,8 @@ class LedgerTotals:
             self._last = line
         if line.kind == TERMS:
             return
-        run = line.run or (UNNAMED_RUN if line.kind in ("plan", "step") else NO_RUN)
+        unnamed = SET_ASIDE if line.outcome == ASIDE else UNNAMED_RUN
+        run = line.run or (unnamed if line.kind in ("plan", "step") else NO_RUN)
         for grouping, name in zip(GROUPINGS, (run, line.author, line.time[:7]), strict=True):
             self._groups[grouping].setdefault(name, GroupTotal(name)).note(line, added)
 

@@ -103,6 +103,8 @@ class SearchPlan:
         except (TypeError, ValueError) as error:
             allowed = f"lists of values for parameters: {error}"
             raise ParameterError("candidates", self.candidates, allowed) from None
+        if not found:
+            raise ParameterError("candidates", self.candidates, "one setting at least")
         taken = {"epsilon", "delta", "random_state", "non_private"} & {
             k for one in found for k in one
         }

@@ -204,10 +204,11 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
 
 def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return the days since 1970 of every row; NaN where there is none."""
-    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
-        series = series.dt.replace_time_zone(None)
     if series.dtype == nw.Date:
         series = series.cast(nw.Datetime("ms"))
+    elif series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+        # of pandas a zone such as America/New_York has a name that narwhals does not read
+        series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()
     ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
     days: NDArray[np.float64] = np.floor(ticks / DAY)

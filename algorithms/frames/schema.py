@@ -15,11 +15,12 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from algorithms.frames import schema_files
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.dates import Date
-from algorithms.frames.columns.kinds import TEXTS, ColumnKind
+from algorithms.frames.columns.kinds import NUMBERS, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Flag
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
+ARTICLES = {"integer": "an"}
 
 
 @final
@@ -186,7 +187,8 @@ class Schema:
         for name in used:
             kind, found = self.kind(name), facts.types[name]
             if not kind.fits(found):
-                allowed = f"of a type that is a {kind.kind}, as the schema declares"
+                allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"
+                allowed += ", as the schema declares"
                 allowed += advice(kind, found)
                 raise ParameterError(f"column {name!r}", found, allowed)
 
@@ -230,4 +232,6 @@ def advice(kind: ColumnKind, found: str) -> str:
         return "; a column of True and False is declared as Flag()"
     if isinstance(kind, Flag):
         return "; a column of 0 and 1 is declared as Integer(0, 1)"
-    return "; labels that are numbers are declared as such: Category([1, 2])"
+    if re.fullmatch(rf"({NUMBERS})\d*", found.lower()):
+        return "; labels that are numbers are declared as such: Category([1, 2])"
+    return "; convert the column to such a type before"

@@ -24,13 +24,17 @@ CHANGES = {
 
 
 class Terms(NamedTuple):
-    """The terms in force; ``expires`` is a UTC time, from which on nothing is spent."""
+    """The terms in force; ``expires`` is a UTC time, from which on nothing is spent.
+
+    ``largest`` is the largest epsilon of a budget so far: a window before may have had it.
+    """
 
     budget: Budget
     expires: str | None
     quotas: dict[str, float]
     closed: str = ""  # when it was closed
     reason: str = ""  # of the last change
+    largest: float = 0.0
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Terms:
@@ -38,7 +42,7 @@ class Terms(NamedTuple):
         return cls(
             Budget(facts["epsilon"], facts["delta"]), facts.get("expires"),
             facts.get("quotas", {}), facts["time"] if facts.get("change") == "closed" else "",
-            facts.get("reason", ""),
+            facts.get("reason", ""), facts.get("largest", facts["epsilon"]),
         )  # fmt: skip
 
     def facts(self) -> dict[str, Any]:

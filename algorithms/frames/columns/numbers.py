@@ -44,7 +44,7 @@ class Number(ColumnKind):
 
     def __post_init__(self) -> None:
         low, high = REAL.check("low", self.low), REAL.check("high", self.high)
-        if not low < high <= 1e300:
+        if not low < high <= 1e300 or high - low < 1e-300:  # halves of it are no numbers
             allowed = f"a number above low, which is {low:g}: Number(low, high)"
             raise ParameterError("high", self.high, allowed)
         _set_bounds(self, low, high)

@@ -18,7 +18,7 @@ from accountant import (
     ZCDPLoss,
 )
 from accountant.accountants.one_way import Route, one_way
-from mechanisms import Gaussian, Laplace, NoisyMax
+from mechanisms import DiscreteLaplace, Gaussian, Laplace, NoisyMax
 
 PLANS = {
     "laplace": 64 * Laplace(scale=20.0),
@@ -74,3 +74,15 @@ def test_epsilons_at_many_deltas_come_in_their_order(accountant):
     assert accountant.epsilons(plan, []).size == 0
     with pytest.raises(ParameterError, match="delta"):
         accountant.epsilons(plan, [1e-6, 1.5])
+
+
+@pytest.mark.parametrize("plan", [
+    3 * Laplace(1.0), 10 * Laplace(10.0), 7 * DiscreteLaplace(3), 5 * PureLoss(0.7),
+    Sequential([Laplace(10.0), 2 * Laplace(5.0)]),
+])  # fmt: skip
+def test_a_tiny_delta_costs_no_more_than_none(plan):
+    least = Tight().epsilon(plan, 0.0)
+    for delta in (1e-300, 1e-12, 1e-9):
+        found = Tight().certify(plan, delta)
+        assert found.lower <= found.upper <= least
+        assert Tight().epsilons(plan, [delta])[0] <= least

@@ -14,8 +14,11 @@ from accountant import (
     UnsupportedPlan,
 )
 from accountant.book import log
+from accountant.book.export import registry_rows
+from accountant.reports.history_page import history_page
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import rewritten, unlooked
+from tests.html_checks import Checked
 
 DATA = np.arange(20.0)
 QUARTER = Laplace(4.0)
@@ -130,6 +133,40 @@ def test_quotas_and_changes_of_a_budget_count_the_window_that_is_open(sqlite_boo
         clock("2026-03-01")
         assert spends(book) == 2
         assert book.status("d").quotas == (("ada", 0.5, 0.5),)
+        book.verify()
+
+
+def test_a_window_keeps_what_a_larger_budget_gave_it(sqlite_book, clock):
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0), window="month", carry=1, people="staff")
+        assert spends(book) == 4
+        registered = registry_rows(book.status("d"), book.history("d"), None, "")
+        assert registered[0]["epsilon"] == book.status("d").most == 2.0
+        clock("2026-02-01")
+        book.raise_budget("d", Budget(0.5), "half")
+        status = book.status("d")
+        # the data of January have lost 1.0, and could have lost 2.0 with what came before
+        assert (status.budget.epsilon, status.limit, status.most) == (0.5, 0.5, 2.0)
+        assert book.people()[0].epsilon == 2.0
+        assert [line.epsilon for line in book.history("d", last=2)] == [1.0, 0.0]
+        page = history_page(status, book.history("d"), "b.db")
+        rows = Checked(page).cells
+        at = next(i for i, cell in enumerate(rows) if cell.strip() == repr(QUARTER))
+        assert rows[at + 4].strip() == "2"  # of half an epsilon, none carried over
+        heights = page.split('class="spent" d="')[1].split('"')[0].split("V")[1:]
+        assert min(float(one.split("H")[0]) for one in heights) >= 14  # none is cut off at the top
+        book.set_quota("d", "ada", 0.25, "some")
+        assert book.status("d").most == 2.0
+        clock("2026-03-01")
+        carried = Checked(history_page(book.status("d"), book.history("d"), "b.db")).cells
+        assert carried[at + 4].strip() == "–"  # four fit; two would be too few to say
+        book.verify()
+        last = book.history("d")[-1].seq
+        book.close_dataset("d", "the end")
+        closed = Checked(history_page(book.status("d"), book.history("d"), "b.db")).cells
+        assert closed[closed.index(rows[at]) + 4].strip() == "0"
+    sqlite_book.tamper(*rewritten(sqlite_book, last, lambda facts: facts.pop("largest", None)))
+    with Book.open(sqlite_book.url) as book, pytest.raises(LedgerCorrupt, match="largest budget"):
         book.verify()
 
 

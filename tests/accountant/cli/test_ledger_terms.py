@@ -171,7 +171,7 @@ def test_windows_and_buckets_on_the_command_line(tmp_path, capsys):
     assert run("open", book, "m", *month) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "for the data of one person in one calendar month (UTC)" in said
-    assert "with what is carried over at most epsilon 3" in said
+    assert "one window has at most epsilon 3" in said
     assert run("open", book, "b", "--epsilon", 1, "--buckets", "region", "--people", "all") == 0
     with Book.open(f"sqlite:///{book}") as found:
         for names in (["north", "south"], ["north"]):

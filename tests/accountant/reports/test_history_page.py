@@ -133,6 +133,19 @@ def test_what_a_window_took_over_may_be_spent(tmp_path):
     assert "<b>2.750</b>" in html
 
 
+def test_a_plan_set_aside_is_not_a_run_that_waits(tmp_path):
+    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+        book.dataset("x", budget=Budget(3.0), plan=3 * Laplace(2.0), runs=2)
+        with book.ledger("x", [1.0], 3 * Laplace(2.0), run="May") as ledger:
+            ledger.release(Laplace(2.0), lambda rows: 0.0)
+        html = history_page(book.status("x"), book.history("x"), "b.db")
+    assert "2 of 3 releases of May: paid for, not made yet" in html
+    assert "1 of 2 runs of the plan that was set aside" in html
+    assert "runs without a name" not in html
+    by_run = [row[1:3] + row[-1:] for row in saved_tables(html)["x-totals.csv"] if row[0] == "run"]
+    assert by_run == [["set aside for runs of the plan", "0", "3.0"], ["May", "1", "0.0"]]
+
+
 def test_totals_go_on_where_the_ledger_changes_its_unit(tmp_path):
     """A certified plan at first, then epsilons beside it."""
     with Book.open(f"sqlite:///{tmp_path}/b.db") as book:

@@ -183,6 +183,7 @@ def test_a_search_draws_on_a_budget():
         (PrivateSearchCV(LASSO, {"epsilon": [1.0]}, epsilon=1.0, delta=1e-6), "epsilon"),
         (PrivateSearchCV(LASSO, {"depth": [1.0]}, epsilon=1.0, delta=1e-6), "depth"),
         (PrivateSearchCV(LASSO, 3, epsilon=1.0, delta=1e-6), "candidates"),
+        (PrivateSearchCV(LASSO, [], epsilon=1.0, delta=1e-6), "one setting at least"),
         (PrivateSearchCV(3, RADII, epsilon=1.0, delta=1e-6), "a private estimator"),
         (made(tries=PoissonTries(3.0)), "at least one try"),
         (made(tries=3), "at least one try"),

@@ -30,6 +30,8 @@ FRAMES = {
     "pandas": pd.DataFrame({"day": TIMES, **REST}),
     "pandas seconds": pd.DataFrame({"day": pd.Series(TIMES, dtype="datetime64[s]"), **REST}),
     "pandas zone": pd.DataFrame({"day": pd.Series(TIMES).dt.tz_localize("Asia/Tokyo"), **REST}),
+    "pandas named zone": pd.DataFrame({"day": pd.Series(TIMES).dt.tz_localize("Etc/GMT+5"),
+                                       **REST}),
     "pandas arrow": pd.DataFrame({"day": pd.Series(DATES, dtype=pd.ArrowDtype(pa.date32())),
                                   **REST}),
     "polars": pl.DataFrame({"day": DATES, **REST}),

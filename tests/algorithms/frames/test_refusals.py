@@ -29,6 +29,7 @@ AGE = {"age": Number(0, 100)}
 
 @pytest.mark.parametrize(("make", "words"), [
     (lambda: Number(5, 5), "high must be"),
+    (lambda: Number(0, 5e-324), "high must be a number above low"),
     (lambda: Number(0, float("nan")), "high must be"),
     (lambda: Number(0, 9, missing=10), 'missing must be "drop", or a number within'),
     (lambda: Number(True, 9), "low must be"),
@@ -125,6 +126,7 @@ def test_questions_that_the_schema_does_not_know(query, words):
     (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "of a type that is a number"),
     (pl.DataFrame({"age": [1.0]}), "person must be a column of the frame, one of 'age'"),
     (pl.DataFrame({"age": ["1.0"]}), "numbers as strings are converted before"),
+    (pl.DataFrame({"age": [None]}), "convert the column to such a type before, got 'Null'"),
     (pd.DataFrame({"age": [True]}), "declared as Flag"),
     (pd.DataFrame({"age": pd.date_range("2020", periods=2)}), "declared as Date"),
     (np.zeros((3, 2)), "ledger must be a ledger on a data frame"),
