@@ -30,6 +30,7 @@ from accountant import (
     ParameterError,
     PoissonSampled,
     PureLoss,
+    RandomAllocation,
     Repeat,
     Repeated,
     SampledWithoutReplacement,
@@ -327,3 +328,15 @@ def test_hardly_any_loss_is_answered():
         assert Tight().bracket(plan, 1e-6) == (0.0, 0.0)
     tuned = 3 * Repeated(PureLoss(0.3), NegativeBinomialTries(1000.0, 1e-15))
     assert 0.8 < Tight().epsilon(tuned, 1e-6) < 902  # was a ValueError
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-300, 1e-140, 1e-3, 0.03, 1e100, 1e300])
+def test_an_allocation_with_hardly_any_noise_or_much_of_it_is_answered(scale):
+    # they took more than 20 s, or were ValueError, RuntimeWarning and ZeroDivisionError
+    for steps in (2, 10**6):
+        plan = RandomAllocation(Gaussian(scale), steps)
+        for accountant in (RDP(), Tight()):
+            assert accountant.epsilon(plan, 1e-6) >= 0
+        # never dearer than the Gaussian in every step
+        assert RDP().epsilon(plan, 1e-6) <= RDP().epsilon(Gaussian(scale), 1e-6) * (1 + 1e-12)
