@@ -21,7 +21,8 @@ from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.plan import Plan, Sequential
 
 MANY, SHARE = 64, 16  # of so many different releases one in so many says where to look
-STEPS_NEAR = (0.2, 0.02)  # of ln(order - 1), there
+STEPS_NEAR = (0.05, 0.003)  # of ln(order - 1), there
+MAX_SWEEPS = 6
 DEAR_ORDERS = (30.0, 1e3, 1e5)  # from here on orders are left out that cannot be the best
 
 
@@ -103,15 +104,18 @@ class RDP(Accountant):
 
 def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
     """Return the least value seen of ``f``, in few evaluations; None if its valley is elsewhere."""
-    at, best = math.log(start), math.inf
-    for step in STEPS_NEAR:
-        grid = at + step * np.arange(-4.0, 5.0)
+    at, best, left = math.log(start), math.inf, list(STEPS_NEAR)
+    for _ in range(MAX_SWEEPS):
+        if not left:
+            return min(best, float(f(np.exp(np.array([at])))[0]))
+        grid = at + left[0] * np.arange(-4.0, 5.0)
         value = f(np.exp(grid))
         i = int(np.argmin(value))
-        best = min(best, float(value[i]))
-        if not 0 < i < grid.size - 1 or not np.isfinite(value[i - 1 : i + 2]).all():
-            return None
-        # the vertex of the parabola through three points
-        left, right = value[i - 1] - value[i], value[i + 1] - value[i]
-        at = float(grid[i] + step * (left - right) / (2 * max(left + right, 1e-300)))
-    return min(best, float(f(np.exp(np.array([at])))[0]))
+        best, at = min(best, float(value[i])), float(grid[i])
+        if 0 < i < grid.size - 1 and np.isfinite(value[i - 1 : i + 2]).all():
+            # the vertex of the parabola through three points
+            one, other = value[i - 1] - value[i], value[i + 1] - value[i]
+            at += left.pop(0) * float(one - other) / (2 * max(float(one + other), 1e-300))
+        else:
+            left[0] *= 4
+    return None
