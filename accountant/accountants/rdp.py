@@ -21,7 +21,7 @@ from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.plan import Plan, Sequential
 
 MANY, SHARE = 64, 16  # of so many different releases one in so many says where to look
-STEPS_NEAR = (0.05, 0.003)  # of ln(order - 1), there
+STEPS_NEAR = (0.05, 0.003, 0.0002)  # of ln(order - 1), there
 MAX_SWEEPS = 6
 DEAR_ORDERS = (30.0, 1e3, 1e5)  # from here on orders are left out that cannot be the best
 

@@ -220,13 +220,13 @@ class PoissonSampled(Loss):
         """Return the Rényi divergence of the sampled pair, never above the part's."""
         if self.exchanged is not None:
             return self.exchanged.renyi(order)
-        a = orders(order)
-        part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
+        a, loss = orders(order), self.loss
+        if isinstance(loss, GaussianLoss):
+            curve = SampledGaussianRenyi(loss.mu, self.rate, self._added)
+            return np.minimum(curve.divergence(a), loss.renyi(a))
+        part = np.maximum(loss.renyi(a), loss.reversed.renyi(a))
         if self._infinity_becomes_finite:
             part = np.full(a.shape, self.max_loss)
-        if isinstance(self.loss, GaussianLoss):
-            curve = SampledGaussianRenyi(self.loss.mu, self.rate, self._added)
-            return np.minimum(curve.divergence(a), part)
         if not self.numerics.has_exact_cgf:
             return np.minimum(Loss.renyi(self, a), part)
         part = np.minimum(part, self.max_loss)
