@@ -58,7 +58,7 @@ class Basic(Accountant):
                 one = _pure_epsilon(item)
             else:
                 share = min(_item_infinity(item) + left / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE)
-                one = self._item_epsilon(item, share if left > 0 else _item_infinity(item))
+                one = _item_epsilon(item, share if left > 0 else _item_infinity(item))
             if math.isinf(one):
                 return math.inf
             exact = DECIMAL_CONTEXT.add(
@@ -66,11 +66,14 @@ class Basic(Accountant):
             )
         return float_ceiling(exact)
 
-    def _item_epsilon(self, item: Item, delta: float) -> float:
-        if isinstance(item, Parallel):
-            return max(_part_epsilon(part, delta) for part in item.distinct)
-        loss = single_loss(item)
-        return loss.inverse_profile(delta) if delta > loss.infinity else loss.max_loss
+
+@functools.lru_cache(maxsize=4096)
+def _item_epsilon(item: Item, delta: float) -> float:
+    """Return the epsilon of one release, once: accountants that share this bound ask again."""
+    if isinstance(item, Parallel):
+        return max(_part_epsilon(part, delta) for part in item.distinct)
+    loss = single_loss(item)
+    return loss.inverse_profile(delta) if delta > loss.infinity else loss.max_loss
 
 
 def _pure_epsilon(item: Item) -> float:

@@ -6,6 +6,7 @@ References: Mironov (2017); Canonne, Kamath & Steinke (2020), Proposition 12, fo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -17,8 +18,11 @@ from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.numerics.search import minimum_of_one_valley
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, Sequential
 
+MANY, SHARE = 64, 16  # of so many different releases one in so many says where to look
+STEPS_NEAR = (0.05, 0.003, 0.0002)  # of ln(order - 1), there
+MAX_SWEEPS = 6
 DEAR_ORDERS = (30.0, 1e3, 1e5)  # from here on orders are left out that cannot be the best
 
 
@@ -65,13 +69,13 @@ class RDP(Accountant):
         if left <= 0:
             return math.inf
 
-        def epsilon(a: Array) -> Array:
+        def epsilon(a: Array, of: Plan = plan, factor: float = 1.0) -> Array:
             # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a,  a = order - 1
             rest = (-math.log(left) - a * np.log1p(1 / a) - np.log1p(a)) / a
             found, best = np.full(a.shape, np.inf), math.inf
             for some in np.split(np.arange(a.size), np.searchsorted(a, DEAR_ORDERS)):
                 if some.size:
-                    divergence = self.curve(plan, a[some] + 1)
+                    divergence = factor * self.curve(of, a[some] + 1)
                     found[some] = divergence + rest[some]
                     best = min(best, float(np.nanmin(found[some], initial=np.inf)))
                     # D grows with the order, and the rest is never below that of great orders
@@ -79,6 +83,13 @@ class RDP(Accountant):
                         break
             return found
 
+        items = list(plan.losses())
+        if len(items) >= MANY:
+            few = Sequential(count * item for item, count in items[SHARE // 2 :: SHARE])
+            start = minimum_of_one_valley(lambda a: epsilon(a, few, len(items) / len(few.parts)))
+            near = _least_near(epsilon, start[0])
+            if near is not None:
+                return round_up(near, 16)
         return round_up(minimum_of_one_valley(epsilon)[1], 16)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
@@ -89,3 +100,22 @@ class RDP(Accountant):
             return np.minimum(size, 0.0)
 
         return round_up(infinity_mass(plan) + math.exp(minimum_of_one_valley(log_delta)[1]), 64)
+
+
+def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
+    """Return the least value seen of ``f``, in few evaluations; None if its valley is elsewhere."""
+    at, best, left = math.log(start), math.inf, list(STEPS_NEAR)
+    for _ in range(MAX_SWEEPS):
+        if not left:
+            return min(best, float(f(np.exp(np.array([at])))[0]))
+        grid = at + left[0] * np.arange(-4.0, 5.0)
+        value = f(np.exp(grid))
+        i = int(np.argmin(value))
+        best, at = min(best, float(value[i])), float(grid[i])
+        if 0 < i < grid.size - 1 and np.isfinite(value[i - 1 : i + 2]).all():
+            # the vertex of the parabola through three points
+            one, other = value[i - 1] - value[i], value[i + 1] - value[i]
+            at += left.pop(0) * float(one - other) / (2 * max(float(one + other), 1e-300))
+        else:
+            left[0] *= 4
+    return None

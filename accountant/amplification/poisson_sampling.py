@@ -32,7 +32,7 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.logspace import log_mixture
+from accountant.numerics.logspace import inverse_log_mixture, log_mixture
 from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.declared_releases import declare_release
@@ -166,8 +166,7 @@ class PoissonSampled(Loss):
             return np.zeros(e.shape)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if not self._added:
-                inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
-                return q * self.loss.profile(inner)
+                return q * self.loss.profile(inverse_log_mixture(e, q))
             # left = 1 - (1 - q) e^eps:  left * delta_reversed(ln(q e^eps / left)), or 0
             left = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
             some = left > 0
@@ -221,13 +220,13 @@ class PoissonSampled(Loss):
         """Return the Rényi divergence of the sampled pair, never above the part's."""
         if self.exchanged is not None:
             return self.exchanged.renyi(order)
-        a = orders(order)
-        part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
+        a, loss = orders(order), self.loss
+        if isinstance(loss, GaussianLoss):
+            curve = SampledGaussianRenyi(loss.mu, self.rate, self._added)
+            return np.minimum(curve.divergence(a), loss.renyi(a))
+        part = np.maximum(loss.renyi(a), loss.reversed.renyi(a))
         if self._infinity_becomes_finite:
             part = np.full(a.shape, self.max_loss)
-        if isinstance(self.loss, GaussianLoss):
-            curve = SampledGaussianRenyi(self.loss.mu, self.rate, self._added)
-            return np.minimum(curve.divergence(a), part)
         if not self.numerics.has_exact_cgf:
             return np.minimum(Loss.renyi(self, a), part)
         part = np.minimum(part, self.max_loss)
@@ -328,9 +327,7 @@ def _is_one_sample(inner: list[tuple[Item, int]]) -> bool:
 
 def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | None:
     """Return the masses of ``ln(1 - rate + rate e^L)`` between edges, the record present."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.maximum(np.expm1(edges) / rate, -1.0)
-        inner = np.where(edges > 700, edges - math.log(rate), np.log1p(ratio))
+    inner = inverse_log_mixture(edges, rate)
     part = loss.cell_masses(inner)
     if part is None:
         return None

@@ -21,6 +21,7 @@ from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 
+MAX_MU = 1e4  # of a schedule: grids of places so far apart are none
 MIN_SCHEDULE = 2
 
 
@@ -147,6 +148,8 @@ class SampledCGF(ExactCGF[Sampled]):
         pairs = [(one.mu, one.rate) for one in found if one and one.record_added == swapped]
         mu, rate = np.array(pairs).reshape(-1, 2).T
         if mu.size < len(losses) or not (np.all(rate < 1) and np.all(rate > 0) and np.all(mu > 0)):
+            return None
+        if np.max(mu) > MAX_MU:
             return None
         return SampledSchedule(mu, np.log(rate) - np.log1p(-rate), counts)
 

@@ -5,7 +5,6 @@ References: Balle, Barthe & Gaboardi (2018), Theorem 11; Zhu, Dong & Wang (2022)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
@@ -25,6 +24,7 @@ from accountant.losses.cell_masses import CellMasses, mirrored
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
+from accountant.numerics.logspace import inverse_log_mixture
 from accountant.numerics.rounding import round_up_square
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, as_plan
@@ -93,8 +93,7 @@ class SampledWithoutReplacement(SymmetricLoss):
         e, q = epsilons(epsilon), self.sample / self.population
         if q == 0:
             return np.zeros(e.shape)
-        with np.errstate(over="ignore"):
-            inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
+        inner = inverse_log_mixture(e, q)
         worse: Array = q * np.maximum(self.loss.profile(inner), self.loss.reversed.profile(inner))
         return worse
 

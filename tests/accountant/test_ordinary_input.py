@@ -30,6 +30,7 @@ from accountant import (
     ParameterError,
     PoissonSampled,
     PureLoss,
+    RandomAllocation,
     Repeat,
     Repeated,
     SampledWithoutReplacement,
@@ -327,3 +328,46 @@ def test_hardly_any_loss_is_answered():
         assert Tight().bracket(plan, 1e-6) == (0.0, 0.0)
     tuned = 3 * Repeated(PureLoss(0.3), NegativeBinomialTries(1000.0, 1e-15))
     assert 0.8 < Tight().epsilon(tuned, 1e-6) < 902  # was a ValueError
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-300, 1e-140, 1e-3, 0.03, 1e100, 1e300])
+def test_an_allocation_with_hardly_any_noise_or_much_of_it_is_answered(scale):
+    # they took more than 20 s, or were ValueError, RuntimeWarning and ZeroDivisionError
+    for steps in (2, 10**6):
+        plan = RandomAllocation(Gaussian(scale), steps)
+        for accountant in (RDP(), Tight()):
+            assert accountant.epsilon(plan, 1e-6) >= 0
+        # never dearer than the Gaussian in every step
+        assert RDP().epsilon(plan, 1e-6) <= RDP().epsilon(Gaussian(scale), 1e-6) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 1e-300, 5e-324])
+def test_rates_of_hits_with_great_losses_are_not_forgotten(rate):
+    # (e^epsilon - 1) / rate is no float: the profile was 0, and an upper end 695.5 of 1,236
+    epsilon = np.array([20.0, 300.0, 690.0, 699.0, 700.0, 701.0])
+    for node in (
+        PoissonSampled(GaussianLoss(60.0), rate),
+        SampledWithoutReplacement(
+            GaussianLoss(60.0), 1, round(1 / rate) if rate > 1e-100 else 10**15
+        ),
+    ):
+        share = rate if isinstance(node, PoissonSampled) else node.sample / node.population
+        assert np.allclose(node.profile(epsilon) / share, 1.0, rtol=1e-2)  # a hit costs 1,800
+    cells = PoissonSampled(GaussianLoss(60.0), rate).cell_masses(np.append(epsilon, math.inf))
+    assert cells.p[-1] == pytest.approx(rate, rel=1e-2)
+
+
+def test_the_upper_end_of_hits_with_great_losses_holds_them():
+    # two hits in 10^6 of 1,250 each: delta(epsilon) is 2e-6 up to about 1,100
+    plan = 2 * PoissonSampled(GaussianLoss(50.0), 1e-6)
+    assert Tight().epsilon(plan, 1e-6) > 1180
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-50, 1e-150, 1e-300])
+def test_hardly_any_noise_in_one_of_different_samples_is_answered(scale):
+    # they were TypeError and ValueError: of grids of no numbers
+    plan = PoissonSampled(Gaussian(scale), 0.01) + 5 * PoissonSampled(Gaussian(1.0), 0.1)
+    found = Tight().certify(plan, 1e-6)
+    assert 500 < found.lower <= found.upper <= RDP().epsilon(plan, 1e-6)

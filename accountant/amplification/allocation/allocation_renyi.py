@@ -16,7 +16,7 @@ from accountant.amplification.allocation.lognormal_cells import law_above
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, ULP, round_up_square
 
 MAX_ORDER = 64
 LEAST_POWER = 0.5
@@ -24,6 +24,9 @@ REACH = 12.0  # of the normal variable, of cells
 TILTS = np.geomspace(0.01, 1e10, 240)  # of Chernoff's bound
 MAX_ROWS = 2**11
 EFOLDINGS = 34.0  # of what the trapezoid rule misses
+# values of mu of the transform: below, its step misses more than mu^2; beyond, it is long
+OF_TRANSFORM = (1e-6, 25.0)
+LARGEST_SQUARED = 1e150
 
 
 def renyi_present(mu: float, steps: int, order: Array) -> Array:
@@ -38,6 +41,10 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     """Return the divergence of the data without the record from those with it, rounded up."""
     from scipy.special import gammaln
 
+    # S/t is not below the geometric mean:  E(S/t)^-p <= (E V^{-p/t})^t = e^{p (1 + p/t) mu^2 / 2}
+    plain: Array = (1 + (order - 1) / steps) * round_up_square(mu, 2) * (1 + 4 * ULP)
+    if not OF_TRANSFORM[0] <= mu <= OF_TRANSFORM[1]:
+        return plain
     p = np.maximum(np.ravel(order) - 1, LEAST_POWER)  # a divergence grows with its order
     y, power, h, missed = _transform(mu, steps)
     size = np.multiply.outer(p, y) + power
@@ -50,7 +57,7 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     scale = p * (math.log(steps) + np.abs(y[at])) + np.abs(gammaln(p)) + np.abs(top) + 40
     found = (log_moment + 16 * ULP * scale) / p
     inside = (at > 0) & (at < y.size - 1)
-    return np.where(inside, found, np.inf).reshape(np.shape(order))
+    return np.minimum(np.where(inside, found, np.inf).reshape(np.shape(order)), plain)
 
 
 def chernoff_absent(mu: float, steps: int, epsilon: Array) -> Array:
@@ -81,6 +88,8 @@ def _log_power_below(mu: float) -> Array:
 def log_moments(mu: float, steps: int) -> Array:
     """Return upper bounds on ``ln E(S/t)^n``, n from 0 to `MAX_ORDER`."""
     n = np.arange(MAX_ORDER + 1)
+    if mu > LARGEST_SQUARED:
+        return np.where(n < 2, 0.0, np.inf)
     log_factorial = np.array([math.lgamma(k + 1) for k in range(MAX_ORDER + 1)])
     # E S^n = n! [x^n] (sum_j E V^j x^j / j!)^t,  E V^j = e^{mu^2 j (j - 1) / 2}
     base = mu * mu * n * (n - 1) / 2 - log_factorial

@@ -35,7 +35,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_POINTS = 4000
-MAX_MU = 1e3  # where it is greater a rule is too long
+MAX_MU = 100.0  # where it is greater a rule is long, and rests are no less than delta
 SHARES = (4.0, 9.0, 24.0, 64.0, 160.0)  # a great loss is about epsilon over one of them
 REST = 1e-12  # of delta: what the others may cost
 MAX_EXPONENT = 700.0  # whose exponential a float holds

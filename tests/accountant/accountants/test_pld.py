@@ -7,6 +7,7 @@ import pytest
 
 from accountant import (
     PLD,
+    RDP,
     Advanced,
     ApproxLoss,
     GaussianLoss,
@@ -20,9 +21,10 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from accountant.accountants import pld
+from accountant.accountants import pld, rdp
 from accountant.composition import pld_of_many
 from accountant.composition.loss_outline import Outline
+from accountant.plans.plan import directions
 
 
 @pytest.mark.parametrize(
@@ -96,4 +98,30 @@ def test_the_step_of_many_different_losses_needs_no_renyi_curve(monkeypatch):
         PoissonSampled(GaussianLoss(1.5 + 1e-3 * i), 0.002 + 1e-5 * i) for i in range(60)
     )
     low, high = Tight().bracket(plan, 1e-6)
-    assert low <= PLD().epsilon(plan, 1e-6) <= high * (1 + 1e-5)
+    found = max(PLD().one_way_epsilon(way, 1e-6) for way in directions(plan))
+    assert low <= found <= high * (1 + 1e-5)
+
+
+def many_samples(count):
+    return Sequential(
+        PoissonSampled(GaussianLoss(0.3 + i / count), 0.01 + i / (30 * count)) for i in range(count)
+    )
+
+
+def test_a_direction_that_costs_less_has_no_grid(monkeypatch):
+    plan, asked = many_samples(60), []
+    ways = [PLD().one_way_epsilon(way, 1e-6) for way in directions(plan)]
+    one_way = PLD.one_way_epsilon
+    monkeypatch.setattr(
+        PLD, "one_way_epsilon", lambda self, *a: asked.append(a) or one_way(self, *a)
+    )
+    assert PLD().epsilon(plan, 1e-6) == max(ways)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-3])
+def test_the_order_of_many_releases_is_that_of_few(delta, monkeypatch):
+    plan = many_samples(70)
+    found = RDP().epsilon(plan, delta)
+    monkeypatch.setattr(rdp, "MANY", 10**9)
+    assert found == pytest.approx(RDP().epsilon(plan, delta), rel=1e-10)
