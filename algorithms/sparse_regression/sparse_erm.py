@@ -44,9 +44,9 @@ from algorithms.base.non_private import NoPrivacy
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
-# by loss, chosen once on training parts (docs/classification.md says how)
-CLIP = {"logistic": 0.5, "squared": 1.0}
-NOISE = {"logistic": 2.0, "squared": 0.125}  # that all rounds add to a coefficient
+# chosen once on training parts (docs/classification.md says how)
+CLIP = 0.5
+NOISE = {"logistic": 2.0, "squared": 0.5}  # that all rounds add to a coefficient
 
 
 class SparseERM(PrivateRegressor):
@@ -70,7 +70,7 @@ class SparseERM(PrivateRegressor):
         Number of coefficients that may be nonzero.
     rounds : int or None
         Number of gradients; None takes as many as the noise allows, at most 1,000: it adds at most 2
-        to a coefficient for "logistic", whose classes need but a direction, and 1/8 for "squared".
+        to a coefficient for "logistic", whose classes need but a direction, and 0.5 for "squared".
     step : float or None
         Step size; None takes 0.9 of the longest step that is stable on all rows.
     penalty : float
@@ -85,8 +85,7 @@ class SparseERM(PrivateRegressor):
         Seed of the noise; None draws from the operating system's entropy.
     residual_clip : float or None
         Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
-        None takes 0.5 for "logistic", and 1 for "squared" or without noise; 1 clips no slope of
-        "logistic", as in the paper.
+        None takes 0.5, or 1 without noise, which is the loss as it is.
 
     Attributes
     ----------
@@ -242,7 +241,7 @@ class SparseERM(PrivateRegressor):
 
     def _settings(self) -> tuple[ErmLoss, float, float]:
         loss = ERM_LOSSES[LOSS.check("loss", self.loss)]
-        clip = loss.steepest if self.non_private else CLIP[self.loss]
+        clip = loss.steepest if self.non_private else CLIP
         if self.residual_clip is not None:
             clip = POSITIVE.check("residual_clip", self.residual_clip)
         loss = replace(loss, steepest=min(loss.steepest, clip))

@@ -52,7 +52,7 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, rate):
 
 @pytest.mark.parametrize(
     ("loss", "step", "most", "records"),
-    [("logistic", 7.2, 2.0, (30, 3_000, 10**6)), ("squared", 1.8, 0.125, (100, 10**4, 10**7))],
+    [("logistic", 7.2, 2.0, (30, 3_000, 10**6)), ("squared", 1.8, 0.5, (30, 3_000, 10**6))],
 )
 def test_default_rounds_are_those_that_noise_allows(loss, step, most, records):
     made = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3)
@@ -64,8 +64,9 @@ def test_default_rounds_are_those_that_noise_allows(loss, step, most, records):
     assert 0.92 * most < walk <= most
 
 
-def test_slopes_of_two_classes_are_clipped_by_default_where_noise_is_added():
-    noisy = SparseERM(epsilon=2.0, delta=1e-5, sparsity=3, rounds=10)
+@pytest.mark.parametrize("loss", list(ERM_LOSSES))
+def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
+    noisy = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3, rounds=10)
     plans = [
         noisy.plan((100, 20)),
         noisy.set_params(residual_clip=0.5).plan((100, 20)),
@@ -73,7 +74,7 @@ def test_slopes_of_two_classes_are_clipped_by_default_where_noise_is_added():
     ]
     assert plans[0] == plans[1]
     assert plans[0].part.sensitivity == 0.5 * plans[2].part.sensitivity == 0.01
-    free = {"epsilon": math.inf, "delta": 1e-5, "sparsity": 2, "rounds": 10, "non_private": True}
+    free = {"loss": loss, "epsilon": math.inf, "delta": 1e-5, "sparsity": 2, "rounds": 10, "non_private": True}
     with pytest.warns(NotPrivateWarning):
         whole, default, half = (
             SparseERM(**free, residual_clip=clip).fit(X, Y).coef_ for clip in (1.0, None, 0.5)
