@@ -69,8 +69,8 @@ class SparseERM(PrivateRegressor):
     sparsity : int
         Number of coefficients that may be nonzero.
     rounds : int or None
-        Number of gradients; None takes as many as the noise allows, at most 1,000: it adds at most 2
-        to a coefficient for "logistic", whose classes need but a direction, and 0.5 for "squared".
+        Number of gradients; None takes as many as the noise allows, at most 1,000: together it adds
+        at most 2 to a coefficient for "logistic", which needs a direction alone, 0.5 for "squared".
     step : float or None
         Step size; None takes 0.9 of the longest step that is stable on all rows.
     penalty : float

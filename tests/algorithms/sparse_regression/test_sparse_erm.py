@@ -74,7 +74,14 @@ def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
     ]
     assert plans[0] == plans[1]
     assert plans[0].part.sensitivity == 0.5 * plans[2].part.sensitivity == 0.01
-    free = {"loss": loss, "epsilon": math.inf, "delta": 1e-5, "sparsity": 2, "rounds": 10, "non_private": True}
+    free = {
+        "loss": loss,
+        "epsilon": math.inf,
+        "delta": 1e-5,
+        "sparsity": 2,
+        "rounds": 10,
+        "non_private": True,
+    }
     with pytest.warns(NotPrivateWarning):
         whole, default, half = (
             SparseERM(**free, residual_clip=clip).fit(X, Y).coef_ for clip in (1.0, None, 0.5)
