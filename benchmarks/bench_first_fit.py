@@ -1,5 +1,6 @@
 """Processor time of planning in a first fit, of every estimator: mostly calibration of noise."""
 
+import gc
 import multiprocessing
 import time
 
@@ -95,6 +96,7 @@ def main():
     for name in names:  # imported here, before the processes that measure
         getattr(algorithms, name.split(",")[0])
     scipy.special.ndtri(scipy.stats.norm.cdf(0.0))
+    gc.collect()  # else the first plan pays some 60 ms for what all the imports left to be looked at
     shapes, budgets = (SHAPES[:1], BUDGETS[1:2]) if given.quick else (SHAPES, BUDGETS)
     columns = [(shape, epsilon) for shape in shapes for epsilon in budgets]
     print("milliseconds of processor time for a plan, delta 1e-6; shapes",

@@ -65,6 +65,8 @@ class Contour:
             self.step = 2 * math.pi / period if period > 0 else 0.0
             self.cutoff = self._find_cutoff() if self.step else math.inf
             self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
+        # what smoothing added to delta at most where `bounds` was asked last, relatively
+        self.added_share = math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # a quadrature has a price of its own, however few the nodes
@@ -199,7 +201,9 @@ class Contour:
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
             if self.smoothing > 1000:
                 low = -math.inf  # so much smoothing bounds nothing from below
-            low -= math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
+            added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
+            self.added_share = added / high if high > 0 else math.inf
+            low -= added
         return log_interval(low, high, scale)
 
 

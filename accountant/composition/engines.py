@@ -15,6 +15,9 @@ MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap without smoo
 MAX_CONTOUR_NODES = 2**20
 CHEAP_SUMS = 5_000  # enumerated before other engines are tried
 MAX_QUICK_OPERATIONS = 4e6
+LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough one shows
+ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
+LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
 
@@ -96,6 +99,7 @@ def _contours(
         _is_affordable(direct) or _is_affordable(Contour(cgf, a, epsilon, smoothing))
     ):
         return
+    yield from _rough_contours(cgf, a, epsilon, smoothing, direct)
     for _ in range(4):
         contour = _smoothed(cgf, a, epsilon, smoothing)
         if _is_affordable(direct) and direct.operations <= contour.operations:
@@ -107,6 +111,31 @@ def _contours(
         if contour is direct or contour.smoothing > smoothing:
             return  # no finer engine exists
         smoothing /= 4
+
+
+def _rough_contours(
+    cgf: PlanCGF, a: float, epsilon: float, smoothing: float, direct: Contour
+) -> Iterator[Engine]:
+    """Yield a short smoothed contour, and one as narrow as wanted if that need not be long.
+
+    Where most of the mass is at atoms the density between them is small, and so is what smoothing
+    adds: S p_S / delta, which the short contour measures where it is asked.
+    """
+    long = Contour(cgf, a, epsilon, smoothing)
+    if long.nodes <= LONG_NODES or direct.operations <= long.operations:
+        return
+    rough = Contour(cgf, a, epsilon, ROUGH_SMOOTHING * smoothing)
+    if not rough.nodes <= LONG_NODES:
+        return
+    rough.integrate()
+    yield rough
+    # in the formula for `smoothing` this share is S a (a + 1)
+    usual = rough.smoothing * a * (a + 1)
+    more = min(usual / rough.added_share, ROUGH_SMOOTHING) if rough.added_share > 0 else 1.0
+    if more > LEAST_GAIN:
+        contour = Contour(cgf, a, epsilon, smoothing * more)
+        contour.integrate()
+        yield contour
 
 
 def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Contour:

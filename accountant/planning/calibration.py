@@ -130,32 +130,45 @@ def calibrate(
 
 
 def calibrate_near(
-    plan_of: Callable[[float], Plan], start: float, epsilon: float, delta: float
+    plan_of: Callable[[float], Plan],
+    start: float,
+    epsilon: float,
+    delta: float,
+    rough: Accountant | None = None,
 ) -> float:
     """Return what `calibrate` returns, in few steps where ``start`` is near the answer.
 
-    The cost must fall in the parameter, about as its inverse.
+    The cost must fall in the parameter, about as its inverse.  ``rough`` is an accountant that
+    mostly says what `Tight` says, and sooner; the answer is what `Tight` says of it in any case.
     """
     # bounds nearly as wide as the tolerance are far quicker where width costs time
     quick, sharp = Tight(TOLERANCE / 4), Tight()
-    accountant, here, slope = quick, start, _usual_slope(epsilon, delta)
+    accountant: Accountant = quick if rough is None else rough
+    here, slope = start, _usual_slope(epsilon, delta)
     known: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
-    for _ in range(8):
+    for _ in range(8 if rough is None else 12):
         try:
-            bound = accountant.certify(as_plan(plan_of(here)), delta)
+            plan = as_plan(plan_of(here))
+            if isinstance(accountant, Tight):
+                bound = accountant.certify(plan, delta)
+                upper, is_wide = bound.upper, bound.width > quick.width * bound.upper
+            else:
+                upper, is_wide = accountant.epsilon(plan, delta), False
         except ParameterError:  # `calibrate` says why
             break
-        is_met = (1 - TOLERANCE) * epsilon <= bound.upper <= epsilon
+        is_met = (1 - TOLERANCE) * epsilon <= upper <= epsilon
         if is_met and accountant is sharp:
             return here
-        if not 0 < bound.upper < math.inf:
+        if not 0 < upper < math.inf:
             break
-        if is_met or bound.width > quick.width * bound.upper:
+        if is_met and accountant is rough:
+            known = []  # the other one may say something else
+        if is_met or is_wide:
             accountant = sharp
         if is_met:
             continue
         # aim at the middle of the tolerance
-        known.append((math.log(bound.upper / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
+        known.append((math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
         there = _interpolated_at_zero(known[-3:], slope)
         if there is None or not 0.2 < math.exp(there) / here < 5:
             break

@@ -22,8 +22,10 @@ def mu_of_budget(epsilon: float, delta: float) -> float:
     return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
 
 
-def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, delta: float) -> int:
-    """Return how many rounds add noise of at most 1/8 to any coordinate; 1 to 1,000.
+def affordable_rounds(
+    step_sensitivity: float, features: int, epsilon: float, delta: float, noise: float
+) -> int:
+    """Return how many rounds add noise of at most ``noise`` to any coordinate; 1 to 1,000.
 
     ``step_sensitivity`` is how far a record moves the coefficients in one step.
     """
@@ -32,7 +34,7 @@ def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, de
     # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
     # and the largest of p normals is about sqrt(2 ln 2p)
     mu = mu_of_budget(epsilon, delta)
-    rounds = mu / (8 * step_sensitivity * math.sqrt(2 * math.log(2 * features)))
+    rounds = noise * mu / (step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))
 
 

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, final
 
+from accountant.accountants.advanced import Advanced
+from accountant.accountants.base import Accountant
+from accountant.accountants.bounded_range_composition import MAX_ADAPTIVE_RELEASES
+from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.domains import DELTA, POSITIVE, OneOf
 from accountant.losses.gaussian import GaussianLoss
@@ -156,4 +160,6 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     # many selections of range e0 are nearly one Gaussian of mu = sqrt(rounds) e0 / 2
     deviation = calibrate(lambda scale: GaussianLoss(1 / scale), epsilon=epsilon, delta=delta)
     start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
-    return 1 / calibrate_near(plan_of, start, epsilon, delta)
+    # of selections the least bound is that of one of these, which `Tight` asks for among others
+    rough: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
+    return 1 / calibrate_near(plan_of, start, epsilon, delta, rough)

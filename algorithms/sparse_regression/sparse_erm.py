@@ -44,6 +44,9 @@ from algorithms.base.non_private import NoPrivacy
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
+# chosen once on training parts (docs/classification.md says how)
+CLIP = 0.5
+NOISE = {"logistic": 2.0, "squared": 0.5}  # that all rounds add to a coefficient
 
 
 class SparseERM(PrivateRegressor):
@@ -66,7 +69,8 @@ class SparseERM(PrivateRegressor):
     sparsity : int
         Number of coefficients that may be nonzero.
     rounds : int or None
-        Number of gradients; None takes as many as the noise allows, at most 1,000.
+        Number of gradients; None takes as many as the noise allows, at most 1,000: together it adds
+        at most 2 to a coefficient for "logistic", which needs a direction alone, 0.5 for "squared".
     step : float or None
         Step size; None takes 0.9 of the longest step that is stable on all rows.
     penalty : float
@@ -81,7 +85,7 @@ class SparseERM(PrivateRegressor):
         Seed of the noise; None draws from the operating system's entropy.
     residual_clip : float or None
         Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
-        0.5 is good for two classes on few records; None takes 1.
+        None takes 0.5, or 1 without noise, which is the loss as it is.
 
     Attributes
     ----------
@@ -147,7 +151,8 @@ class SparseERM(PrivateRegressor):
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         else:
-            rounds = affordable_rounds(2 * longest * step / records, features, epsilon, delta)
+            moved, most = 2 * longest * step / records, NOISE[self.loss]
+            rounds = affordable_rounds(moved, features, epsilon, delta, most)
         rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
         # sample, by the bound over the sample's expected size
@@ -236,9 +241,10 @@ class SparseERM(PrivateRegressor):
 
     def _settings(self) -> tuple[ErmLoss, float, float]:
         loss = ERM_LOSSES[LOSS.check("loss", self.loss)]
+        clip = loss.steepest if self.non_private else CLIP
         if self.residual_clip is not None:
-            steepest = min(loss.steepest, POSITIVE.check("residual_clip", self.residual_clip))
-            loss = replace(loss, steepest=steepest)
+            clip = POSITIVE.check("residual_clip", self.residual_clip)
+        loss = replace(loss, steepest=min(loss.steepest, clip))
         penalty = NON_NEGATIVE.check("penalty", self.penalty)
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)

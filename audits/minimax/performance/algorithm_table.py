@@ -75,6 +75,7 @@ def _erm(setting: Setting) -> Any:
     return SparseERM(
         loss="squared", epsilon=setting["epsilon"], delta=setting["delta"], sparsity=setting["s"],
         row_bound=math.sqrt(setting["p"]), step=0.5, rounds=8,
+        residual_clip=1.0,
     )  # fmt: skip
 
 

@@ -8,10 +8,12 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from accountant import ZCDP, Budget, ParameterError, calibrate
+from accountant import ZCDP, Budget, ParameterError, Repeat, Tight, calibrate
 from algorithms.base.glm_losses import LOGISTIC, SQUARED, DeclaredLoss, LinearLoss
 from algorithms.frank_wolfe.constants import (
+    GUMBEL,
     Bounds,
+    epsilon_per_selection,
     noise_scale,
     optimal_rounds,
     selection_regret,
@@ -428,3 +430,18 @@ def test_a_declared_loss_gives_one_gradient_for_each_record(gradients):
     made = FrankWolfe(DeclaredLoss(gradients, 1.0, 1.0), np.eye(5), 1.0, 1e-5, rounds=2)
     with pytest.raises(ParameterError, match="one gradient for each record"):
         made.fit(np.ones((64, 5)), SIGNS)
+
+
+@pytest.mark.parametrize("rounds", [44, 310])
+def test_a_calibration_asks_tight_once(rounds, monkeypatch):
+    asked, certify = [], Tight.certify
+
+    def counted(self, plan, delta):
+        asked.append(plan)
+        return certify(self, plan, delta)
+
+    monkeypatch.setattr(Tight, "certify", counted)
+    each = epsilon_per_selection.__wrapped__(1.3, 1e-6, rounds, GUMBEL)
+    plan = Repeat(NoisyMax(1 / each, 0.5), rounds)
+    assert sum(isinstance(one, Repeat) for one in asked) == 1
+    assert 1.3 * (1 - 1e-6) <= Tight().epsilon(plan, 1e-6) <= 1.3

@@ -50,19 +50,49 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, rate):
     assert isinstance(plan.part, PoissonSampled if rate else Gaussian)
 
 
-def test_default_rounds_are_those_that_noise_allows():
-    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=3)
-    plans = [made.plan((records, 20)) for records in (300, 30_000, 10**7)]
+@pytest.mark.parametrize(
+    ("loss", "step", "most", "records"),
+    [("logistic", 7.2, 2.0, (30, 3_000, 10**6)), ("squared", 1.8, 0.5, (30, 3_000, 10**6))],
+)
+def test_default_rounds_are_those_that_noise_allows(loss, step, most, records):
+    made = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3)
+    plans = [made.plan((n, 20)) for n in records]
     counts = [plan.count for plan in plans]
     assert counts[0] == 1 < counts[1] < counts[2] == 1000
     # what all rounds add to a coordinate, step times deviation times sqrt T, at its greatest of 20
-    walk = 7.2 * plans[1].part.scale * math.sqrt(counts[1]) * math.sqrt(2 * math.log(40))
-    assert 0.115 < walk <= 0.125
+    walk = step * plans[1].part.scale * math.sqrt(counts[1]) * math.sqrt(2 * math.log(40))
+    assert 0.92 * most < walk <= most
+
+
+@pytest.mark.parametrize("loss", list(ERM_LOSSES))
+def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
+    noisy = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3, rounds=10)
+    plans = [
+        noisy.plan((100, 20)),
+        noisy.set_params(residual_clip=0.5).plan((100, 20)),
+        noisy.set_params(residual_clip=1.0).plan((100, 20)),
+    ]
+    assert plans[0] == plans[1]
+    assert plans[0].part.sensitivity == 0.5 * plans[2].part.sensitivity == 0.01
+    free = {
+        "loss": loss,
+        "epsilon": math.inf,
+        "delta": 1e-5,
+        "sparsity": 2,
+        "rounds": 10,
+        "non_private": True,
+    }
+    with pytest.warns(NotPrivateWarning):
+        whole, default, half = (
+            SparseERM(**free, residual_clip=clip).fit(X, Y).coef_ for clip in (1.0, None, 0.5)
+        )
+    assert np.array_equal(whole, default)
+    assert not np.array_equal(whole, half)
 
 
 def test_golden_noise():
     # methods 11: T=50, n=1e4, G=1, (2, 1e-3), replace: mu = .691927, sigma exact 2.043877e-3
-    made = SparseERM(epsilon=2.0, delta=1e-3, sparsity=5, rounds=50)
+    made = SparseERM(epsilon=2.0, delta=1e-3, sparsity=5, rounds=50, residual_clip=1.0)
     plan = made.plan((10_000, 30))
     assert plan.part.scale == pytest.approx(2.043877e-3, rel=2e-6)
     assert plan.part.sensitivity == 2e-4
@@ -190,7 +220,7 @@ def test_covtype_within_two_points_of_no_privacy():
 def test_clipped_residuals_lower_the_noise_and_what_a_record_moves():
     whole, clipped = (
         SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, residual_clip=clip)
-        for clip in (None, 0.3)
+        for clip in (1.0, 0.3)
     )
     plans = [made.plan((60, 4)).part for made in (whole, clipped)]
     assert plans[1].sensitivity == pytest.approx(0.3 * plans[0].sensitivity)
