@@ -100,5 +100,6 @@ def test_names_of_columns_are_distinct_strings():
 
     with pytest.raises(ParameterError, match="a plain pandas, polars or Arrow frame"):
         FrameRows("data", Lying({"a": [1]}))
-    with pytest.raises(ParameterError):
-        Ledger(pl.LazyFrame({"a": [1]}), 1 * COUNT)
+    with pytest.raises(ParameterError, match="a frame with columns"):
+        Ledger(pl.LazyFrame(), 1 * COUNT)
+    assert Ledger(pl.LazyFrame({"a": [1]}), 1 * COUNT).shape == (1, 1)

@@ -125,7 +125,8 @@ def test_the_page_is_one_file_that_asks_nobody(everything):
     with open(everything[2]) as file:
         page = file.read()
     assert "<script" not in page
-    assert "http" not in page
+    assert "http:" not in page
+    assert "https:" not in page
     assert "PrivateLasso on California housing" in page
     assert page.count("<tr>") > len(cases())
 
