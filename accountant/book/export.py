@@ -18,6 +18,7 @@ SCHEMA = 1
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
     "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
+    "buckets",
 )  # fmt: skip
 COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",
@@ -52,7 +53,14 @@ def status_facts(status: Status) -> dict[str, Any]:
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
     """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
     columns = [name for name in LINE_FIELDS if name != "facts"]
-    return csv_lines(chain([columns], ([getattr(one, name) for name in columns] for one in lines)))
+    return csv_lines(
+        chain([columns], ([_plain(getattr(one, name)) for name in columns] for one in lines))
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A field of a line as one cell."""
+    return "; ".join(value) if isinstance(value, tuple) else value
 
 
 def registry_rows(

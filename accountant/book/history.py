@@ -181,7 +181,8 @@ class Line(NamedTuple):
     is the total after it, as the log states it.  ``total`` is the sum after it, in the unit
     ``counts``, which can change from line to line; ``who`` the number of users, None for all.
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
-    which the gate did not start itself: both were trusted.
+    which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
+    paid.
     """
 
     seq: int
@@ -201,6 +202,7 @@ class Line(NamedTuple):
     undeclared: str
     executor: str
     notion: CompositionNotion[Any]
+    buckets: tuple[str, ...] = ()
 
     @property
     def total(self) -> float:

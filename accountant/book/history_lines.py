@@ -55,6 +55,7 @@ class Spend(Facts, gc=False):
     undeclared: str = ""
     executor: str = ""
     runs: int | None = None  # of a plan that is set aside
+    buckets: Any = None  # names, or what each has spent after it
 
 
 Read = TypeVar("Read", bound=Facts)
@@ -155,7 +156,7 @@ class LineReader:
             one.seq, one.time, one.author, kind, words, facts or {}, self._loss[1], self._spent,
             None if who is None else _count_of_users(who), one.label,
             None if run is None else self._run(run), one.seeded, outcome, answer, one.undeclared,
-            one.executor, self._notion,
+            one.executor, self._notion, tuple(one.buckets or ()),
         )  # fmt: skip
 
     def _line_of_terms(self, one: Spend) -> Line:

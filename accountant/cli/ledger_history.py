@@ -97,10 +97,14 @@ def _words_of_line(line: Line, epsilon: str) -> str:
 
 
 def _notes(line: Line) -> str:
-    """Return the run and the label of a line, and what the guarantee does not cover."""
+    """Return the run, the label and the buckets of a line, and what is trusted."""
     trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
     trusted.append(f"executor {line.executor}" * bool(line.executor))
-    return " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded, *trusted]))
+    return " ".join(
+        filter(
+            None, [line.run, line.label, ", ".join(line.buckets), "seeded" * line.seeded, *trusted]
+        )
+    )
 
 
 def _displayed_epsilons(lines: list[Line]) -> list[str]:

@@ -188,6 +188,12 @@ def test_windows_and_buckets_on_the_command_line(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["buckets"][0] == {
         "bucket": "north", "epsilon": 0.2, "left": 0.8
     }  # fmt: skip
+    assert run("history", book, "b") == 0
+    assert [one.split("  ")[-1] for one in capsys.readouterr().out.splitlines()] == [
+        "north, south", "north"
+    ]  # fmt: skip
+    assert run("export", book, "b", "--out", tmp_path / "b.csv") == 0
+    assert "north; south" in (tmp_path / "b.csv").read_text()
     assert run("status", book, "--json") == 0
     whole = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in whole["datasets"]] == ["m", "b"]

@@ -107,6 +107,7 @@ def test_a_window_or_a_bucket_is_no_part_of_one_total(tmp_path, opened, coming):
     assert "<b>25.0 %</b>" in html
     assert "<b>0.7500</b>" in html
     assert status.protects in html
+    assert ("paid by\nnorth" in html) == ("buckets" in opened)
     assert (coming is None) == ("What is to come" not in html)
     assert coming is None or coming in html
 
