@@ -21,6 +21,8 @@ from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
 ARTICLES = {"integer": "an"}
+# types that name no person: libraries do not tell equal values of them from others
+NO_NAMES = re.compile(r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex")
 
 
 @final
@@ -174,7 +176,7 @@ class Schema:
         Raises
         ------
         ParameterError
-            If one is missing, or is of another type.
+            If one is missing, or is of another type, or the persons' cannot be told apart.
         """
         if facts is None:
             allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
@@ -184,6 +186,10 @@ class Schema:
             if name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
                 raise ParameterError("person" if name == self.person else "column", name, allowed)
+        named = None if self.person is None else facts.types[self.person]
+        if named is not None and NO_NAMES.match(named.lower()):
+            allowed = "a column of whole numbers of 64 bits or less, texts, dates or such"
+            raise ParameterError(f"person {self.person!r}", named, allowed)
         for name in used:
             kind, found = self.kind(name), facts.types[name]
             if not kind.fits(found):

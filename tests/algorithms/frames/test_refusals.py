@@ -218,3 +218,14 @@ def test_schemas_are_files(tmp_path):
         (tmp_path / "wrong.toml").write_text(text)
         with pytest.raises(ParameterError, match=words):
             Schema.from_toml(str(tmp_path / "wrong.toml"))
+
+
+@pytest.mark.parametrize("column", [
+    pl.Series("id", [1, 2, 3], dtype=pl.Int128), pl.Series("id", [{"a": 1}, {"a": 1}, {"a": 2}]),
+    pl.Series("id", [[1], [1], [2]]), pl.Series("id", [None, None, None]),
+])  # fmt: skip
+def test_persons_of_types_that_name_no_person_are_refused_before_the_charge(column):
+    gate = Filter(pl.DataFrame([column, pl.Series("age", [1, 2, 3])]), Budget(1.0))
+    with pytest.raises(ParameterError, match="person 'id' must be a column of whole numbers"):
+        mean("age", epsilon=1.0).release(gate, Schema(AGE, person="id"))
+    assert gate.spent == 0
