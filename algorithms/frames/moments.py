@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.schema import Schema
@@ -22,6 +23,7 @@ from algorithms.frames.schema import Schema
 # of a Gaussian's budget: the share of the count, of the sum, and of the sum of squares
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 PUBLIC_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
+MAX_HALF_WIDTH = 5e149  # of the bounds of a variance
 VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
 
 
@@ -153,6 +155,14 @@ class Variance(Moment):
     name: ClassVar[str] = "variance"
     bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1, 1), (-1, 0, 1), (1, -1, 1))
     weights: ClassVar[tuple[int, ...]] = VARIANCE_WEIGHTS
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a column that is no number, or whose squares are beyond the floats."""
+        Moment.check(self, schema)  # a dataclass with slots is another class than `super` knows
+        low, high = self._bounds(schema)
+        if high / 2 - low / 2 > MAX_HALF_WIDTH:
+            allowed = f"bounds at most {2 * MAX_HALF_WIDTH:g} apart, for their square is taken"
+            raise ParameterError(f"column {self.column!r}", high, allowed)
 
     def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
         if noise == "laplace":

@@ -21,6 +21,7 @@ from algorithms.frames import (
     quantile,
     regression,
     top_k,
+    variance,
 )
 from tests.algorithms.frames.frames_of import COLUMNS, frame_of, rows, schema
 
@@ -229,3 +230,11 @@ def test_persons_of_types_that_name_no_person_are_refused_before_the_charge(colu
     with pytest.raises(ParameterError, match="person 'id' must be a column of whole numbers"):
         mean("age", epsilon=1.0).release(gate, Schema(AGE, person="id"))
     assert gate.spent == 0
+
+
+def test_a_variance_beyond_the_floats_is_refused_before_the_charge():
+    gate = Filter(pd.DataFrame({"age": [1.0, 2.0, 3.0]}), Budget(1.0))
+    with pytest.raises(ParameterError, match="column 'age' must be bounds at most 1e\\+150 apart"):
+        variance("age", epsilon=1.0).release(gate, Schema({"age": Number(-1e300, 1e300)}))
+    assert gate.spent == 0
+    variance("age", epsilon=1.0).release(gate, Schema({"age": Number(-4e149, 4e149)}))
