@@ -57,7 +57,7 @@ def one_direction_caps_a_sample(patch):
     """Bounds a sampled divergence by that of one direction of its part."""
     edit(
         patch, PoissonSampled, "renyi",
-        "np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))", "self.loss.renyi(a)",
+        "np.maximum(loss.renyi(a), loss.reversed.renyi(a))", "loss.renyi(a)",
     )  # fmt: skip
 
 
