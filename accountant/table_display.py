@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -54,14 +55,14 @@ class Table(NamedTuple):
         return f"{value:.6g}"
 
 
-class TableDisplay:
+class TableDisplay(ABC):
     """A value that a notebook shows as a table, and that `to_frame` turns into a data frame."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _table(self) -> Table:
         """Return the rows; numbers as numbers, other values as the text to show."""
-        raise NotImplementedError
 
     def to_frame(self) -> Any:
         """Return the rows as a pandas data frame.

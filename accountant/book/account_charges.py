@@ -50,7 +50,7 @@ class AccountCharges(AccountShares):
         def spend(total: Total[Any]) -> Total[Any]:
             return notion.spend(total, charged, asked=mechanism)
 
-        if self.buckets is not None:  # whoever is in a bucket pays for what touches it
+        if self.buckets is not None:  # the people of a bucket pay for what touches it
             paid = {one: spend(self.bucket_total(notion, one)) for one in facts["buckets"]}
             whole = largest_total([before, *paid.values()])
             each = {one: notion.encode(total) for one, total in paid.items()}

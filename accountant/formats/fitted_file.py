@@ -1,6 +1,6 @@
 """Writes the noise that was found into a plan file: comments, weights and targets stay.
 
-A line with a weight or a target gets ``fitted``, the scale that was found for it.  Whoever reads
+A line with a weight or a target gets ``fitted``, the scale that was found for it.  A reader of
 the plan takes that scale; `fit` finds it anew from the weight or target.
 """
 

@@ -75,8 +75,8 @@ def sweep(template, url, renew, times, kills, seed, **given):
         where = url(renew(template))
         looked, answers = 0, set()
         for _ in range(2):  # the second one wakes up to what the first left
-            _, more, told = killed(where, rng.randrange(1, borders + 1), times, given)
-            looked, answers = looked + more, answers | told
+            _, more, released = killed(where, rng.randrange(1, borders + 1), times, given)
+            looked, answers = looked + more, answers | released
             check(where, looked, answers)
         with Book.open(where) as book, book.ledger("d", DATA, **given) as ledger:
             for line in book.history("d"):
