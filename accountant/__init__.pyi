@@ -42,8 +42,6 @@ from .errors import UnsupportedPlan as UnsupportedPlan
 from .formats.dp_events import from_dp_event as from_dp_event
 from .formats.dp_events import from_opacus as from_opacus
 from .formats.dp_events import to_dp_event as to_dp_event
-from .formats.plan_json import from_json as from_json
-from .formats.plan_json import to_json as to_json
 from .formats.plan_toml import read_plan as read_plan
 from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks
@@ -83,3 +81,5 @@ from .plans.plan import Sequential as Sequential
 from .reports.comparison import Comparison as Comparison
 from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas
+from .serialisation.plan_json import from_json as from_json
+from .serialisation.plan_json import to_json as to_json

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import accountant
 from accountant import GaussianLoss, Tight
-from accountant.formats.registry import plan_kinds
+from accountant.serialisation.registry import plan_kinds
 from benchmarks.measure import beside
 from mechanisms.base.marked_table import markdown_table, write_between
 

@@ -21,11 +21,11 @@ from accountant.errors import (
     OffPlan,
     ParameterError,
 )
-from accountant.formats.plan_json import to_dict
 from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import Total
 from accountant.plans.plan import Plan, Repeat, as_plan
+from accountant.serialisation.plan_json import to_dict
 
 FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
 ATTEMPTS = 3

@@ -22,7 +22,6 @@ from accountant.errors import (
     UnhealthyRandomness,
     UnsupportedPlan,
 )
-from accountant.formats.plan_json import to_dict
 from accountant.ledger.certified_plan import certified_total, exact_where_sums_exceed
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.private_copies import shown
@@ -31,6 +30,7 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.adjacency import joint_relation
 from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan
+from accountant.serialisation.plan_json import to_dict
 
 
 class AccountCharges(AccountShares):

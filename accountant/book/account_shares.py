@@ -11,8 +11,8 @@ from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS, TERMS, author_key, bucket_key
 from accountant.errors import LedgerCorrupt
-from accountant.formats.plan_json import from_dict
 from accountant.ledger.totals import CompositionNotion, Total
+from accountant.serialisation.plan_json import from_dict
 
 Owns = dict[str, Parts | UserTotals]  # what each author charged: with users, to each of them
 

@@ -13,12 +13,12 @@ from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import certified_total, pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.plans.plan import Plan
+from accountant.serialisation.plan_json import from_dict
 
 PAID = "paid"  # of a run of a plan that was set aside: the number of the entry that paid for it
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan

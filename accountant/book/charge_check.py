@@ -14,9 +14,9 @@ from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import decoded, encoded
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt
-from accountant.formats.plan_json import from_dict, to_dict
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
+from accountant.serialisation.plan_json import from_dict, to_dict
 
 CERTIFIED_ROUND_OFF = 1e-6  # of an epsilon that another version of the libraries computed
 

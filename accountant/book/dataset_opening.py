@@ -17,7 +17,6 @@ from accountant.book.limits.windows import checked_window
 from accountant.book.log import Log
 from accountant.domains import IntegerRange
 from accountant.errors import BudgetExceeded, ParameterError
-from accountant.formats.plan_json import to_dict
 from accountant.ledger.certified_plan import (
     certified_total,
     exact_where_sums_exceed,
@@ -25,6 +24,7 @@ from accountant.ledger.certified_plan import (
 )
 from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
 from accountant.plans.plan import Plan, Repeat, as_plan
+from accountant.serialisation.plan_json import to_dict
 
 RUNS = IntegerRange(1, 1_000_000)
 USERS = IntegerRange(1, (1 << 31) - 1)

@@ -17,7 +17,7 @@ from accountant.book.limits.terms import Terms, changed_words
 from accountant.book.log import Log
 from accountant.book.log_reader import TERMS, UNDECODED
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.formats.plan_json import from_dict
+from accountant.serialisation.plan_json import from_dict
 
 SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
 NO_OUTCOME: tuple[str, int | None] = ("reserved", None)

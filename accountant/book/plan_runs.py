@@ -8,11 +8,11 @@ from accountant.book.account import Account, FreshnessCheck
 from accountant.book.chain.hash_chain import LogEntry, canonical_json, digest
 from accountant.book.limits.user_totals import encode_users
 from accountant.errors import OffPlan, ParameterError
-from accountant.formats.plan_json import to_dict
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
+from accountant.serialisation.plan_json import to_dict
 
 
 class ReservedRelease(NamedTuple):

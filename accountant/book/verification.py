@@ -14,7 +14,7 @@ from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS, TERMS
 from accountant.book.terms_check import TermsCheck
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.formats.plan_json import PlanFileError
+from accountant.serialisation.plan_json import PlanFileError
 
 BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 

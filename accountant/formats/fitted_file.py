@@ -15,12 +15,12 @@ from typing import Any
 from accountant.accountants.budget import Budget
 from accountant.files import read_text
 from accountant.formats.plan_file import PlanFile
-from accountant.formats.plan_json import SCHEMA, parse_document
 from accountant.formats.plan_toml import file_from_toml
 from accountant.formats.request_tables import FITTED, NOISE_CHOICES
 from accountant.formats.toml_positions import key_offsets
 from accountant.formats.toml_writer import document_to_toml, file_to_json, file_to_toml
 from accountant.planning.allocation_table import Allocation
+from accountant.serialisation.plan_json import SCHEMA, parse_document
 
 NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")
 

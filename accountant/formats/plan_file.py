@@ -8,11 +8,11 @@ from typing import Any, final
 
 from accountant.accountants.budget import Budget
 from accountant.errors import ParameterError
-from accountant.formats.plan_json import KeyPath, PlanFileError, from_dict
 from accountant.formats.request_tables import FITTED, from_table, to_table
 from accountant.planning.allocation_table import Allocation, sequential_plan
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Repeat
+from accountant.serialisation.plan_json import KeyPath, PlanFileError, from_dict
 
 
 @final

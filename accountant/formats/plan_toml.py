@@ -35,9 +35,9 @@ from typing import Any, TypeVar
 from accountant.errors import ParameterError
 from accountant.files import read_text
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
-from accountant.formats.plan_json import KeyPath, PlanFileError, parse_document
 from accountant.formats.toml_positions import NestingTooDeep, key_offsets, line_and_column, tokens
 from accountant.plans.plan import Plan
+from accountant.serialisation.plan_json import KeyPath, PlanFileError, parse_document
 
 MAX_FILE_SIZE = 1_000_000  # characters
 MAX_TOKEN_LENGTH = 1_000  # characters of a number or a bare key

@@ -8,11 +8,17 @@ from typing import Any, final
 
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
-from accountant.formats.plan_json import KeyPath, PlanFileError, from_dict, to_dict, to_plain_value
-from accountant.formats.registry import constructor_fields, plan_kinds
 from accountant.planning.error_measures import Deviation, Maximum, Measure, Selection
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
+from accountant.serialisation.plan_json import (
+    KeyPath,
+    PlanFileError,
+    from_dict,
+    to_dict,
+    to_plain_value,
+)
+from accountant.serialisation.registry import constructor_fields, plan_kinds
 
 NOISE_CHOICES = ("weight", "target")
 FITTED = "fitted"  # the scale that `fit` found from a weight or a target

@@ -11,8 +11,8 @@ from accountant.accountants.budget import Budget
 from accountant.domains import OneOf
 from accountant.files import write_atomically
 from accountant.formats.plan_file import PlanFile
-from accountant.formats.plan_json import SCHEMA
 from accountant.plans.plan import Plan, Sequential, as_plan
+from accountant.serialisation.plan_json import SCHEMA
 
 
 def write_plan(plan: Plan, name: str | os.PathLike[str], budget: Budget | None = None) -> None:

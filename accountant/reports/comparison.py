@@ -118,7 +118,7 @@ class Comparison(TableDisplay):
         str
             With null where an accountant has no bound.
         """
-        from accountant.formats.plan_json import to_dict
+        from accountant.serialisation.plan_json import to_dict
 
         rows = [
             {"accountant": row.accountant, "epsilon": _finite(row.epsilon),

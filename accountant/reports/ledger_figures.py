@@ -10,13 +10,13 @@ from typing import Any, final
 
 from accountant.book.history import Line, Status
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.totals import CompositionNotion
 from accountant.reports.ledger_totals import LedgerTotals
 from accountant.reports.svg_axes import Axes, LinearScale
 from accountant.reports.time_scale import TimeScale
+from accountant.serialisation.plan_json import from_dict
 
 MAX_SHOWN_LINES = 1000  # the last lines; more make a page that no browser scrolls
 MAX_DRAWN_STEPS = 800  # more are finer than the picture

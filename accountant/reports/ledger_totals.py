@@ -10,8 +10,8 @@ from typing import final
 from accountant.book.history import Line, Status
 from accountant.book.log_reader import TERMS
 from accountant.errors import ParameterError
-from accountant.formats.plan_json import from_dict
 from accountant.plans.parallel import Parallel
+from accountant.serialisation.plan_json import from_dict
 
 GROUPINGS = ("run", "author", "month")
 NO_RUN, UNNAMED_RUN = "outside of runs", "runs without a name"

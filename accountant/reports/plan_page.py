@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, final
 
-from accountant.formats.plan_json import to_json
 from accountant.formatting import format_remaining, format_short, format_upper
 from accountant.planning.capacity import CAPACITY_CAP
 from accountant.planning.interpretation import explanation
@@ -18,6 +17,7 @@ from accountant.reports.plan_summary import MAX_CAPACITY_LINES, PlanSummary
 from accountant.reports.svg_axes import Axes, padded_range
 from accountant.reports.svg_figures import change_figure, curves_figure, epsilon_axes
 from accountant.reports.what_if_grid import WhatIf
+from accountant.serialisation.plan_json import to_json
 
 SHOWN_DELTAS = (1e-12, 1e-9, 1e-6, 1e-3)
 

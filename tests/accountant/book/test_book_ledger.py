@@ -711,7 +711,8 @@ def test_a_mechanism_that_is_not_declared_here_is_no_corruption(stored_book, mon
         with monkeypatch.context() as there:
             there.setattr(plan, "DECLARED_PLAN_KINDS", [*plan.DECLARED_PLAN_KINDS])
             there.setattr(
-                "accountant.formats.registry.DECLARED_PLAN_KINDS", [*plan.DECLARED_PLAN_KINDS, Ours]
+                "accountant.serialisation.registry.DECLARED_PLAN_KINDS",
+                [*plan.DECLARED_PLAN_KINDS, Ours],
             )
             with book.ledger("d", DATA, Repeat(Ours(), 3), undeclared=True) as ledger:
                 ledger.release(Ours(), np.sum)

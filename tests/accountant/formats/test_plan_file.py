@@ -5,11 +5,11 @@ from hypothesis import given
 
 from accountant import Budget, Deviation, Maximum, ParameterError, Selection, Wanted
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
-from accountant.formats.plan_json import PlanFileError, parse_document
 from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, from_toml, read_plan
-from accountant.formats.registry import plan_kinds
 from accountant.formats.request_tables import Template
 from accountant.formats.toml_writer import file_to_json, file_to_toml
+from accountant.serialisation.plan_json import PlanFileError, parse_document
+from accountant.serialisation.registry import plan_kinds
 from mechanisms import Gaussian, Laplace, NoisyMax
 from tests.accountant.example_files import WANTED
 from tests.strategies import plan_files, printable_names
@@ -81,7 +81,7 @@ def test_names_come_back(name):
 
 
 def test_no_kind_has_a_field_that_files_mean_otherwise():
-    from accountant.formats.registry import constructor_fields
+    from accountant.serialisation.registry import constructor_fields
 
     for name, kind in plan_kinds().items():
         assert not {"kind", "name", "error", "weight", "target"} & set(constructor_fields(kind)), (

@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb
 
 import accountant
-from accountant.formats.registry import plan_kinds
+from accountant.serialisation.registry import plan_kinds
 from mechanisms import DiscreteLaplace
 from tests.references.arb import (
     closed_pairs,

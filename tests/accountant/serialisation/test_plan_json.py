@@ -29,8 +29,8 @@ from accountant import (
     TruncatedPoisson,
     ZCDPLoss,
 )
-from accountant.formats.plan_json import PlanFileError, from_json, to_json
-from accountant.formats.registry import plan_kinds
+from accountant.serialisation.plan_json import PlanFileError, from_json, to_json
+from accountant.serialisation.registry import plan_kinds
 from mechanisms import Gaussian, Laplace, Mapped, NoisyMax, registry
 
 PLANS = [

@@ -8,8 +8,8 @@ from typing import Any
 
 from accountant.amplification.tries import TRIES_KINDS, Tries
 from accountant.errors import ParameterError
-from accountant.formats.registry import constructor_fields, plan_kinds
 from accountant.plans.plan import Plan, Repeat, as_plan
+from accountant.serialisation.registry import constructor_fields, plan_kinds
 from dp_attest.public_names import nearest_name
 
 SCHEMA = 1
