@@ -33,10 +33,11 @@ class Bar:
 @final
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Epsilons of all loaders: heads of columns, and a row of texts for each loader."""
+    """Epsilons of all loaders: heads of columns, those below each, and a row for each loader."""
 
     name: str
     heads: tuple[str, ...]
+    below: tuple[str, ...]
     rows: tuple[tuple[str, bool, tuple[str, ...]], ...]
 
 
@@ -62,7 +63,8 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
     >>> "shuffled passes" in page
     True
     """
-    scale = LogScale(*padded_range(_ends(statement)))
+    low, high = padded_range(_ends(statement))
+    scale = LogScale(low / 2, high)  # room for the smallest bar
     return render(
         "training.html", statement=statement, run=statement.run, words=words, title=TITLES,
         meaning=_meaning(statement), bars=_bars(statement, scale), scale=scale,
@@ -95,35 +97,27 @@ def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
 
 
 def _tables(statement: TrainingStatement) -> Iterator[CostTable]:
-    cells = [(relation, micro) for relation in RECORD_RELATIONS for micro in (False, True)]
-    heads = [
-        f"{words.DIFFERENCES[RECORD, relation]}{', microbatches' if micro else ''}"
-        for relation, micro in cells
-    ]
-    own = statement.run.loader
-    yield CostTable(
-        "One record",
-        tuple(heads),
-        tuple(
-            (loader, loader == own, tuple(
-                words.interval(statement.row(loader, relation=relation, microbatching=micro))
-                for relation, micro in cells
-            ))
-            for loader in LOADERS
-        ),
-    )  # fmt: skip
+    own = statement.run.microbatching
+    yield _table(statement, "One record", RECORD, (False, True))
     if statement.run.examples_per_user is not None:
-        yield CostTable(
-            f"One user of at most {statement.run.examples_per_user:,} records",
-            tuple(words.DIFFERENCES[USER, relation] for relation in RECORD_RELATIONS),
-            tuple(
-                (loader, loader == own, tuple(
-                    words.interval(statement.row(loader, unit=USER, relation=relation))
-                    for relation in RECORD_RELATIONS
-                ))
-                for loader in LOADERS
-            ),
+        name = f"One user of at most {statement.run.examples_per_user:,} records"
+        yield _table(statement, name, USER, (own,))
+
+
+def _table(
+    statement: TrainingStatement, name: str, unit: str, columns: tuple[bool, ...]
+) -> CostTable:
+    def texts(loader: str) -> tuple[str, ...]:
+        rows = (
+            statement.row(loader, unit=unit, relation=relation, microbatching=micro)
+            for relation in RECORD_RELATIONS for micro in columns
         )  # fmt: skip
+        return tuple(map(words.interval, rows))
+
+    heads = tuple(words.DIFFERENCES[unit, relation] for relation in RECORD_RELATIONS)
+    below = tuple("microbatches" if micro else "plain" for micro in columns)
+    rows = [(one, one == statement.run.loader, texts(one)) for one in LOADERS]
+    return CostTable(name, heads, below, tuple(rows))
 
 
 def _csv_rows(statement: TrainingStatement) -> Iterator[list[object]]:

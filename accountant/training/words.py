@@ -40,7 +40,7 @@ def run_words(statement: TrainingStatement) -> str:
     length = f"{run.taken:,} {many}"
     if run.epochs is not None:
         length = f"{_epochs(run.epochs)} ({length})"
-    noise = f"noise multiplier {statement.noise:.7g}"
+    noise = f"noise multiplier {noise_words(statement)}"
     if statement.found == "noise":
         noise += f" (the least for epsilon {format_short(statement.target or 0.0)})"
     if statement.found == "epochs":
@@ -56,6 +56,12 @@ def run_words(statement: TrainingStatement) -> str:
         f"{micro} microbatching, and {of_users}. "
         f"Loader: {TITLES[run.loader]}; {_meaning(statement)}."
     )
+
+
+def noise_words(statement: TrainingStatement) -> str:
+    """Return the noise multiplier as it was given; one that was found is rounded up."""
+    known = statement.found != "noise"
+    return f"{statement.noise:.12g}" if known else format_upper(statement.noise, 8)
 
 
 def _epochs(epochs: float) -> str:
@@ -153,8 +159,8 @@ def assumptions(statement: TrainingStatement) -> list[str]:
     what = "each microbatch's mean gradient" if run.microbatching else "each example's gradient"
     found = [
         f"In every step {what} is clipped to a norm C, and Gaussian noise of deviation "
-        f"{statement.noise:.7g} C is added to their sum, fresh in every step. The sum is divided "
-        "by a number that does not depend on the data, not by the size of the batch drawn.",
+        f"{noise_words(statement)} C is added to their sum, fresh in every step. The sum is "
+        "divided by a number that does not depend on the data, not by the size of the batch drawn.",
         "Batches are made as the loader's line says; the order and the coins are secret, and "
         "independent of the data. An epoch that was begun counts as a whole pass.",
         "All steps may be seen: the bound covers every checkpoint, not only the last model.",
