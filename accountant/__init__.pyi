@@ -10,6 +10,8 @@ from .accountants.attack_rates import reconstruction as reconstruction
 from .accountants.attack_rates import true_positive_rate as true_positive_rate
 from .accountants.basic import Basic as Basic
 from .accountants.budget import Budget as Budget
+from .accountants.gaussian_fit import GaussianFit as GaussianFit
+from .accountants.gaussian_fit import gdp_of as gdp_of
 from .accountants.gdp import GDP as GDP
 from .accountants.gdp import CentralLimit as CentralLimit
 from .accountants.pld import PLD as PLD

@@ -26,6 +26,7 @@ from accountant.plans.plan import Plan, as_plan, directions
 POINTS = 65  # lines at first, on either side of epsilon 0
 MAX_EPSILON = 700.0  # e^700 is still a float
 PROFILE_ERROR = 1e-10  # by how much the profile of a composition may be too large
+WIDTH = 1e-6  # of epsilon: the same where it is relative to delta
 TAIL = 1e-14  # what finite losses in place of others may move to infinity
 
 
@@ -96,7 +97,7 @@ def greatest_lines(
     plan: Plan, alpha: Array, accuracy: float = PROFILE_ERROR
 ) -> tuple[Array, Array]:
     """Return the epsilon of the greatest line below one direction's curve, and its height."""
-    ahead, back = _finest(plan, accuracy), _finest(plan.reversed, accuracy)
+    ahead, back = finest_profile(plan, accuracy), finest_profile(plan.reversed, accuracy)
 
     def heights(epsilon: Array, level: Array) -> Array:
         # 1 - delta(e) - e^e alpha; below 0 that is e^e (1 - alpha - delta_reversed(-e))
@@ -112,13 +113,14 @@ def greatest_lines(
     return _greatest(heights, _first_epsilons(ahead, back), alpha)
 
 
-def _finest(plan: Plan, accuracy: float) -> Loss | ProfileCurve:
-    """Return what knows the profile of one direction best."""
+def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileCurve:
+    """Return what knows the profile of one direction best; without accuracy, relative to delta."""
     loss = loss_of_plan(plan)
     if not isinstance(loss, ComposedLoss):
         return loss
     losses = losses_of_items(list(plan.losses()))
-    composition = CertifiedComposition(with_exact_cgf(losses, TAIL, upper=True), ACCURACY)
+    width = ACCURACY if accuracy is not None else WIDTH
+    composition = CertifiedComposition(with_exact_cgf(losses, TAIL, upper=True), width)
     return ProfileCurve(composition, accuracy)
 
 

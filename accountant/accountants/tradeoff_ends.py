@@ -68,17 +68,9 @@ def _sup_of_concave(epsilon: Array, low: Array, high: Array) -> float:
     bounded.
     """
     # x_j - x_i, without cancellation; the first point is x = 0
-    x, step = np.exp(epsilon), np.clip(epsilon - epsilon[:, None], -1.0, 1.0)
-    near = x[:, None] * np.expm1(step)
-    gap = np.where(np.abs(step) < 1, near, x - x[:, None])
-    gap = np.vstack([np.append(0.0, x), np.column_stack([-x, gap])])
+    gap = ratio_gaps(epsilon)
     low, high = np.append(0.0, low), np.append(0.0, high)
-    # the line through a lower bound before, and the upper bound at a point, is above what follows
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = (high - low[:, None]) / np.abs(gap)
-    before = np.triu(np.ones(slope.shape, dtype=bool), 1)
-    rising = np.min(np.where(before, slope, np.inf), axis=0)[:-1]
-    falling = np.min(np.where(before.T, slope, np.inf), axis=0)[1:]
+    rising, falling = steepest_slopes(gap, low, high)
     left, right, width = high[:-1], high[1:], np.diagonal(gap, 1)
     # two lines over each gap: the lower one at both ends, and where they cross
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -90,6 +82,27 @@ def _sup_of_concave(epsilon: Array, low: Array, high: Array) -> float:
         )
         size = np.abs(left) + np.where(inside, np.abs(rising * cross), 0.0)
     return float(np.max(np.maximum(peak, ends) + 16 * ULP * size))
+
+
+def ratio_gaps(epsilon: Array) -> Array:
+    """Return ``x_j - x_i`` in row i and column j, of 0 and of ``x = e^epsilon``, increasing."""
+    x, step = np.exp(epsilon), np.clip(epsilon - epsilon[:, None], -1.0, 1.0)
+    gap = np.where(np.abs(step) < 1, x[:, None] * np.expm1(step), x - x[:, None])
+    return np.vstack([np.append(0.0, x), np.column_stack([-x, gap])])
+
+
+def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return bounds on the slopes of a concave function, from each point on and back from each.
+
+    The line through a lower bound on one side, and the upper bound at a point, is above the
+    function on the other side.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (high - low[:, None]) / np.abs(gap)
+    before = np.triu(np.ones(slope.shape, dtype=bool), 1)
+    rising = np.min(np.where(before, slope, np.inf), axis=0)[:-1]
+    falling = np.min(np.where(before.T, slope, np.inf), axis=0)[1:]
+    return rising, falling
 
 
 def _heights(
