@@ -28,8 +28,9 @@ from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
 
 TAIL = 1e-14  # what finite losses in place of others may move to infinity
-WIDTH = 1e-7  # of epsilon: what smoothed contours aim at
-NARROW = 1e-6  # of delta: where both ends are so near, no other engine is asked
+WIDTH = 1e-5  # of epsilon: what smoothed contours aim at
+LEAST_NARROW = 1e-4  # the same where no engine is so narrow
+NARROW = 3e-7  # of delta: where both ends are so near, no other engine is asked
 
 
 class ProfileEnds(Protocol):
@@ -121,6 +122,7 @@ class _Composition:
         self.infinity = self._whole.infinity * (1 - 8 * ULP) * math.exp(-rounding)
         self._cgf = PlanCGF(self._whole.items)
         self._engines: list[Engine] = []
+        self._enough = NARROW
 
     @ignore_overflow
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
@@ -145,8 +147,10 @@ class _Composition:
             low, high = engine.bounds(epsilon)
             if best is None or high - low < gap:
                 best, gap = engine, high - low
-            if gap <= NARROW:
+            if gap <= self._enough:
                 break
+        else:  # near here there is none better
+            self._enough = min(max(2 * gap, self._enough), LEAST_NARROW)
         if best is not None and best not in self._engines:
             self._engines.append(best)
         return best
