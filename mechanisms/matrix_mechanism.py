@@ -135,7 +135,8 @@ class MatrixMechanism(Mechanism):
     def _noisy_rows(self, steps: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Return ``C x`` plus noise, in whole steps of a grid or in floats."""
         if self.arithmetic is not EXACT:
-            return self.strategy.times(steps) + self.scale * rng.standard_normal(shape)
+            noisy: Array = self.strategy.times(steps) + self.scale * rng.standard_normal(shape)
+            return noisy
         k = grid_exponent(self.scale)
         noise = IntegerNoise(math.ldexp(self.drawn_scale, -k), 2).draw(math.prod(shape), rng)
         noise = noise.reshape(shape)
