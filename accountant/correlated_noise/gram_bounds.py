@@ -94,9 +94,10 @@ def _later_and_farther(gram: Array, first: Places) -> float:
 
     A use is no earlier than the same one of the first pattern, and no two are nearer.
     """
-    ended = _by_end(gram)
-    farther = np.maximum.accumulate(ended[::-1], axis=0)[::-1]
-    later = np.maximum.accumulate(farther[:, ::-1], axis=1)[:, ::-1]
+    later = _by_end(gram)
+    for axis in (0, 1):
+        backwards = np.flip(later, axis)
+        np.maximum.accumulate(backwards, axis=axis, out=backwards)
     lengths = np.maximum.accumulate(gram[0, ::-1])[::-1]
     total = float(lengths[first].sum())
     for use in range(1, first.size):
@@ -177,10 +178,9 @@ def _greatest_of_side(gram: Array, uses: int, separation: int) -> list[Array]:
     """Return for 0, 1, ... uses the greatest sums over distances with the separation."""
     width, n = gram.shape
     best = np.zeros((width + separation, n))
-    found = [best[0]]
+    found = [best[0].copy()]
     for _ in range(min(uses, (width - 1) // separation)):
         taken = gram + best[separation:]
-        best = np.zeros_like(best)
         best[:width] = np.maximum.accumulate(taken[::-1], axis=0)[::-1]
-        found.append(best[separation])
+        found.append(best[separation].copy())  # not a view, which would hold all of it
     return found
