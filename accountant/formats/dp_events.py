@@ -1,4 +1,4 @@
-"""Plans to and from dp-accounting's events, and from an Opacus accountant's history.
+"""Plans to and from dp-accounting's events.
 
 A translation is exact or refused.  dp-accounting's noise multiplier is noise over the bound on one
 record's contribution: adding or removing a record moves a sum by that much, replacing one by twice
@@ -8,7 +8,7 @@ as much.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from accountant.amplification.poisson_sampling import PoissonSampled
@@ -18,7 +18,7 @@ from accountant.amplification.tries import tries_of_mean
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE, IntegerRange, Interval
-from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.errors import UnsupportedPlan
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
@@ -274,39 +274,3 @@ REFUSED = {
     "SampledWithReplacementDpEvent": "a record is drawn several times; its loss is not known",
     "SingleEpochTreeAggregationDpEvent": "it is stated for records replaced by a zero record",
 }
-
-
-def from_opacus(history: Iterable[Any]) -> Plan:
-    """Return the plan of an Opacus accountant's history.
-
-    Opacus writes the same history with ``poisson_sampling=False``, whose batches are no Poisson
-    samples: then this plan is not what was run.
-
-    Parameters
-    ----------
-    history : iterable
-        Steps (noise_multiplier, sample_rate, steps), or the accountant's ``state_dict()``.
-
-    Returns
-    -------
-    Plan
-        Poisson-sampled Gaussians, for add-remove neighbours.
-
-    Examples
-    --------
-    >>> from accountant import from_opacus
-    >>> from_opacus([(2.0, 0.01, 100)]).parts[0].count
-    100
-    """
-    steps = history.get("history") if isinstance(history, dict) else history
-    if isinstance(steps, str) or not isinstance(steps, Iterable):
-        raise ParameterError("history", history, "a list of (noise_multiplier, sample_rate, steps)")
-    parts: list[Plan] = []
-    for step in steps:
-        if not isinstance(step, (tuple, list)) or len(step) != 3:
-            raise ParameterError("history", step, "(noise_multiplier, sample_rate, steps)")
-        noise = POSITIVE.check("noise_multiplier", step[0])
-        rate = RATE.check("sample_rate", step[1])
-        count = COUNT.check("steps", step[2])
-        parts.append(Repeat(PoissonSampled(GaussianLoss(1 / noise), rate), count))
-    return Sequential(parts)
