@@ -17,16 +17,16 @@ POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSa
 SPLITTING = "BatchSplittingSampler"  # of Opacus' BatchMemoryManager
 RATE = Interval(0.0, 1.0, "(]")
 ORDERS: Final = (
-    "poisson", "fixed size", "shuffled", "fixed order", "part of a shuffle", "repeated records",
+    "poisson", "fixed_size", "shuffled", "fixed_order", "part_of_shuffle", "repeated",
     "weighted", "unknown",
 )  # fmt: skip
 WORDS = {
     "poisson": "Poisson samples",
-    "fixed size": "samples of fixed size",
+    "fixed_size": "samples of fixed size",
     "shuffled": "a shuffle of all records an epoch",
-    "fixed order": "the records in a fixed order",
-    "part of a shuffle": "a random part of the records an epoch, in batches",
-    "repeated records": "draws that can repeat a record within an epoch",
+    "fixed_order": "the records in a fixed order",
+    "part_of_shuffle": "a random part of the records an epoch, in batches",
+    "repeated": "draws that can repeat a record within an epoch",
     "weighted": "draws by weights, which can repeat a record",
     "unknown": "draws that are not known",
 }
@@ -41,8 +41,8 @@ class LoaderFacts:
     Parameters
     ----------
     order : str
-        How records are drawn: "poisson", "fixed size", "shuffled", "fixed order", "part of a
-        shuffle", "repeated records", "weighted" or "unknown".
+        How records are drawn: "poisson", "fixed_size", "shuffled", "fixed_order",
+        "part_of_shuffle", "repeated", "weighted" or "unknown".
     sampler : str
         The class that draws.
     records : int
@@ -220,22 +220,22 @@ def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int
     name, drawn = _class(sampler), _length(sampler)
     drawn = dataset if drawn is None else drawn
     if name == "SequentialSampler":
-        return "fixed order", drawn, dataset
+        return "fixed_order", drawn, dataset
     if name == "SubsetRandomSampler":
         indices = list(sampler.indices)
         once = len(set(map(int, indices))) == len(indices)
-        return ("shuffled" if once else "repeated records"), len(indices), len(indices)
+        return ("shuffled" if once else "repeated"), len(indices), len(indices)
     if name == "WeightedRandomSampler":
         return "weighted", drawn, dataset
     if name == "DistributedSampler":
         whole = dataset % sampler.num_replicas == 0 or sampler.drop_last
-        order = "shuffled" if sampler.shuffle else "fixed order"
-        return (order if whole else "repeated records"), drawn, dataset
+        order = "shuffled" if sampler.shuffle else "fixed_order"
+        return (order if whole else "repeated"), drawn, dataset
     if name == "RandomSampler":
         if getattr(sampler, "replacement", False) or drawn > dataset:
-            return "repeated records", drawn, dataset
+            return "repeated", drawn, dataset
         if drawn == dataset:
             return "shuffled", drawn, dataset
         one_batch = batch is not None and batch >= drawn
-        return ("fixed size" if one_batch else "part of a shuffle"), drawn, dataset
+        return ("fixed_size" if one_batch else "part_of_shuffle"), drawn, dataset
     return "unknown", drawn, dataset

@@ -11,7 +11,8 @@ from opacus.accountants import IAccountant
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE
 from accountant.errors import ParameterError
-from accountant.formats.opacus_history import ADDED, RATE, opacus_steps
+from accountant.formats.added_samples import ADDED
+from accountant.formats.opacus_history import RATE, opacus_steps
 from accountant.plans.plan import Sequential
 
 MECHANISM = "tight"
@@ -85,12 +86,8 @@ class TightAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
         rate = RATE.check("sample_rate", sample_rate)
 
         def hook(optimizer: Any) -> None:
-            noise, added = optimizer.noise_multiplier, optimizer.accumulated_iterations
-            noise = NON_NEGATIVE.check("noise_multiplier", noise)
-            if added > ADDED.high:  # a record is in at least one, and adds at most so many times
-                self._add(noise / added, min(1.0, added * rate))
-            else:
-                self._add(noise, rate, added)
+            noise = NON_NEGATIVE.check("noise_multiplier", optimizer.noise_multiplier)
+            self._add(noise, rate, ADDED.check("added", optimizer.accumulated_iterations))
 
         return hook
 

@@ -11,18 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import POSITIVE, RECORDS, IntegerRange, Interval
 from accountant.errors import ParameterError
+from accountant.formats.added_samples import ADDED, added_samples
 from accountant.formats.loader_facts import WORDS, LoaderFacts, loader_facts
-from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss
-from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 RATE = Interval(0.0, 1.0)
 COUNT = IntegerRange(0)
-ADDED = IntegerRange(1, 64)
 ENTRY = "(noise_multiplier, sample_rate, steps)"
 CHECKPOINT = "privacy_accountant_state_dict"  # of PrivacyEngine.save_checkpoint
 SAME = 1e-9  # two rates that are computed from the same counts
@@ -46,16 +42,7 @@ class OpacusSteps:
     def plan(self, rate: float | None = None) -> Plan:
         """Return the plan of the steps, at another rate where one is given."""
         q = self.rate if rate is None else rate
-        one: Loss = PoissonSampled(GaussianLoss(1 / self.noise), q)
-        if self.added > 1 and 0 < q < 1:
-            # one record is in Bin(added, q) of the samples, and each time it adds a clipping length
-            n = self.added
-            chances = {j: math.comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)}
-            some = {float(j): chance for j, chance in chances.items() if chance}
-            one = MixtureOfGaussians(self.noise, tuple(some), tuple(some.values()))
-        elif self.added > 1:
-            one = PoissonSampled(GaussianLoss(self.added / self.noise), q)
-        return Repeat(one, self.steps)
+        return Repeat(added_samples(self.noise, q, self.added), self.steps)
 
 
 def from_opacus(
@@ -190,7 +177,7 @@ def _no_poisson(facts: LoaderFacts, rates: list[float]) -> str:
     if any(abs(rate - drawn) > max(rate, drawn) / max(facts.batches, 2) for rate in rates):
         words += f", while a batch holds {drawn:.6g} of the {facts.dataset:,} records"
     remedy = "train with poisson_sampling=True and pass the loader that make_private returned"
-    if facts.order in {"weighted", "repeated records", "unknown"}:
+    if facts.order in {"weighted", "repeated", "unknown"}:
         return f"{words}: no epsilon is known for such draws; {remedy}"
     return f"{words}: {remedy}, or take the cost of this loader from statement_of_opacus"
 
