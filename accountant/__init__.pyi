@@ -85,3 +85,5 @@ from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas
 from .serialisation.plan_json import from_json as from_json
 from .serialisation.plan_json import to_json as to_json
+from .training.dp_sgd import dp_sgd as dp_sgd
+from .training.statement import TrainingStatement as TrainingStatement
