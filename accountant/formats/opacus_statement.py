@@ -68,11 +68,11 @@ def statement_of_opacus(
     Examples
     --------
     >>> from accountant import statement_of_opacus
-    >>> shuffled = dict(order="shuffled", sampler="RandomSampler", records=6400, batches=100,
-    ...                 batch=64, rate=None, drop_last=False, dataset=6400)
-    >>> found = statement_of_opacus([(1.0, 0.01, 100)], shuffled, delta=1e-5)
+    >>> shuffled = dict(order="shuffled", sampler="RandomSampler", records=100, batches=2,
+    ...                 batch=50, rate=None, drop_last=False, dataset=100)
+    >>> found = statement_of_opacus([(4.0, 0.5, 2)], shuffled, delta=1e-5)
     >>> found.run.loader, round(found.epsilon, 3), round(found.row("poisson").upper, 3)
-    ('shuffled', 4.378, 0.718)
+    ('shuffled', 0.926, 0.743)
     """
     steps, facts = opacus_steps(history), facts_beside(history, loader)
     if facts is None:
