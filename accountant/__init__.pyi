@@ -50,6 +50,7 @@ from .ledger.ledger import Ledger as Ledger
 from .ledger.odometer import Odometer as Odometer
 from .ledger.worker_chunks import WorkerChunks as WorkerChunks
 from .losses.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from .losses.discrete_gaussian import DiscreteGaussianLoss as DiscreteGaussianLoss
 from .losses.discrete_laplace import DiscreteLaplaceLoss as DiscreteLaplaceLoss
 from .losses.finite_pair import PairLoss as PairLoss
 from .losses.gaussian import GaussianLoss as GaussianLoss

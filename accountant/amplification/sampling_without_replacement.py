@@ -17,11 +17,12 @@ from accountant.amplification.poisson_sampling import (
     sampled_cell_masses,
     sampled_max_loss,
 )
+from accountant.amplification.sampled_renyi import subset_divergence
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, mirrored
-from accountant.losses.loss import Loss, SymmetricLoss, epsilons
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture
@@ -138,3 +139,11 @@ class SampledWithoutReplacement(SymmetricLoss):
     def rho(self) -> float:
         """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
         return min(round_up_square(self.pure, 2), max(self.loss.rho, self.loss.reversed.rho))
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return the Rényi divergence of the profile, or that of the part's own Rényi curve."""
+        found, part = Loss.renyi(self, order), self.loss
+        if not (part.numerics.determined_by_rdp and 0 < self.sample < self.population):
+            return found
+        share = self.sample / self.population
+        return np.minimum(found, subset_divergence(part, share, orders(order)))

@@ -18,6 +18,7 @@ from accountant.amplification.shuffling import Shuffled
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
 from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -29,10 +30,10 @@ from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
-    ApproxLoss, BoundedRangeLoss, DiscreteLaplaceLoss, GaussianLoss, Grouped, LaplaceLoss,
-    MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled, PureLoss, RandomAllocation,
-    Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled, ShuffledEpoch, Stated,
-    TruncatedPoisson, ZCDPLoss,
+    ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
+    Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
+    PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
+    ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
 )  # fmt: skip
 
 
