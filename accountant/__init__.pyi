@@ -27,6 +27,12 @@ from .amplification.tries import PoissonTries as PoissonTries
 from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoisson
 from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
+from .correlated_noise.binary_tree import BinaryTree as BinaryTree
+from .correlated_noise.participation import FixedEpochs as FixedEpochs
+from .correlated_noise.participation import MinSeparation as MinSeparation
+from .correlated_noise.participation import Once as Once
+from .correlated_noise.sensitivities import Sensitivity as Sensitivity
+from .correlated_noise.sensitivities import sensitivity as sensitivity
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import DatasetClosed as DatasetClosed
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
