@@ -16,9 +16,18 @@ from accountant.losses.loss import Loss, orders
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp, logsumexp
 from accountant.numerics.rounding import ULP
+from accountant.plans.plan import Plan
 
 MAX_ORDER = 2048  # beyond it the divergence of the part is all that is known
 NEAR_ENDS = 1e-4  # means of curvatures of powers from 0 to 1 are below those a little outside
+
+
+def is_known_by_its_curve(part: Plan) -> bool:
+    """Return whether some loss of a plan is known by its Rényi curve, and all have one at hand."""
+    found = [one.numerics if isinstance(one, Loss) else None for one, _ in part.losses()]
+    known = [one for one in found if one is not None]
+    quick = all(one.determined_by_rdp or one.is_exact for one in known)
+    return len(known) == len(found) and quick and any(one.determined_by_rdp for one in known)
 
 
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:

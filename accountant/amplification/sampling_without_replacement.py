@@ -17,7 +17,7 @@ from accountant.amplification.poisson_sampling import (
     sampled_cell_masses,
     sampled_max_loss,
 )
-from accountant.amplification.sampled_renyi import subset_divergence
+from accountant.amplification.sampled_renyi import is_known_by_its_curve, subset_divergence
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -142,8 +142,7 @@ class SampledWithoutReplacement(SymmetricLoss):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the profile, or that of the part's own Rényi curve."""
-        found, part = Loss.renyi(self, order), self.loss
-        if not (part.numerics.determined_by_rdp and 0 < self.sample < self.population):
+        found, share = Loss.renyi(self, order), self.sample / self.population
+        if not (0 < share < 1 and is_known_by_its_curve(self.part)):
             return found
-        share = self.sample / self.population
-        return np.minimum(found, subset_divergence(part, share, orders(order)))
+        return np.minimum(found, subset_divergence(self.loss, share, orders(order)))
