@@ -52,14 +52,7 @@ def subset_divergence(part: Loss, share: float, order: Array) -> Array:
     Of either direction; ``part`` compares two records, and its curve is that of both directions.
     """
 
-    def log_excess(n: int) -> tuple[float, float]:
-        one, size = _log_excess_of_sample(part, share, n)
-        # the lower half of one pair is the upper half of the other: alpha (alpha - 1) / 2 chi^2
-        log_chi = float(_log_expm1(_log_moments(part)[2:3])[0])
-        other = math.log(n) + math.log(n - 1) - math.log(2) + 2 * math.log(share) + log_chi
-        return float(np.logaddexp(one, other)), size + 2 * math.log(n)
-
-    return _between_integers(part, orders(order), log_excess)
+    return _between_integers(part, orders(order), lambda n: _log_excess_of_subset(part, share, n))
 
 
 def _between_integers(
@@ -115,6 +108,23 @@ def _log_excess_of_sample(part: Loss, rate: float, order: int) -> tuple[float, f
     terms = log_choices + k * log_q + (order - k) * log_rest + _log_expm1(x)
     size = float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
     return float(logsumexp(terms)), size + abs(float(x[int(np.argmax(terms))]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, float]:
+    """Return a bound of ``ln(E r^order - 1)`` of a subset at an integer order, and a size."""
+    from scipy.special import gammaln
+
+    # n (n - 1) q^2 {sum_j C(n-2, j) (1-q)^{n-2-j} q^j M_j  +  M_0},
+    # M_j = E phi_{j+2} + (1 - q) E phi_{j+1}: losses above 0, and those below it
+    j, log_q, log_rest = np.arange(order - 1.0), math.log(share), math.log1p(-share)
+    means, size = _log_mean_curvature(part, np.arange(1.0, order + 1))
+    both = np.logaddexp(means[1:], log_rest + means[:-1])
+    log_choices = gammaln(order - 1) - gammaln(j + 1) - gammaln(order - 1 - j)
+    terms = np.append(log_choices + (order - 2 - j) * log_rest + j * log_q + both, both[0])
+    found = float(logsumexp(terms)) + math.log(order * (order - 1)) + 2 * log_q
+    top = float(size[min(int(np.argmax(terms)) + 1, order - 1)])
+    return found, top + float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
 
 
 def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:

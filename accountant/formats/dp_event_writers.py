@@ -128,10 +128,10 @@ def _loss_event(loss: Loss, relation: Adjacency) -> Any:
 
 def _response_event(loss: PairLoss) -> Any:
     """Return randomised response over k buckets, where a pair is that; else None."""
-    if len(loss.p) not in (2, 3) or loss.q != (loss.p[1], loss.p[0], *loss.p[2:]):
+    # outcomes are in order of their ratios; kept = 1 - p + p / k, other = p / k
+    if len(loss.p) not in (2, 3) or loss.q != loss.p[::-1]:
         return None
-    # kept = 1 - p + p / k, other = p / k
-    other, kept = sorted(loss.p[:2])
+    other, kept = sorted((loss.p[0], loss.p[-1]))
     noise = 1 - (kept - other)
     buckets = round(noise / other) if other else 2
     if not 2 <= buckets < 1e9 or abs(other * buckets - noise) > 1e-12 * noise:

@@ -135,6 +135,7 @@ def _is_listed(scale: float, shift: int) -> bool:
 def _listed_pair(scale: float, shift: int) -> PairLoss:
     reach = math.ceil(LISTED_DEVIATIONS * scale)
     x = np.arange(-reach, reach + shift + 1)
-    p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
+    with np.errstate(over="ignore"):
+        p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
     # outcomes beyond the list occur on one side only
     return PairLoss([*p, 1e-300, 0.0], [*q, 0.0, 1e-300])
