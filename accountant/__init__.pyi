@@ -47,7 +47,9 @@ from .errors import UnhealthyRandomness as UnhealthyRandomness
 from .errors import UnsupportedPlan as UnsupportedPlan
 from .formats.dp_events import from_dp_event as from_dp_event
 from .formats.dp_events import to_dp_event as to_dp_event
-from .formats.opacus import from_opacus as from_opacus
+from .formats.flower import from_flower as from_flower
+from .formats.jax_privacy import from_jax_privacy as from_jax_privacy
+from .formats.opacus_history import from_opacus as from_opacus
 from .formats.plan_toml import read_plan as read_plan
 from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks
@@ -90,3 +92,5 @@ from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas
 from .serialisation.plan_json import from_json as from_json
 from .serialisation.plan_json import to_json as to_json
+from .training.dp_sgd import dp_sgd as dp_sgd
+from .training.statement import TrainingStatement as TrainingStatement

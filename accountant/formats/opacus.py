@@ -1,51 +1,83 @@
-"""Plans from an Opacus accountant's history."""
+"""Opacus with our accountant: importing this module makes `PrivacyEngine(accountant="tight")` work.
+
+Where Opacus is not installed the import does nothing more, and `register` says so.  `from_opacus`
+is also exported by `accountant`, which imports neither this module nor Opacus.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import functools
+import sys
 from typing import Any
 
-from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.domains import POSITIVE, IntegerRange, Interval
-from accountant.errors import ParameterError
-from accountant.losses.gaussian import GaussianLoss
-from accountant.plans.plan import Plan, Repeat, Sequential
+from accountant.formats.loader_facts import loader_facts
+from accountant.formats.opacus_history import from_opacus, opacus_steps
 
-RATE = Interval(0.0, 1.0)
-COUNT = IntegerRange(0)
+__all__ = ["from_opacus", "opacus_record", "register"]
+
+INSTALL = "Opacus is not installed: python -m pip install opacus"
 
 
-def from_opacus(history: Iterable[Any]) -> Plan:
-    """Return the plan of an Opacus accountant's history.
+def register() -> None:
+    """Make the accountant "tight" known to Opacus, once; importing this module does it too.
 
-    Opacus writes the same history with ``poisson_sampling=False``, whose batches are no Poisson
-    samples: then this plan is not what was run.
+    Opacus has no list of accountants: its function that makes one by name is wrapped, wherever a
+    module of Opacus holds it.
+
+    Raises
+    ------
+    ImportError
+        If Opacus, or what it needs, is not installed.
+    """
+    try:
+        import opacus.accountants.utils
+        import opacus.privacy_engine
+
+        from accountant.formats.opacus_accountant import MECHANISM, TightAccountant
+    except ImportError as error:
+        raise ImportError(f"{INSTALL} ({error})") from error
+    known = opacus.accountants.create_accountant
+    if getattr(known, "makes_tight", False):
+        return
+
+    @functools.wraps(known)
+    def create_accountant(mechanism: str) -> Any:
+        return TightAccountant() if mechanism == MECHANISM else known(mechanism)
+
+    create_accountant.makes_tight = True  # type: ignore[attr-defined]  # to wrap it once
+    for name, module in list(sys.modules.items()):
+        holds = name.partition(".")[0] == "opacus" and vars(module).get("create_accountant")
+        if holds is known:
+            module.create_accountant = create_accountant  # type: ignore[attr-defined]  # it has it
+
+
+def opacus_record(engine: Any, loader: Any = None) -> dict[str, Any]:
+    """Return a history and the facts of its loader in a form that JSON can hold.
 
     Parameters
     ----------
-    history : iterable
-        Steps (noise_multiplier, sample_rate, steps), or the accountant's ``state_dict()``.
+    engine : PrivacyEngine or IAccountant
+        What trained; also any history that `from_opacus` reads.
+    loader : torch.utils.data.DataLoader, optional
+        The loader that was trained on.
 
     Returns
     -------
-    Plan
-        Poisson-sampled Gaussians, for add-remove neighbours.
+    dict
+        "history" and, with a loader, "loader"; `from_opacus` reads and checks it.
 
     Examples
     --------
-    >>> from accountant import from_opacus
-    >>> from_opacus([(2.0, 0.01, 100)]).parts[0].count
-    100
+    >>> from accountant.formats.opacus import opacus_record
+    >>> opacus_record([(1.0, 0.01, 100)])
+    {'history': [[1.0, 0.01, 100]]}
     """
-    steps = history.get("history") if isinstance(history, dict) else history
-    if isinstance(steps, str) or not isinstance(steps, Iterable):
-        raise ParameterError("history", history, "a list of (noise_multiplier, sample_rate, steps)")
-    parts: list[Plan] = []
-    for step in steps:
-        if not isinstance(step, (tuple, list)) or len(step) != 3:
-            raise ParameterError("history", step, "(noise_multiplier, sample_rate, steps)")
-        noise = POSITIVE.check("noise_multiplier", step[0])
-        rate = RATE.check("sample_rate", step[1])
-        count = COUNT.check("steps", step[2])
-        parts.append(Repeat(PoissonSampled(GaussianLoss(1 / noise), rate), count))
-    return Sequential(parts)
+    steps = opacus_steps(engine)
+    history = [[s.noise, s.rate, s.steps, *([s.added] if s.added > 1 else [])] for s in steps]
+    facts = {} if loader is None else {"loader": loader_facts(loader).to_dict()}
+    return {"history": history, **facts}
+
+
+with contextlib.suppress(ImportError):
+    register()

@@ -1,0 +1,94 @@
+"""The rows of a statement: what every loader costs, for every unit of privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.tight import Tight
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency
+from accountant.plans.plan import Plan
+from accountant.training.loaders import LOADERS
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import certified, record_scheme
+from accountant.training.users import user_scheme
+
+RECORD, USER = "record", "user"
+FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrainingCost:
+    """What a run costs under one loader: epsilon lies between ``lower`` and ``upper``.
+
+    Parameters
+    ----------
+    loader : str
+        One of `LOADERS`.
+    unit : str
+        "record" or "user": whose data neighbours differ by.
+    relation : str
+        "add-remove" or "replace-one".
+    microbatching : bool
+        Whether gradients are averaged in microbatches before they are clipped.
+    lower : float
+        Rounded down; 0 where no lower end is known.
+    upper : float
+        Rounded up; infinite where no bound is known.
+    note : str
+        Why the ends differ: "bound", "group" or "order"; "" where they meet.
+    """
+
+    loader: str
+    unit: str
+    relation: Adjacency
+    microbatching: bool
+    lower: float
+    upper: float
+    note: str = ""
+
+
+Tick = Callable[[], None]
+
+
+def row_count(run: TrainingRun) -> int:
+    """Return how many rows `rows_of` yields."""
+    of_users = 0 if run.examples_per_user is None else len(RECORD_RELATIONS)
+    return len(LOADERS) * (2 * len(RECORD_RELATIONS) + of_users)
+
+
+def rows_of(
+    run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
+) -> tuple[TrainingCost, ...]:
+    """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
+    seen: dict[tuple[Plan, float], tuple[float, float]] = {}
+
+    def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
+        named = loader == run.loader and micro == run.microbatching
+        width = FINE if named else COARSE
+
+        def certify(plan: Plan) -> tuple[float, float]:
+            if (plan, width) not in seen:
+                seen[plan, width] = Tight(width).bracket(plan, delta)
+            return seen[plan, width]
+
+        scheme_of = record_scheme if unit == RECORD else user_scheme
+        scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
+        lower, upper = certified(scheme, certify)
+        tick()
+        note = "none" if math.isinf(upper) and not scheme.above else scheme.note
+        return TrainingCost(loader, unit, relation, micro, lower, upper, note)
+
+    found = [
+        row(loader, RECORD, relation, micro)
+        for micro in (False, True) for relation in RECORD_RELATIONS for loader in LOADERS
+    ]  # fmt: skip
+    if run.examples_per_user is not None:
+        found += [
+            row(loader, USER, relation, run.microbatching)
+            for relation in RECORD_RELATIONS for loader in LOADERS
+        ]  # fmt: skip
+    return tuple(found)

@@ -1,0 +1,138 @@
+"""The statement of a training run: what it costs, under the loader it had and under others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan
+from accountant.table_display import Table, TableDisplay
+from accountant.training.rows import RECORD, USER, TrainingCost
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import record_scheme
+
+COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "note")
+
+
+@final
+@dataclass(frozen=True)
+class TrainingStatement(TableDisplay):
+    """What a run of DP-SGD costs, in a form that a person can file.  Prints a page of text.
+
+    `dp_sgd` makes it.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        Records, batches, steps and the loader.
+    noise : float
+        The noise multiplier: deviation of the noise over the clipping norm.
+    delta : float
+        At which epsilon is stated.
+    relation : str
+        "add-remove" or "replace-one": the neighbours of `epsilon` and `plan`.
+    rows : tuple of TrainingCost
+        What every loader costs.
+    found : str
+        "noise" or "epochs" where that was found from a target; "" where all was given.
+    target : float, optional
+        The epsilon aimed at.
+    own_delta : bool
+        Whether delta is the default of `dp_sgd`.
+
+    Examples
+    --------
+    >>> from accountant import dp_sgd
+    >>> found = dp_sgd(examples=1000, batch=100, epochs=2, noise=2.0, delta=1e-4)
+    >>> round(found.epsilon, 4), found.plan
+    (1.3025, Repeat(part=PoissonSampled(part=GaussianLoss(mu=0.5), rate=0.1), count=20))
+    """
+
+    run: TrainingRun
+    noise: float
+    delta: float
+    relation: Adjacency
+    rows: tuple[TrainingCost, ...]
+    found: str = ""
+    target: float | None = None
+    own_delta: bool = False
+
+    def row(
+        self,
+        loader: str | None = None,
+        *,
+        unit: str = RECORD,
+        relation: str | None = None,
+        microbatching: bool | None = None,
+    ) -> TrainingCost:
+        """Return what the run costs under a loader; what is left out is as in the run.
+
+        Parameters
+        ----------
+        loader : str, optional
+            One of `LOADERS`.
+        unit : str
+            "record" or "user".
+        relation : str, optional
+            "add-remove" or "replace-one".
+        microbatching : bool, optional
+            Whether gradients are averaged before they are clipped.
+
+        Returns
+        -------
+        TrainingCost
+            With both ends of the interval around the true epsilon.
+
+        Raises
+        ------
+        ParameterError
+            If the statement has no such row.
+        """
+        from accountant.errors import ParameterError
+        from accountant.training.loaders import check_loader
+
+        wanted = (
+            self.run.loader if loader is None else check_loader("loader", loader),
+            unit,
+            self.relation if relation is None else relation,
+            self.run.microbatching if microbatching is None else microbatching,
+        )
+        for one in self.rows:
+            if (one.loader, one.unit, one.relation, one.microbatching) == wanted:
+                return one
+        allowed = (
+            "a row of the statement: users need examples_per_user, and the run's microbatching"
+        )
+        raise ParameterError("row", wanted, allowed)
+
+    @property
+    def epsilon(self) -> float:
+        """What a record pays under the run's own loader: an upper bound."""
+        return self.row().upper
+
+    @property
+    def lower(self) -> float:
+        """What a record pays at least, for the worst data."""
+        return self.row().lower
+
+    @property
+    def user_epsilon(self) -> float | None:
+        """What a user pays under the run's own loader; None without ``examples_per_user``."""
+        return None if self.run.examples_per_user is None else self.row(unit=USER).upper
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that says what the run releases, for one record."""
+        run, micro = self.run, self.run.microbatching
+        found = record_scheme(run, self.noise, run.loader, self.relation, microbatching=micro)
+        return found.plan
+
+    def _table(self) -> Table:
+        rows = [[getattr(one, name) for name in COLUMNS] for one in self.rows]
+        named = self.row()
+        caption = (
+            f"epsilon {named.upper:.6g} at delta {self.delta:g}, {self.run.loader} loader; "
+            "epsilon of other loaders at the same noise"
+        )
+        return Table(COLUMNS, rows, caption, upper=("upper",), lower=("lower",))

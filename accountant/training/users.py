@@ -1,0 +1,103 @@
+"""Which plans bound the cost of a run for a user with several records.
+
+References: Ganesh (2024), "Tight group-level DP guarantees for DP-SGD with sampling via mixture of
+Gaussians mechanisms", Theorem 3.1; `docs/proofs/training.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from accountant.amplification.group_privacy import Grouped
+from accountant.amplification.single_pass import OnePass
+from accountant.losses.mixture_of_gaussians import MixtureOfGaussians, MixturePairLoss
+from accountant.losses.mixture_pair import MixturePair
+from accountant.losses.normal_mixture import side
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan
+from accountant.training.hits import Hits, binomial_hits, hypergeometric_hits
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import ADD_REMOVE, Scheme, gaussian, record_scheme
+
+
+def user_scheme(
+    run: TrainingRun, noise: float, loader: str, relation: Adjacency, *, microbatching: bool
+) -> Scheme:
+    """Return the plans that bound what a user of ``examples_per_user`` records costs."""
+    of_record = record_scheme(run, noise, loader, relation, microbatching=microbatching)
+    if run.examples_per_user == 1 or run.examples_per_user is None:
+        return of_record
+    above = USER_PLANS[loader](run, noise, relation, microbatching)
+    exact = not microbatching and (
+        loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
+    )
+    # a user with one record is a user
+    below = above[0] if exact and above else of_record.below
+    return Scheme(above, below, NOTES[loader] or ("" if exact else "bound"))
+
+
+def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    hits = binomial_hits(_size(run), run.sampling_rate)
+    return _sampled(run, z, relation, hits, 2 if micro else 1)
+
+
+def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    return _sampled(run, z, relation, hypergeometric_hits(_size(run), run.batch, run.examples), 2)
+
+
+def _sampled(
+    run: TrainingRun, z: float, relation: Adjacency, hits: Hits | None, clips: int
+) -> tuple[Plan, ...]:
+    """Return the steps in each of which so many records are hit, and move by so many clips."""
+    if hits is None:
+        return ()
+    shifts, weights = tuple(clips * j for j, _ in hits), tuple(weight for _, weight in hits)
+    if relation is ADD_REMOVE:
+        return (run.draws * MixtureOfGaussians(z, shifts, weights),)
+    moved = side([gaussian(z, one).mu if one else 0.0 for one in shifts], weights)
+    return (run.draws * MixturePairLoss(MixturePair(moved, moved)),)
+
+
+def _grouped(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    of_record = record_scheme(run, z, "truncated_poisson", relation, microbatching=micro)
+    return (Grouped(of_record.above[0], _size(run)),)
+
+
+def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    of_record = record_scheme(run, z, "random_allocation", ADD_REMOVE, microbatching=micro)
+    size = _size(run) * (1 if relation is ADD_REMOVE else 2)
+    # all records may draw the same step
+    clips = _size(run) * (2 if micro or relation is not ADD_REMOVE else 1)
+    together = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
+    return (Grouped(of_record.above[0], size), together)
+
+
+def _worst_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    # as many as fit in one batch, then in the next: the norm of what the batches move by
+    full, rest = divmod(_size(run), run.batch)
+    norm = math.sqrt(full * run.batch**2 + rest**2) * (1 + 1e-15)
+    clips = norm * (2 if micro or relation is not ADD_REMOVE else 1)
+    return (math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches),)
+
+
+USER_PLANS: dict[str, Callable[[TrainingRun, float, Adjacency, bool], tuple[Plan, ...]]] = {
+    "poisson": _poisson,
+    "truncated_poisson": _grouped,
+    "fixed_size": _fixed_size,
+    "random_allocation": _allocated,
+    "shuffled": _worst_order,
+    "fixed_order": _worst_order,
+}
+NOTES = {
+    "poisson": "",
+    "truncated_poisson": "group",
+    "fixed_size": "",
+    "random_allocation": "group",
+    "shuffled": "order",
+    "fixed_order": "",
+}
+
+
+def _size(run: TrainingRun) -> int:
+    return run.examples_per_user or 1
