@@ -1,8 +1,17 @@
 """The public names; `lazy_loader` reads their modules here and loads them on first use."""
 
 from .accountants.advanced import Advanced as Advanced
+from .accountants.attack_rates import AttackRates as AttackRates
+from .accountants.attack_rates import RateBounds as RateBounds
+from .accountants.attack_rates import advantage as advantage
+from .accountants.attack_rates import attack_rates as attack_rates
+from .accountants.attack_rates import bayes_risk as bayes_risk
+from .accountants.attack_rates import reconstruction as reconstruction
+from .accountants.attack_rates import true_positive_rate as true_positive_rate
 from .accountants.basic import Basic as Basic
 from .accountants.budget import Budget as Budget
+from .accountants.gaussian_fit import GaussianFit as GaussianFit
+from .accountants.gaussian_fit import gdp_of as gdp_of
 from .accountants.gdp import GDP as GDP
 from .accountants.gdp import CentralLimit as CentralLimit
 from .accountants.pld import PLD as PLD
@@ -90,6 +99,7 @@ from .plans.plan import Sequential as Sequential
 from .reports.comparison import Comparison as Comparison
 from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas
+from .reports.training_page import training_page as training_page
 from .serialisation.plan_json import from_json as from_json
 from .serialisation.plan_json import to_json as to_json
 from .training.dp_sgd import dp_sgd as dp_sgd

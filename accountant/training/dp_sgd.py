@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from accountant.domains import POSITIVE, POSITIVE_DELTA
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.training.calibration import least_noise, longest_run
-from accountant.training.rows import rows_of
 from accountant.training.run import TrainingRun, default_delta
-from accountant.training.statement import TrainingStatement
+from accountant.training.statement import TrainingStatement, statement_of
 
 
 def dp_sgd(
@@ -98,13 +98,13 @@ def dp_sgd(
         examples, batch, epochs, steps, loader, drop_last, max_batch, rate, microbatching,
         examples_per_user,
     )  # fmt: skip
-    stated = check_relation("relation", relation, RECORD_RELATIONS)
+    known = check_relation("relation", relation, RECORD_RELATIONS)
     given = delta is not None
     at = POSITIVE_DELTA.check("delta", delta) if given else default_delta(run.examples)
-    run, used, found = _with_unknown(run, noise, epsilon, stated, at)
-    rows = rows_of(run, used, at, on_row)
+    run, used, found = _with_unknown(run, noise, epsilon, known, at)
     target = None if epsilon is None else float(epsilon)
-    return TrainingStatement(run, used, at, stated, rows, found, target, not given)
+    made = statement_of(run, used, at, known, on_row)
+    return replace(made, found=found, target=target, own_delta=not given)
 
 
 def _with_unknown(

@@ -118,15 +118,15 @@ def _least_shuffled(
     """Return what whole passes cost at least, by a pair of data sets that differ in a record."""
     if not passes:
         return None
+    both = micro or relation is REPLACE_ONE
+    mu = (2 if both else 1) / z
     if run.dropped:  # a pass uses the record with this chance
-        clips = 2 if micro or relation is REPLACE_ONE else 1
-        pair = shuffled_pair(clips / z, 0.0, run.batches)
+        pair = shuffled_pair(mu, 0.0, run.batches)
         return passes * PoissonSampled(pair, 1 - run.dropped / run.examples)
-    if micro and (relation is REPLACE_ONE or run.last_batch == 0):
-        # the mean of a full microbatch moves from one end to the other
-        return passes * ShuffledEpoch(gaussian(z, 2), run.batches, REPLACE_ONE)
-    clips = 2 if relation is REPLACE_ONE else 1
-    return passes * ShuffledEpoch(gaussian(z, clips), run.batches, relation)
+    if micro and relation is ADD_REMOVE and run.last_batch:
+        mu, both = 1 / z, False  # the last microbatch may hold the record alone
+    # the others contribute the opposite of the record, or what it is replaced by
+    return passes * shuffled_pair(mu, 0.0 if both else mu, run.batches)
 
 
 def _fixed_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import final
 
-from accountant.plans.adjacency import Adjacency
+from accountant.domains import POSITIVE, POSITIVE_DELTA
+from accountant.formatting import format_upper
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Plan
 from accountant.table_display import Table, TableDisplay
-from accountant.training.rows import RECORD, USER, TrainingCost
+from accountant.training.document import ARGUMENTS, check_same, read_document, to_text
+from accountant.training.rows import RECORD, USER, TrainingCost, rows_of
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
+from accountant.training.text import page_of
 
 COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "note")
 
@@ -128,6 +133,53 @@ class TrainingStatement(TableDisplay):
         found = record_scheme(run, self.noise, run.loader, self.relation, microbatching=micro)
         return found.plan
 
+    def __str__(self) -> str:
+        return page_of(self)
+
+    def __repr__(self) -> str:
+        upper = format_upper(self.epsilon, 6)
+        return f"<TrainingStatement: epsilon {upper} at delta {self.delta:g}, {self.run.loader}>"
+
+    def to_json(self) -> str:
+        """Return the statement as JSON, its assumptions and its plan within.
+
+        Returns
+        -------
+        str
+            Infinite epsilons are null; `from_json` reads it.
+        """
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> TrainingStatement:
+        """Return the statement of a document, computed again from what it says of the run.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        TrainingStatement
+            The same statement; it takes as long as the first time.
+
+        Raises
+        ------
+        ParameterError
+            If the document is no statement, or a number is not what the run costs: by more than
+            a thousandth, which other versions may differ by.
+        """
+        read = read_document(text)
+        run, found = read["run"], read["found"]
+        facts = {name: run[name] for name in ARGUMENTS}
+        again = statement_of(TrainingRun(**facts), run["noise"], run["delta"], run["relation"])
+        made = replace(
+            again, found=found["what"], target=found["target"], own_delta=found["default_delta"]
+        )
+        check_same(made, read)
+        return made
+
     def _table(self) -> Table:
         rows = [[getattr(one, name) for name in COLUMNS] for one in self.rows]
         named = self.row()
@@ -136,3 +188,16 @@ class TrainingStatement(TableDisplay):
             "epsilon of other loaders at the same noise"
         )
         return Table(COLUMNS, rows, caption, upper=("upper",), lower=("lower",))
+
+
+def statement_of(
+    run: TrainingRun,
+    noise: object,
+    delta: object,
+    relation: object,
+    on_row: Callable[[], None] = lambda: None,
+) -> TrainingStatement:
+    """Return the statement of a run whose noise and delta are given."""
+    known = check_relation("relation", relation, RECORD_RELATIONS)
+    used, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
+    return TrainingStatement(run, used, at, known, rows_of(run, used, at, on_row))
