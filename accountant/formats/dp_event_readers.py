@@ -14,7 +14,14 @@ from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.random_allocation import RandomAllocation
 from accountant.amplification.repeated import Repeated
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
-from accountant.amplification.tries import PoissonTries, Tries, tries_of_mean
+from accountant.amplification.tries import (
+    GeometricTries,
+    LogarithmicTries,
+    NegativeBinomialTries,
+    PoissonTries,
+    Tries,
+    tries_of_mean,
+)
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE, IntegerRange, Interval
@@ -30,6 +37,7 @@ from accountant.formats.dp_event_releases import (
 )
 from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
 from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
@@ -119,7 +127,10 @@ def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
     if lost >= 1:
         return NON_PRIVATE
     found = list(part.losses())
-    if not lost or not all(isinstance(one, ApproxLoss) or one.infinity == 0 for one, _ in found):
+    known = all(
+        isinstance(x, Loss) and (isinstance(x, ApproxLoss) or not x.infinity) for x, _ in found
+    )
+    if not lost or not known:
         return Repeated(part, tries)
     # docs/proofs/repeated.md, part 6: each run reveals the data with chance `lost`
     clean = Sequential(n * _without_delta(one) for one, n in found)
@@ -140,10 +151,13 @@ def _without_delta(loss: Any) -> Plan:
 
 def _thinned(tries: Tries, kept: float) -> Tries:
     """Return the law of the number of tries, given that none of them reveals the data."""
-    if isinstance(tries, PoissonTries):
-        return PoissonTries(tries.mean * kept)
-    stop = tries.stop + (1 - tries.stop) * (1 - kept)
-    return replace(tries, stop=min(stop, 1.0))
+    match tries:
+        case PoissonTries():
+            return PoissonTries(tries.mean * kept)
+        case GeometricTries() | LogarithmicTries() | NegativeBinomialTries():
+            # the chance to go on is multiplied by `kept`
+            return replace(tries, stop=min(tries.stop + (1 - tries.stop) * (1 - kept), 1.0))
+    raise TypeError(f"no law of tries: {type(tries).__name__}")
 
 
 READERS: dict[str, Callable[[Any, Adjacency], Plan]] = {
