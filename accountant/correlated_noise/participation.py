@@ -12,11 +12,12 @@ from typing import final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
+from accountant.plans.plan_fields import PlanField, plan_field
 
 COUNT = IntegerRange(1, 10**9)
 
 
-class Participation:
+class Participation(PlanField):
     """The steps in which one record may be used; in each it moves the sum by a vector.
 
     Examples
@@ -30,6 +31,7 @@ class Participation:
     __slots__ = ()
 
 
+@plan_field
 @final
 @dataclass(frozen=True, slots=True)
 class Once(Participation):
@@ -43,6 +45,7 @@ class Once(Participation):
     """
 
 
+@plan_field
 @final
 @dataclass(frozen=True, slots=True)
 class MinSeparation(Participation):
@@ -81,6 +84,7 @@ class MinSeparation(Participation):
         return min(self.participations, -(-steps // self.separation))
 
 
+@plan_field
 @final
 @dataclass(frozen=True, slots=True)
 class FixedEpochs(Participation):

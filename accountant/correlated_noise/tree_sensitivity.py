@@ -14,25 +14,35 @@ from numpy.typing import NDArray
 
 from accountant.correlated_noise.participation import FixedEpochs, MinSeparation
 
-MAX_SPLITS = 2_000_000  # of participations between two subtrees that are tried
+MAX_SPLITS = 300_000  # of participations between two subtrees that are tried
+MAX_PLACES = 1 << 22  # of uses in patterns that are counted at a time
 
 
 def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> int:
     """Return the greatest sum of squared counts of a pattern that repeats every epoch."""
-    period = participation.period(sum(1 << height for height in heights))
-    return max(int(_squares_of_shifts(heights, shifts, period).max()) for shifts in _blocks(period))
+    steps = sum(1 << height for height in heights)
+    period = participation.period(steps)
+    block = max(MAX_PLACES // participation.epochs, 1)
+    shifts = (np.arange(at, min(at + block, period)) for at in range(0, period, block))
+    return max(
+        int(_squares_of_shifts(heights, some, period, participation.epochs).max())
+        for some in shifts
+    )
 
 
 def min_separation_squared(
     heights: Sequence[int], participation: MinSeparation
 ) -> tuple[int, bool]:
     """Return the greatest sum of squared counts, or a bound of it, and whether it is attained."""
-    most = participation.most(sum(1 << height for height in heights))
-    above = _count_bound(heights, most, participation.separation)
+    steps, separation = sum(1 << height for height in heights), participation.separation
+    most = participation.most(steps)
+    above = _count_bound(heights, most, separation)
     try:
-        return _Patterns(participation.separation).greatest(heights, most), True
+        return _Patterns(separation).greatest(heights, most), True
     except _TooMany:
-        return above, False
+        room = min(steps - (most - 1) * separation, max(MAX_PLACES // most, 1))
+        attained = int(_squares_of_shifts(heights, np.arange(room), separation, most).max())
+        return above, attained == above
 
 
 class _TooMany(Exception):
@@ -120,18 +130,13 @@ def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
     return total
 
 
-def _blocks(period: int) -> list[NDArray[np.int64]]:
-    """Return all places of an epoch, in blocks."""
-    return [np.arange(at, min(at + 4096, period)) for at in range(0, period, 4096)]
-
-
 def _squares_of_shifts(
-    heights: Sequence[int], shifts: NDArray[np.int64], period: int
+    heights: Sequence[int], shifts: NDArray[np.int64], period: int, uses: int
 ) -> NDArray[np.int64]:
-    """Return the sum of squared counts of the patterns r, r + period, ..., for places r."""
+    """Return the sum of squared counts of so many uses r, r + period, ..., for places r."""
     sizes = np.array([1 << height for height in heights])
     ends = np.cumsum(sizes)
-    at = np.arange(0, int(ends[-1]), period)[:, None] + shifts
+    at = period * np.arange(uses)[:, None] + shifts
     tree = np.searchsorted(ends, at, side="right")
     leaf = at - (ends - sizes)[tree]
     rows = np.arange(len(at))[:, None]

@@ -43,7 +43,7 @@ def test_published_sensitivities(uses, between, steps, squared):
 @pytest.mark.parametrize(("uses", "separation"), [(1, 1), (2, 1), (2, 3), (3, 2), (4, 3), (9, 2)])
 def test_no_pattern_of_a_small_tree_moves_it_further(trees, uses, separation):
     tree = BinaryTree(trees)
-    greatest = max(squared_norm(tree, one) for one in patterns(tree.steps, uses, separation))
+    greatest = max(squared_norm(tree, one) for one in patterns(tree.columns, uses, separation))
     found = sensitivity(tree, MinSeparation(uses, separation))
     assert (found.squared, found.exact) == (greatest, True)
 
@@ -51,8 +51,8 @@ def test_no_pattern_of_a_small_tree_moves_it_further(trees, uses, separation):
 @pytest.mark.parametrize(("trees", "epochs"), [((12,), 3), ((5, 7), 4), ((6, 6), 2), ((9,), 9)])
 def test_fixed_epochs_are_the_worst_place(trees, epochs):
     tree = BinaryTree(trees)
-    period = tree.steps // epochs
-    places = [squared_norm(tree, range(place, tree.steps, period)) for place in range(period)]
+    period = tree.columns // epochs
+    places = [squared_norm(tree, range(place, tree.columns, period)) for place in range(period)]
     assert sensitivity(tree, FixedEpochs(epochs)).squared == max(places)
 
 
