@@ -64,6 +64,7 @@ from .formats.dp_events import to_dp_event as to_dp_event
 from .formats.flower import from_flower as from_flower
 from .formats.jax_privacy import from_jax_privacy as from_jax_privacy
 from .formats.opacus_history import from_opacus as from_opacus
+from .formats.opacus_statement import statement_of_opacus as statement_of_opacus
 from .formats.plan_toml import read_plan as read_plan
 from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks

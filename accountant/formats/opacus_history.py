@@ -96,14 +96,17 @@ def from_opacus(
             if value is not None:
                 raise ParameterError(name, value, "left out where no loader is given")
         return Sequential(one.plan() for one in steps)
-    found = differences(steps, facts, epochs, batch)
+    refuse_differences(steps, facts, differences(steps, facts, epochs, batch))
+    return Sequential(one.plan(facts.rate) for one in steps)
+
+
+def refuse_differences(steps: list[OpacusSteps], facts: LoaderFacts, found: list[str]) -> None:
+    """Raise `ParameterError` with all differences between a history and a loader, if any."""
     if found:
         numbered = "; ".join(f"({i}) {one}" for i, one in enumerate(found, 1))
         why = numbered if len(found) > 1 else found[0]
         allowed = f"what the loader draws ({facts}), and differs: {why}"
-        shown = [(one.noise, one.rate, one.steps) for one in steps]
-        raise ParameterError("history", shown, allowed)
-    return Sequential(one.plan(facts.rate) for one in steps)
+        raise ParameterError("history", [(s.noise, s.rate, s.steps) for s in steps], allowed)
 
 
 def facts_beside(history: Any, loader: Any) -> LoaderFacts | None:
@@ -133,14 +136,22 @@ def _steps(entry: Any, noise: Interval) -> OpacusSteps:
 
 
 def differences(
-    steps: list[OpacusSteps], facts: LoaderFacts, epochs: int | None, batch: int | None
+    steps: list[OpacusSteps],
+    facts: LoaderFacts,
+    epochs: int | None,
+    batch: int | None,
+    *,
+    any_order: bool = False,
 ) -> list[str]:
-    """Return in words, with the remedy, where a history claims other batches than a loader's."""
+    """Return in words, with the remedy, where a history claims other batches than a loader's.
+
+    ``any_order`` leaves out that they are no Poisson samples: the loader's own cost is stated then.
+    """
     count = sum(one.steps for one in steps)
     rates = sorted({one.rate for one in steps if one.steps})
     found = []
     if facts.rate is None:
-        found.append(_no_poisson(facts, rates))
+        found += [] if any_order else [_no_poisson(facts, rates)]
     else:
         found += [_other_rate(rate, facts) for rate in rates if not _is_rate_of(rate, facts)]
         found += _left_out(facts, count)
