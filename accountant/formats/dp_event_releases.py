@@ -91,9 +91,10 @@ def _mixture(event: Any, relation: Adjacency) -> Plan:
             "relation='add-remove'"
         )
         raise UnsupportedPlan(event, "from_dp_event", why)
-    both = zip(event.sensitivities, event.sampling_probs, strict=True)
-    pairs = [(shift, chance) for shift, chance in both if chance]
-    shifts, weights = zip(*pairs, strict=True) if pairs else ((), ())
+    shifts, weights = tuple(event.sensitivities), tuple(event.sampling_probs)
+    if len(shifts) == len(weights):  # shifts that never occur may be of any size
+        some = [i for i, chance in enumerate(weights) if chance]
+        shifts, weights = (tuple(one[i] for i in some) for one in (shifts, weights))
     return MixtureOfGaussians(event.standard_deviation, shifts, weights)
 
 

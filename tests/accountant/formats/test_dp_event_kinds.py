@@ -215,9 +215,10 @@ def test_an_event_that_the_installed_release_lacks_is_named():
         (peer.SingleEpochTreeAggregationDpEvent(1.0, [3, math.nan]), "step_counts must be"),
         (peer.SingleEpochTreeAggregationDpEvent(math.nan, 3), "noise_multiplier must be"),
         (peer.ZCDpEvent(math.nan), "rho must be"),
+        (peer.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [1.0]), "2 numbers, one a shift"),
         (peer.DiscreteLaplaceDpEvent(0.1, 2.5), "sensitivity must be"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_bad_numbers_are_refused_with_their_names(event, words):
     with pytest.raises(ParameterError, match=words):
