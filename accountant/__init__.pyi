@@ -36,6 +36,17 @@ from .amplification.tries import PoissonTries as PoissonTries
 from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoisson
 from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
+from .correlated_noise.banded_matrix import BandedMatrix as BandedMatrix
+from .correlated_noise.binary_tree import BinaryTree as BinaryTree
+from .correlated_noise.buffered_toeplitz import BufferedToeplitz as BufferedToeplitz
+from .correlated_noise.cyclic_poisson import cyclic_poisson as cyclic_poisson
+from .correlated_noise.dense_matrix import StrategyMatrix as StrategyMatrix
+from .correlated_noise.participation import FixedEpochs as FixedEpochs
+from .correlated_noise.participation import MinSeparation as MinSeparation
+from .correlated_noise.participation import Once as Once
+from .correlated_noise.sensitivities import sensitivity as sensitivity
+from .correlated_noise.strategy import Sensitivity as Sensitivity
+from .correlated_noise.toeplitz import Toeplitz as Toeplitz
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import DatasetClosed as DatasetClosed
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
@@ -62,6 +73,7 @@ from .ledger.ledger import Ledger as Ledger
 from .ledger.odometer import Odometer as Odometer
 from .ledger.worker_chunks import WorkerChunks as WorkerChunks
 from .losses.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from .losses.discrete_gaussian import DiscreteGaussianLoss as DiscreteGaussianLoss
 from .losses.discrete_laplace import DiscreteLaplaceLoss as DiscreteLaplaceLoss
 from .losses.finite_pair import PairLoss as PairLoss
 from .losses.gaussian import GaussianLoss as GaussianLoss
