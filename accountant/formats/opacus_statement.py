@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from accountant.errors import ParameterError
@@ -31,6 +32,7 @@ def statement_of_opacus(
     batch: int | None = None,
     relation: str = "add-remove",
     examples_per_user: int | None = None,
+    on_row: Callable[[], None] = lambda: None,
 ) -> TrainingStatement:
     """State what a run by Opacus costs under the loader that it had, and under others.
 
@@ -54,6 +56,8 @@ def statement_of_opacus(
         "add-remove" or "replace-one".
     examples_per_user : int, optional
         The most records that one user contributes.
+    on_row : callable, optional
+        Called after each row of the table.
 
     Returns
     -------
@@ -76,7 +80,9 @@ def statement_of_opacus(
     """
     steps, facts = opacus_steps(history), facts_beside(history, loader)
     if facts is None:
-        raise ParameterError("loader", None, "the loader that was trained on")
+        raise ParameterError(
+            "loader", None, "the one that was trained on, given here or to opacus_record"
+        )
     if facts.order not in STATED:
         allowed = f"one with an epsilon that is known, not of {WORDS[facts.order]}"
         raise ParameterError("loader", str(facts), allowed)
@@ -91,7 +97,7 @@ def statement_of_opacus(
     return dp_sgd(
         facts.records, max(1, min(facts.records, round(drawn) * added)), noise=first.noise,
         delta=delta, loader=facts.order, steps=first.steps, relation=relation, rate=facts.rate,
-        drop_last=facts.drop_last, examples_per_user=examples_per_user,
+        drop_last=facts.drop_last, examples_per_user=examples_per_user, on_row=on_row,
     )  # fmt: skip
 
 

@@ -255,7 +255,7 @@ def test_a_shuffled_run_costs_more_than_its_claim():
 def test_a_statement_that_cannot_be_made_is_refused(history, change, words):
     with pytest.raises(ParameterError, match=words):
         statement_of_opacus(history, {**FACTS, **change}, DELTA)
-    with pytest.raises(ParameterError, match="the loader that was trained on"):
+    with pytest.raises(ParameterError, match="given here or to opacus_record"):
         statement_of_opacus(HISTORY)
 
 
