@@ -17,6 +17,7 @@ from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf, OrNone
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formats.added_samples import ADDED, added_samples
+from accountant.formatting import format_upper
 from accountant.losses.gaussian import GaussianLoss
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
@@ -82,7 +83,7 @@ def from_jax_privacy(
     >>> try:
     ...     from_jax_privacy(config, loader="poisson")
     ... except ParameterError as error:
-    ...     print("5.613 is true" in str(error), "0.718 would be" in str(error))
+    ...     print("5.614 is true" in str(error), "0.7181 would be" in str(error))
     True True
     """
     given = _fields(config)
@@ -154,7 +155,7 @@ def _keras(given: dict[str, Any], loader: str | None) -> tuple[PLAN_OF_NOISE, li
         if delta is not None:
             alone = steps * PoissonSampled(GaussianLoss(1 / noise), batch / records)
             cost = Tight().epsilon(alone, POSITIVE_DELTA.check("delta", delta))
-            hint += f", and {cost:.3f} would be that of a single batch an update"
+            hint += f", and {format_upper(cost, 4)} would be that of a single batch an update"
     return plan_of, why, hint
 
 
@@ -190,7 +191,7 @@ def _too_small(
     true = Tight().epsilon(plan_of(noise), at)
     if true <= claimed:
         return []
-    words = f"epsilon {claimed:g} is claimed at delta {at:g}, and {true:.3f} is true"
+    words = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(true, 4)} is true"
     words += f" ({hint})" * bool(hint)
     try:
         least = calibrate(plan_of, epsilon=claimed, delta=at)
