@@ -36,7 +36,7 @@ def statement_of_file(
         raise ParameterError("--opacus", name, WRITTEN) from None
     if not isinstance(record, dict):
         raise ParameterError("--opacus", name, WRITTEN)
-    given = {
+    given: dict[str, Any] = {
         key: parse_number(one) if isinstance(one, str) and key != "relation" else one
         for key, one in known.items()
     }

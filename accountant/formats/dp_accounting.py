@@ -146,7 +146,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         if not self._private:
             return np.full(checked.shape, np.inf)
         curves = [RDP().curve(way, checked) for way in directions(self.plan)]
-        return np.maximum.reduce(curves)
+        return np.array(np.maximum.reduce(curves))
 
 
 def _is_not_private(event: Any) -> bool:

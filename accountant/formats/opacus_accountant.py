@@ -25,6 +25,8 @@ class TightAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
     Poisson samples were added up have their number as a fourth entry.
     """
 
+    history: list[Any]
+
     def __init__(self) -> None:
         super().__init__()
 
