@@ -7,7 +7,7 @@ way, also one derived from a known class, is "unknown".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, final
 
 from accountant.domains import RECORDS, Interval, OneOf, OrNone
@@ -50,7 +50,7 @@ class LoaderFacts:
     batches : int
         Batches of an epoch, each followed by one step; those before a split by memory.
     batch : int, optional
-        Records of a batch; None of Poisson samples.
+        Records of a batch; of Poisson samples None, or what the loader says it aims at.
     rate : float, optional
         The probability of each record, of Poisson samples.
     drop_last : bool
@@ -95,14 +95,17 @@ class LoaderFacts:
             raise ParameterError("rate", self.rate, "given for Poisson samples, and for them only")
 
     def __str__(self) -> str:
-        size = f"rate {self.rate:.6g}" if self.batch is None else f"batches of {self.batch:,}"
-        if self.order == "poisson":
-            return f"{self.sampler}: {WORDS[self.order]}, {size} of {self.records:,} records"
+        start = f"{self.sampler}: {WORDS[self.order]}"
+        if self.rate is not None:
+            return f"{start}, rate {self.rate:.6g} of {self.records:,} records"
         tail = ", the last left out if it is not full" * self.drop_last
-        return (
-            f"{self.sampler}: {WORDS[self.order]}, {self.batches:,} {size} of "
-            f"{self.dataset:,} records{tail}"
-        )
+        sizes = f"{self.batches:,} batches of {self.batch or 0:,} of {self.dataset:,} records"
+        return f"{start}, {sizes}{tail}"
+
+    @property
+    def drawn(self) -> float:
+        """Records of a batch, of Poisson samples the expected number."""
+        return float(self.batch or 0) if self.rate is None else self.rate * self.records
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as a dictionary that JSON can hold."""
@@ -148,6 +151,9 @@ def loader_facts(loader: Any) -> LoaderFacts:
 
 def _live_facts(loader: Any) -> LoaderFacts:
     """Return the facts of a loader by its attributes."""
+    inner = getattr(loader, "data_loader", None)  # of a BatchMemoryManager
+    if inner is not None:
+        return replace(_live_facts(inner), physical=loader.max_physical_batch_size)
     dataset = _length(loader.dataset)
     drawn = getattr(loader, "batch_sampler", None)
     drawn = loader.sampler if drawn is None else drawn
@@ -207,9 +213,10 @@ def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> L
     records = getattr(sampler, "total_size" if shared else "num_samples", dataset)
     rate = RATE.check("sample_rate", getattr(sampler, "sample_rate", None))
     steps = getattr(sampler, "num_batches" if shared else "steps", None)
+    aim = getattr(loader, "batch_size", None)
     batches = int(1 / rate) if steps is None else steps
     return LoaderFacts(
-        "poisson", type(sampler).__name__, records, batches, None, rate,
+        "poisson", type(sampler).__name__, records, batches, aim, rate,
         bool(getattr(loader, "drop_last", False)), dataset, physical,
         getattr(sampler, "num_replicas", 1),
     )  # fmt: skip

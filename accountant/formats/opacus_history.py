@@ -162,8 +162,9 @@ def differences(
         )
     if epochs is not None:
         found += _other_steps(count, facts, RECORDS.check("epochs", epochs))
-    if batch is not None:
-        found += _other_batch(facts, RECORDS.check("batch", batch))
+    meant = facts.batch if batch is None and facts.order == "poisson" else batch
+    if meant is not None:
+        found += _other_batch(facts, RECORDS.check("batch", meant))
     return found
 
 
@@ -183,7 +184,7 @@ def _no_poisson(facts: LoaderFacts, rates: list[float]) -> str:
     claimed = ", ".join(f"{rate:.6g}" for rate in rates)
     words = f"its batches are {WORDS[facts.order]}, and the history counts Poisson samples"
     words += f" of rate {claimed}" * bool(rates)
-    drawn = (facts.batch or 0) / facts.dataset
+    drawn = facts.drawn / facts.dataset
     # 1 over the batches of an epoch, which rounds batch / records up or down
     if any(abs(rate - drawn) > max(rate, drawn) / max(facts.batches, 2) for rate in rates):
         words += f", while a batch holds {drawn:.6g} of the {facts.dataset:,} records"
@@ -237,8 +238,7 @@ def _other_steps(count: int, facts: LoaderFacts, epochs: int) -> list[str]:
     if count == steps:
         return []
     words = f"the history has {count:,} steps, and {epochs:,} epochs of the loader {steps:,}"
-    drawn = facts.batch or (facts.rate or 0.0) * facts.records
-    parts = epochs * math.ceil(facts.batches * drawn / facts.physical) if facts.physical else None
+    parts = facts.physical and epochs * math.ceil(facts.batches * facts.drawn / facts.physical)
     if count == parts:
         return [f"{words}: parts of batches were counted as steps; count whole batches"]
     if 0 < count < steps and steps // count > 1 and steps // (steps // count) == count:
@@ -251,7 +251,7 @@ def _other_steps(count: int, facts: LoaderFacts, epochs: int) -> list[str]:
 
 def _other_batch(facts: LoaderFacts, batch: int) -> list[str]:
     """Return what is wrong with the size of a batch."""
-    drawn = float(facts.batch or (facts.rate or 0.0) * facts.records)
+    drawn = facts.drawn
     low, high = (
         facts.records / max(1, n) for n in (-(-facts.records // batch), facts.records // batch)
     )

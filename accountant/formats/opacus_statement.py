@@ -93,9 +93,8 @@ def statement_of_opacus(
         added, more = _added_batches(first, facts)
         found += more
     refuse_differences(steps, facts, found)
-    drawn = facts.rate * facts.records if facts.batch is None and facts.rate else facts.batch or 1
     return dp_sgd(
-        facts.records, max(1, min(facts.records, round(drawn) * added)), noise=first.noise,
+        facts.records, max(1, min(facts.records, round(facts.drawn) * added)), noise=first.noise,
         delta=delta, loader=facts.order, steps=first.steps, relation=relation, rate=facts.rate,
         drop_last=facts.drop_last, examples_per_user=examples_per_user, on_row=on_row,
     )  # fmt: skip

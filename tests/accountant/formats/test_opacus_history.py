@@ -110,6 +110,7 @@ def test_a_weighted_sampler_is_named_with_the_rate_that_was_claimed():
         (HISTORY, {"replicas": 8}, {}, "empty batches"),
         ([(1.0, 0.0625, 16), (1.0, 0.125, 16)], {}, {}, "rate is 0.125"),
         (HISTORY, {}, {"batch": 16}, "a batch of 16 was meant"),
+        (HISTORY, {"batch": 16}, {}, "a batch of 16 was meant"),
     ],
 )
 def test_a_difference_is_named_with_its_remedy(history, change, options, words):
@@ -126,6 +127,15 @@ def test_processes_that_share_the_records_are_read_where_no_batch_is_empty():
     assert (facts.order, facts.records, facts.rate) == ("poisson", 1000, 0.0625)
     shared = {**FACTS, "replicas": 2, "records": 10_000, "dataset": 10_000}
     assert from_opacus(HISTORY, shared).parts[0].count == 32
+
+
+def test_a_manager_of_memory_is_read_as_the_loader_that_it_splits():
+    class BatchMemoryManager:
+        data_loader, max_physical_batch_size = loader("poisson"), 16
+
+    facts = loader_facts(BatchMemoryManager())
+    assert (facts.physical, facts.rate) == (16, 0.0625)
+    assert from_opacus(HISTORY, BatchMemoryManager(), epochs=2).parts[0].count == 32
 
 
 def test_a_sampler_that_draws_in_its_own_way_is_unknown():
