@@ -12,7 +12,7 @@ from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE
 from accountant.errors import ParameterError
 from accountant.formats.added_samples import ADDED
-from accountant.formats.opacus_history import RATE, opacus_steps
+from accountant.formats.opacus_steps import RATE, opacus_steps
 from accountant.plans.plan import Sequential
 
 MECHANISM = "tight"

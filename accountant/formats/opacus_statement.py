@@ -7,15 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from accountant.errors import ParameterError
+from accountant.formats.loader_differences import SAME, differences, refuse_differences
 from accountant.formats.loader_facts import WORDS, LoaderFacts
-from accountant.formats.opacus_history import (
-    SAME,
-    OpacusSteps,
-    differences,
-    facts_beside,
-    opacus_steps,
-    refuse_differences,
-)
+from accountant.formats.opacus_history import facts_beside
+from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
 from accountant.training.dp_sgd import dp_sgd
 from accountant.training.statement import TrainingStatement
 

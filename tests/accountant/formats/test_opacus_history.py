@@ -13,8 +13,9 @@ from accountant import (
     statement_of_opacus,
 )
 from accountant.formats import opacus_statement
-from accountant.formats.loader_facts import LoaderFacts, loader_facts
+from accountant.formats.loader_facts import LoaderFacts
 from accountant.formats.opacus import opacus_record, register
+from accountant.formats.torch_loader import loader_facts
 from tests.accountant.formats.transcripts_of import as_object, transcript
 
 RECORDED = transcript("opacus")

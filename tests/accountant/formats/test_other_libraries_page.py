@@ -9,7 +9,7 @@ from accountant import (
     from_opacus,
 )
 from accountant.formats.added_samples import added_samples
-from accountant.formats.loader_facts import loader_facts
+from accountant.formats.torch_loader import loader_facts
 from accountant.formatting import format_lower, format_upper
 from tests.accountant.formats.transcripts_of import as_object, transcript
 from tests.docs.numbers import DOCS
