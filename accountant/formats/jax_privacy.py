@@ -14,7 +14,7 @@ from typing import Any
 from accountant.accountants.tight import Tight
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.truncated_sampling import TruncatedPoisson
-from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf, OrNone
+from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OrNone
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formats.added_samples import ADDED, added_samples
 from accountant.formatting import format_upper
@@ -23,7 +23,8 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
 
 COUNT = IntegerRange(1)
-LOADERS = OneOf(("poisson", "poisson batches"))
+LOADERS = ("poisson", "poisson batches")
+OTHER = "'poisson' or 'poisson batches'; for other draws dp_sgd(..., loader=...) states the cost"
 PLAN_OF_NOISE = Callable[[float], Plan]
 SHARED = ("epsilon", "delta", "noise_multiplier", "rescale_to_unit_norm")
 KERAS = (
@@ -87,14 +88,15 @@ def from_jax_privacy(
     True True
     """
     given = _fields(config)
-    drawn = OrNone(LOADERS).check("loader", loader)
+    if loader is not None and loader not in LOADERS:
+        raise ParameterError("loader", loader, OTHER)
     if given.get("noise_multiplier") is None:
         raise ParameterError("noise_multiplier", None, UNSET)
     noise = POSITIVE.check("noise_multiplier", given["noise_multiplier"])
     claim = given.get("epsilon") if epsilon is None else epsilon
     at = given.get("delta") if delta is None else delta
     if "batch_size" in given:
-        plan_of, why, hint = _keras(given, None if drawn is None else str(drawn))
+        plan_of, why, hint = _keras(given, loader)
     else:
         plan_of, why, hint = _banded(given), [], ""
     if claim is not None:

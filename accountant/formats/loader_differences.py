@@ -34,7 +34,7 @@ def differences(
 
     ``any_order`` leaves out that they are no Poisson samples: the loader's own cost is stated then.
     """
-    count = sum(one.steps for one in steps)
+    count = sum(one.steps * one.added for one in steps)  # of batches
     rates = sorted({one.rate for one in steps if one.steps})
     found = []
     if facts.rate is None:

@@ -81,7 +81,7 @@ def statement_of_opacus(
     if facts.order not in STATED:
         allowed = f"one with an epsilon that is known, not of {WORDS[facts.order]}"
         raise ParameterError("loader", str(facts), allowed)
-    first = _only_steps(steps)
+    first = _only_steps(steps, facts)
     found = differences(steps, facts, epochs, batch, any_order=True)
     added = 1
     if facts.rate is None:
@@ -95,14 +95,14 @@ def statement_of_opacus(
     )  # fmt: skip
 
 
-def _only_steps(steps: list[OpacusSteps]) -> OpacusSteps:
-    """Return all steps of a history as one entry."""
+def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
+    """Return all steps of a history as one entry, in Opacus' own form."""
     kinds = {(one.noise, one.rate, one.added) for one in steps if one.steps}
-    if len(kinds) != 1 or next(iter(kinds))[2] != 1:
+    noise, rate, added = next(iter(kinds), (0.0, 0.0, 1))
+    if len(kinds) != 1 or (added > 1 and facts.rate is not None):
         shown = [(one.noise, one.rate, one.steps) for one in steps]
         raise ParameterError("history", shown, SCHEDULE)
-    noise, rate, added = next(iter(kinds))
-    return OpacusSteps(noise, rate, sum(one.steps for one in steps), added)
+    return OpacusSteps(noise, added * rate, sum(one.steps for one in steps))
 
 
 def _added_batches(steps: OpacusSteps, facts: LoaderFacts) -> tuple[int, list[str]]:

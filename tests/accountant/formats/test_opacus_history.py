@@ -13,8 +13,10 @@ from accountant import (
     statement_of_opacus,
 )
 from accountant.formats import opacus_statement
+from accountant.formats.added_samples import added_samples
 from accountant.formats.loader_facts import LoaderFacts
 from accountant.formats.opacus import opacus_record, register
+from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
 from accountant.formats.torch_loader import loader_facts
 from tests.accountant.formats.transcripts_of import as_object, transcript
 
@@ -116,6 +118,13 @@ def test_a_weighted_sampler_is_named_with_the_rate_that_was_claimed():
 )
 def test_a_difference_is_named_with_its_remedy(history, change, options, words):
     assert words in refused(history, {**FACTS, **change}, **options)
+
+
+def test_steps_whose_added_samples_were_counted_are_read():
+    one = from_opacus([(1.0, 0.0625, 8, 4)], FACTS, epochs=2).parts[0]
+    assert (one.part, one.count) == (added_samples(1.0, 0.0625, 4), 8)
+    with pytest.raises(ParameterError, match="one noise and one rate"):
+        statement_of_opacus([(1.0, 0.0625, 8, 4)], FACTS)
 
 
 def test_all_differences_are_named_at_once():
@@ -249,6 +258,8 @@ def test_a_shuffled_run_costs_more_than_its_claim():
     assert found.run.loader == "shuffled"
     claim = Tight().epsilon(from_opacus(history), DELTA)
     assert found.row().lower > claim
+    again = opacus_statement._only_steps(opacus_steps([(4.0, 0.5, 1, 2)]), loader_facts(facts))
+    assert again == OpacusSteps(4.0, 1.0, 1)
     assert found.row("poisson").upper == pytest.approx(claim, rel=1e-3)
 
 
