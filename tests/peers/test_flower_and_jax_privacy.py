@@ -16,7 +16,8 @@ def flower():
 
 
 @pytest.fixture
-def config():
+def config(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")  # read when Keras is imported
     reason = "jax-privacy is not installed: make peers"
     pytest.importorskip("jax_privacy", reason=reason)
     keras_api = pytest.importorskip("jax_privacy.keras_api", reason=reason)
