@@ -60,8 +60,11 @@ from .errors import PrivateValueError as PrivateValueError
 from .errors import UnhealthyRandomness as UnhealthyRandomness
 from .errors import UnsupportedPlan as UnsupportedPlan
 from .formats.dp_events import from_dp_event as from_dp_event
-from .formats.dp_events import from_opacus as from_opacus
 from .formats.dp_events import to_dp_event as to_dp_event
+from .formats.flower import from_flower as from_flower
+from .formats.jax_privacy import from_jax_privacy as from_jax_privacy
+from .formats.opacus_history import from_opacus as from_opacus
+from .formats.opacus_statement import statement_of_opacus as statement_of_opacus
 from .formats.plan_toml import read_plan as read_plan
 from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks
@@ -70,6 +73,7 @@ from .ledger.ledger import Ledger as Ledger
 from .ledger.odometer import Odometer as Odometer
 from .ledger.worker_chunks import WorkerChunks as WorkerChunks
 from .losses.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from .losses.discrete_gaussian import DiscreteGaussianLoss as DiscreteGaussianLoss
 from .losses.discrete_laplace import DiscreteLaplaceLoss as DiscreteLaplaceLoss
 from .losses.finite_pair import PairLoss as PairLoss
 from .losses.gaussian import GaussianLoss as GaussianLoss

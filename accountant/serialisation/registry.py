@@ -19,6 +19,7 @@ from accountant.amplification.shuffling import Shuffled
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
 from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -31,10 +32,10 @@ from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 from accountant.plans.plan_fields import PLAN_FIELD_KINDS, PlanField
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
-    ApproxLoss, BoundedRangeLoss, DiscreteLaplaceLoss, GaussianLoss, Grouped, LaplaceLoss,
-    MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled, PureLoss, RandomAllocation,
-    Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled, ShuffledEpoch, Stated,
-    TruncatedPoisson, ZCDPLoss,
+    ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
+    Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
+    PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
+    ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
 )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ from tests.laws import (
     test_ranked_frames,
     test_repeated,
     test_replays,
+    test_sampled_renyi,
     test_sampler,
     test_values,
 )
@@ -82,6 +83,7 @@ from tests.mutants import (
     regressions,
     repeated,
     replays,
+    sampled_renyi,
     searches,
     selection,
     sign_vote,
@@ -250,6 +252,11 @@ register(
         repeated.one_run_alone, repeated.the_number_is_free, repeated.the_mean_is_free,
         repeated.twice_is_enough, repeated.poisson_is_free,
     )},
+)  # fmt: skip
+
+register(
+    "sampled_renyi", lambda patched: under(patched, test_sampled_renyi.violation),
+    {patched.__name__: (patched, None) for patched in sampled_renyi.MUTANTS},
 )  # fmt: skip
 
 register(
