@@ -83,7 +83,7 @@ def drawn_release(rng):
         BoundedRangeLoss(size), ApproxLoss(size, 2.0**-20), DiscreteLaplaceLoss(4 / size, 2),
         DiscreteGaussianLoss(1 + 4 * size, rng.randint(1, 3)),
         MixtureOfGaussians(size, (0.0, 1.0), (0.75, 0.25)), NON_PRIVATE,
-        RandomAllocation(GaussianLoss(size), steps=8, picks=rng.randint(1, 8)),
+        RandomAllocation(GaussianLoss(size), steps=8, picks=rng.randint(1, 4)),
         TruncatedPoisson(GaussianLoss(size), 0.25, 1000, 300),
     ])  # fmt: skip
 
