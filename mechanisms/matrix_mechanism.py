@@ -14,6 +14,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accountant.correlated_noise.banded_matrix import BandedMatrix
+from accountant.correlated_noise.binary_tree import BinaryTree
+from accountant.correlated_noise.buffered_toeplitz import BufferedToeplitz
 from accountant.correlated_noise.dense_matrix import StrategyMatrix
 from accountant.correlated_noise.participation import (
     FixedEpochs,
@@ -29,7 +32,6 @@ from accountant.errors import ParameterError, PrivateValueError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_ratio
-from accountant.plans.plan_fields import is_plan_field
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
     EXACT,
@@ -53,6 +55,9 @@ from mechanisms.exact_noise.rounding_grid import (
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
 
 TRIED_STARTS = 64  # of patterns, for the worst pair
+MOST_DECODED = 2048  # rows of a matrix that is decoded whole, for its error
+STRATEGIES = (BandedMatrix, BinaryTree, BufferedToeplitz, StrategyMatrix, Toeplitz)
+PARTICIPATIONS = (FixedEpochs, MinSeparation, Once)
 DECODERS = ("prefix sums", "steps", "rows")
 
 
@@ -64,25 +69,24 @@ class Strategies:
         """Return the strategy, or raise `ParameterError`."""
         if isinstance(value, np.ndarray) and value.ndim == 2:
             return StrategyMatrix(value)
-        if not isinstance(value, Strategy) or not is_plan_field(value):
+        if not isinstance(value, STRATEGIES):
             raise ParameterError(argument, value, str(self))
         return value
 
     def __str__(self) -> str:
-        return "a strategy, such as Toeplitz(coefficients, steps), or a matrix"
+        names = ", ".join(cls.__name__ for cls in STRATEGIES)
+        return f"a strategy ({names}) or a matrix of numpy"
 
 
 @dataclass(frozen=True, slots=True)
 class Participations:
     """Patterns of participation as a domain; a pair (k, b) means a `MinSeparation`."""
 
-    steps: Strategy
-
     def check(self, argument: str, value: object) -> Participation:
-        """Return the pattern, or raise `ParameterError`, also where it does not fit the steps."""
+        """Return the pattern, or raise `ParameterError`."""
         if isinstance(value, tuple) and len(value) == 2:
             return MinSeparation(*value)
-        if not isinstance(value, Participation) or not is_plan_field(value):
+        if not isinstance(value, PARTICIPATIONS):
             raise ParameterError(argument, value, str(self))
         return value
 
@@ -116,7 +120,10 @@ class StepSums:
     def check(self, value: ArrayLike) -> Array:
         """Return finite floats of the shape of a value, or a batch of such."""
         found = finite_floats(value)
-        if found.shape[max(found.ndim - self.axes, 0) :] != self.shape or found.ndim > 1 + self.axes:
+        if (
+            found.shape[max(found.ndim - self.axes, 0) :] != self.shape
+            or found.ndim > 1 + self.axes
+        ):
             raise PrivateValueError("value", f"an array of shape {self.shape}, or a batch of such")
         return found
 
@@ -172,8 +179,7 @@ class MatrixMechanism(Mechanism):
         knob=True,
     )  # fmt: skip
     participation: Any = param(
-        lambda fields: Participations(fields.strategy),
-        "steps that may use one record: `Once`, `MinSeparation` or `FixedEpochs`",
+        Participations(), "steps that may use one record: `Once`, `MinSeparation` or `FixedEpochs`",
         typical=(Once(),), default=Once(),
     )  # fmt: skip
     sensitivity: float = param(
@@ -205,7 +211,7 @@ class MatrixMechanism(Mechanism):
         batch = given.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
         draws = batch.shape[1] if size is None else draw_shape(size, ())[0]
         noisy = self._noisy_rows(batch, source, (self.strategy.rows, draws, coordinates))
-        made = self._decoded(noisy).swapaxes(0, 1)
+        made = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
         made = made if many or size is not None else made[0]
         if self.dimension is None:
             made = made[..., 0]
@@ -222,13 +228,6 @@ class MatrixMechanism(Mechanism):
         if rows.size == 0 or max(int(rows.max()), -int(rows.min())) < MAX_GRID_STEPS:
             return as_floats(rows.astype(np.int64) + noise, k)
         return as_floats(rows + noise.astype(object), k)
-
-    def _decoded(self, rows: Array) -> Array:
-        """Return what the decoder makes of rows along the first axis."""
-        if self.decoder == "rows":
-            return rows
-        steps = self.strategy.recovered(rows)
-        return np.cumsum(steps, axis=0) if self.decoder == "prefix sums" else steps
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return that of Gaussian rows, and of what a decoder makes of them."""
@@ -286,6 +285,11 @@ class MatrixMechanism(Mechanism):
         return of_entries + of_steps + of_rows + 8 * ULP * self._distance
 
     @property
+    def deviation(self) -> float:
+        """The largest standard deviation of a decoded number."""
+        return self.drawn_scale * _largest_error(self.strategy, self.decoder)
+
+    @property
     def loss(self) -> GaussianLoss:
         """One Gaussian, as far as the rows move in standard deviations of the noise."""
         if self.arithmetic is EXACT and self.drawn_scale == self.scale:
@@ -328,6 +332,30 @@ class MatrixMechanism(Mechanism):
     def support(self) -> RealLine:
         """The real line."""
         return RealLine()
+
+
+def _decoded(strategy: Strategy, decoder: str, rows: Array) -> Array:
+    """Return what a decoder makes of rows along the first axis."""
+    if decoder == "rows":
+        return rows
+    steps = strategy.recovered(rows)
+    return np.cumsum(steps, axis=0) if decoder == "prefix sums" else steps
+
+
+@functools.lru_cache(maxsize=64)
+def _largest_error(strategy: Strategy, decoder: str) -> float:
+    """Return the greatest norm of a row of the decoding matrix."""
+    if decoder == "rows":
+        return 1.0
+    if isinstance(strategy, (Toeplitz, BufferedToeplitz)):
+        # the decoding matrix is Toeplitz too: its last row is its first column
+        first = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
+        return float(np.linalg.norm(first))
+    if strategy.rows > MOST_DECODED:
+        raise ParameterError(
+            "strategy", strategy, f"of at most {MOST_DECODED:,} rows for its error"
+        )
+    return float(np.linalg.norm(_decoded(strategy, decoder, np.eye(strategy.rows)), axis=1).max())
 
 
 @functools.lru_cache(maxsize=64)

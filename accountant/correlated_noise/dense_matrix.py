@@ -233,8 +233,9 @@ def certified_sensitivity(
     if whole and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
         value, squared = certified_root(total, True, 0)
         return Sensitivity(value, found.exact, found.reason, squared)
-    # inner products of n numbers are right to n units of the longest columns' product
-    off = (len(scaled) + 8) * ULP * uses * uses * longest
+    # inner products of n numbers are right to n units of the longest columns' product; no sum of
+    # them takes more than 4 uses additions, beside those that numpy makes by halves
+    off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
     value, _ = certified_root(math.ldexp(found.total + off, 2 * power), False, 4)
     return Sensitivity(value, found.exact, found.reason)
 

@@ -1,8 +1,8 @@
 """The greatest sum of absolute inner products of columns over patterns of participation.
 
 A record that moves step i by a vector u_i of norm at most 1 moves the rows by the square root of
-``sum_ij G_ij <u_i, u_j>``, ``G = C^T C``: at most the sum of ``|G_ij|`` over the pattern, and that is
-attained, by equal vectors, where no entry is negative (docs/proofs/correlated_noise.md).  Here
+``sum_ij G_ij <u_i, u_j>``, ``G = C^T C``: at most the sum of ``|G_ij|`` over the pattern, which
+equal vectors attain where no entry is negative (docs/proofs/correlated_noise.md).  Here
 ``gram[d, j]`` is ``G[j, j + d]``, for d below the number of rows of ``gram``; others are 0.
 """
 
