@@ -20,7 +20,8 @@ NEAR = 1e-3  # two machines, or two versions, may differ in the last digits of a
 ARGUMENTS = ("examples", "batch", "epochs", "steps", "loader", "drop_last", "max_batch", "rate",
              "microbatching", "examples_per_user")  # fmt: skip
 # words may change from version to version, numbers may not
-COMPARED = ("run", "epsilon", "lower", "user_epsilon", "rows", "plan")
+COMPARED = ("run", "epsilon", "lower", "user_epsilon", "advantage", "found_records", "rows",
+            "plan")  # fmt: skip
 
 
 def to_document(statement: TrainingStatement) -> dict[str, Any]:
@@ -36,6 +37,8 @@ def to_document(statement: TrainingStatement) -> dict[str, Any]:
         "epsilon": _finite(statement.epsilon),
         "lower": statement.lower,
         "user_epsilon": _finite(statement.user_epsilon),
+        "advantage": statement.advantage,
+        "found_records": statement.found_records,
         "rows": [{key: _finite(value) for key, value in asdict(one).items()}
                  for one in statement.rows],
         "assumptions": assumptions(statement),

@@ -16,7 +16,8 @@ from accountant.training.schemes import certified, record_scheme
 from accountant.training.users import user_scheme
 
 RECORD, USER = "record", "user"
-FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with
+FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with,
+LOOSE = 1e-3  # and of bounds that are wide anyway
 
 
 @final
@@ -59,19 +60,21 @@ def rows_of(
     run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
 ) -> tuple[TrainingCost, ...]:
     """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
-    seen: dict[tuple[Plan, float], tuple[float, float]] = {}
+    seen: dict[Plan, tuple[float, tuple[float, float]]] = {}
 
     def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
-        named = loader == run.loader and micro == run.microbatching
-        width = FINE if named else COARSE
-
-        def certify(plan: Plan) -> tuple[float, float]:
-            if (plan, width) not in seen:
-                seen[plan, width] = Tight(width).bracket(plan, delta)
-            return seen[plan, width]
-
         scheme_of = record_scheme if unit == RECORD else user_scheme
         scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
+        own = loader == run.loader and micro == run.microbatching and unit == RECORD
+
+        def certify(plan: Plan) -> tuple[float, float]:
+            is_wide = plan in scheme.above and (scheme.note or loader == "truncated_poisson")
+            width = FINE if own else LOOSE if is_wide else COARSE
+            # what is not of the run itself may be as wide as it was for another row
+            if plan not in seen or (own and seen[plan][0] > width):
+                seen[plan] = (width, Tight(width).bracket(plan, delta))
+            return seen[plan][1]
+
         lower, upper = certified(scheme, certify)
         tick()
         note = "none" if math.isinf(upper) and not scheme.above else scheme.note

@@ -118,6 +118,8 @@ def _least_shuffled(
     """Return what whole passes cost at least, by a pair of data sets that differ in a record."""
     if not passes:
         return None
+    if run.batches == 1 and not run.dropped:
+        return _fixed_order(run, z, relation, micro).plan if passes == run.passes else None
     both = micro or relation is REPLACE_ONE
     mu = (2 if both else 1) / z
     if run.dropped:  # a pass uses the record with this chance

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
+from accountant.accountants.attack_rates import advantage, true_positive_rate
 from accountant.domains import POSITIVE, POSITIVE_DELTA
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
@@ -17,6 +18,7 @@ from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
 from accountant.training.text import page_of
 
+FALSE_POSITIVES = 1e-3
 COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "note")
 
 
@@ -45,6 +47,12 @@ class TrainingStatement(TableDisplay):
         The epsilon aimed at.
     own_delta : bool
         Whether delta is the default of `dp_sgd`.
+    advantage : float
+        How much more often an attacker is right than wrong about a record, at most: that of
+        `accountant.advantage`, under the run's own loader.
+    found_records : float
+        The share of records in the data that an attacker finds, at most, who takes one in a
+        thousand others for one of them: `accountant.true_positive_rate`.
 
     Examples
     --------
@@ -62,6 +70,8 @@ class TrainingStatement(TableDisplay):
     found: str = ""
     target: float | None = None
     own_delta: bool = False
+    advantage: float = 1.0
+    found_records: float = 1.0
 
     def row(
         self,
@@ -200,4 +210,8 @@ def statement_of(
     """Return the statement of a run whose noise and delta are given."""
     known = check_relation("relation", relation, RECORD_RELATIONS)
     used, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
-    return TrainingStatement(run, used, at, known, rows_of(run, used, at, on_row))
+    rows = rows_of(run, used, at, on_row)
+    scheme = record_scheme(run, used, run.loader, known, microbatching=run.microbatching)
+    best = min(advantage(plan).upper for plan in scheme.above)
+    found = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
+    return TrainingStatement(run, used, at, known, rows, advantage=best, found_records=found)

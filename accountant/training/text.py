@@ -26,10 +26,12 @@ def page_of(statement: TrainingStatement) -> str:
     lines += ["", *_filled(words.interval_words(statement))]
     if statement.own_delta:
         lines += _filled("No delta was given: it is examples^-1.1, rounded down to one digit.")
+    lines += _filled(words.attack_words(statement))
     for one in words.warnings(statement):
         lines += ["", *_filled(f"! {one}", 2)]
     lines += ["", "Epsilon of every loader at the same noise, length and delta (*: of this run)"]
-    lines += ["", *_table(statement)]
+    tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]  # as there is room for
+    lines += ["", *next(filter(_fits, tables), tables[-1])]
     if statement.run.examples_per_user is None:
         lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]
     lines.append("")
@@ -47,7 +49,11 @@ def _filled(text: str, indent: int = 0) -> list[str]:
     )
 
 
-def _table(statement: TrainingStatement) -> list[str]:
+def _fits(lines: list[str]) -> bool:
+    return max(map(len, lines)) <= WIDTH
+
+
+def _table(statement: TrainingStatement, digits: int) -> list[str]:
     """Return the rows of records, then those of users."""
     cells = [(relation, micro) for relation in RECORD_RELATIONS for micro in (False, True)]
     heads = [words.DIFFERENCES[RECORD, relation] for relation in RECORD_RELATIONS]
@@ -59,7 +65,7 @@ def _table(statement: TrainingStatement) -> list[str]:
         text = _named(statement, loader)
         for relation, micro in cells:
             one = statement.row(loader, relation=relation, microbatching=micro)
-            text += _cell(words.interval(one), CELL)
+            text += _cell(words.interval(one, digits), CELL)
         lines.append(text)
     if statement.run.examples_per_user is not None:
         heads = [words.DIFFERENCES[USER, relation] for relation in RECORD_RELATIONS]
@@ -68,7 +74,7 @@ def _table(statement: TrainingStatement) -> list[str]:
             text = _named(statement, loader)
             for relation in RECORD_RELATIONS:
                 one = statement.row(loader, unit=USER, relation=relation)
-                text += _cell(words.interval(one), 2 * CELL)
+                text += _cell(words.interval(one, digits), 2 * CELL)
             lines.append(text)
     return [line.rstrip() for line in lines]
 

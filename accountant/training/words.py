@@ -23,14 +23,14 @@ DIFFERENCES = {
 }
 
 
-def interval(one: TrainingCost) -> str:
+def interval(one: TrainingCost, digits: int = 4) -> str:
     """Return epsilon as text: an upper bound, and a lower one before it where they differ."""
     if math.isinf(one.upper) and not one.lower:
         return UNKNOWN if one.note == "none" else "∞"
-    upper = format_upper(one.upper)
+    upper = format_upper(one.upper, digits)
     if one.upper <= one.lower * (1 + WIDE):
         return upper
-    return f"{format_lower(one.lower)}–{upper}" if one.lower else f"≤ {upper}"
+    return f"{format_lower(one.lower, digits)}–{upper}" if one.lower else f"≤ {upper}"
 
 
 def run_words(statement: TrainingStatement) -> str:
@@ -96,6 +96,21 @@ def interval_words(statement: TrainingStatement) -> str:
     ends = f"{format_lower(one.lower, 6)} and {format_upper(one.upper, 6)}"
     known = f"With the worst data the true epsilon is between {ends}."
     return known if one.lower else "No lower end of the true epsilon is known."
+
+
+def attack_words(statement: TrainingStatement) -> str:
+    """Return what an attacker can do who knows all other records."""
+    more, least = format_upper(100 * statement.advantage, 3), 100 * statement.found_records
+    what = (
+        "whether a record is in the data"
+        if statement.relation is Adjacency.ADD_REMOVE
+        else "which of two records is in the data"
+    )
+    return (
+        f"An attacker who knows all others and guesses {what} is right at most {more} % more often "
+        f"than wrong, and finds at most {format_upper(least, 3)} % of those that are, at a "
+        "false-positive rate of 0.1 %."
+    )
 
 
 def warnings(statement: TrainingStatement) -> list[str]:
@@ -170,7 +185,7 @@ def assumptions(statement: TrainingStatement) -> list[str]:
     if run.loader in {"shuffled", "fixed_order"}:
         found.append("A removed record leaves its place empty: the others keep their batches.")
     if run.microbatching:
-        found.append("A record comes into a microbatch by its place, whatever the others are.")
+        found.append("A record does not change in which microbatches the others are.")
     if run.examples_per_user is not None:
         found.append(f"No user has more than {run.examples_per_user:,} of the examples.")
     return found
