@@ -55,9 +55,9 @@ def train(
     )  # fmt: skip
     if allowed:
         model.allow_grad_accumulation()
+    parts = loader
     for _ in range(epochs):
         with contextlib.ExitStack() as stack:
-            parts = loader
             if split:
                 parts = stack.enter_context(BatchMemoryManager(
                     data_loader=loader, max_physical_batch_size=split, optimizer=optimizer

@@ -25,6 +25,7 @@ STATED = {
     Neighbours.REPLACE_ONE: Adjacency.REPLACE_ONE,
     Neighbours.REPLACE_SPECIAL: Adjacency.ADD_REMOVE,
 }
+COUNT = IntegerRange(0)
 ORDER = Interval(1.0, 1e6, "(]")
 PROBABILITY = Interval(0.0, 1.0)
 
@@ -67,11 +68,17 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         """Add an event, or return why it cannot be added; dp-accounting calls this."""
-        count = IntegerRange(0).check("count", count)
-        if _is_not_private(event):
-            self._private = self._private and not (do_compose and count)
-            return None
+        count = COUNT.check("count", count)
+        if isinstance(event, dp_event.ComposedDpEvent):
+            each = (self._maybe_compose(one, count, do_compose) for one in event.events)
+            return next((found for found in each if found is not None), None)
         try:
+            if isinstance(event, dp_event.SelfComposedDpEvent):
+                times = COUNT.check("count", event.count)
+                return self._maybe_compose(event.event, times * count, do_compose)
+            if _is_not_private(event):
+                self._private = self._private and not (do_compose and count)
+                return None
             part = from_dp_event(event, STATED[self._neighboring_relation])
         except (UnsupportedPlan, ParameterError) as error:
             return self.CompositionErrorDetails(event, str(error))
@@ -146,6 +153,6 @@ def _is_not_private(event: Any) -> bool:
     if isinstance(event, dp_event.SelfComposedDpEvent):
         return bool(event.count) and _is_not_private(event.event)
     if isinstance(event, dp_event.PoissonSampledDpEvent):
-        return bool(event.sampling_probability) and _is_not_private(event.event)
+        return event.sampling_probability != 0 and _is_not_private(event.event)
     noise = [getattr(event, name, None) for name in ("noise_multiplier", "standard_deviation")]
     return any(one is not None and not isinstance(one, bool) and one == 0 for one in noise)
