@@ -11,6 +11,8 @@ from dp_accounting import dp_event as peer
 from accountant import (
     RDP,
     ApproxLoss,
+    BoundedRangeLoss,
+    DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
@@ -151,9 +153,17 @@ def test_events_written_as_named_tuples_are_read():
 
 
 @pytest.mark.skipif(hasattr(peer, "EpsilonDeltaDpEvent"), reason="this release has the event")
-def test_an_event_that_the_installed_release_lacks_is_named():
-    with pytest.raises(UnsupportedPlan, match="a version with EpsilonDeltaDpEvent has"):
-        to_dp_event(ApproxLoss(0.5, 1e-6))
+@pytest.mark.parametrize(
+    ("plan", "name"),
+    [(ApproxLoss(0.5, 1e-6), "EpsilonDelta"), (BoundedRangeLoss(0.1), "ExponentialMechanism"),
+     (DiscreteGaussianLoss(4.0, 1), "DiscreteGaussian"),
+     (RandomAllocation(GaussianLoss(1.0), 10), "RandomAllocation")],
+    ids=repr,
+)  # fmt: skip
+def test_an_event_that_the_installed_release_lacks_is_named(plan, name):
+    words = f"dp-accounting has no event of this loss; a version with {name}DpEvent has"
+    with pytest.raises(UnsupportedPlan, match=words):
+        to_dp_event(plan)
 
 
 @pytest.mark.parametrize(
