@@ -39,11 +39,11 @@ from .composition.certificate import Certificate as Certificate
 from .correlated_noise.banded_matrix import BandedMatrix as BandedMatrix
 from .correlated_noise.binary_tree import BinaryTree as BinaryTree
 from .correlated_noise.buffered_toeplitz import BufferedToeplitz as BufferedToeplitz
-from .correlated_noise.cyclic_poisson import cyclic_poisson as cyclic_poisson
 from .correlated_noise.dense_matrix import StrategyMatrix as StrategyMatrix
 from .correlated_noise.participation import FixedEpochs as FixedEpochs
 from .correlated_noise.participation import MinSeparation as MinSeparation
 from .correlated_noise.participation import Once as Once
+from .correlated_noise.poisson_groups import cyclic_poisson as cyclic_poisson
 from .correlated_noise.sensitivities import sensitivity as sensitivity
 from .correlated_noise.strategy import Sensitivity as Sensitivity
 from .correlated_noise.toeplitz import Toeplitz as Toeplitz

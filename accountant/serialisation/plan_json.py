@@ -137,7 +137,7 @@ def from_dict(value: Any, path: KeyPath = ()) -> Plan:
         raise PlanFileError(path, value, "a table with a 'kind'")
     known = plan_kinds()
     if value["kind"] not in known:
-        meant = nearest_name(value["kind"], known)
+        meant = nearest_name(value["kind"], {**known, **plan_field_kinds()})
         near = [] if meant is None else [f"{meant} (did you mean this?)"]
         allowed = ", ".join([*near, *sorted(known.keys() - {meant})])
         raise PlanFileError((*path, "kind"), value["kind"], f"one of {allowed}")

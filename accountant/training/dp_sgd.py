@@ -122,6 +122,6 @@ def _with_unknown(
     if used is None and has_length:
         return run, least_noise(run, relation, target, delta), "noise"
     if used is None or has_length:
-        allowed = "left out where noise and the length of the run are given, and given one of them"
+        allowed = "given beside one of noise and epochs (or steps): the other one is found"
         raise ParameterError("epsilon", epsilon, allowed)
     return longest_run(run, used, relation, target, delta), used, "epochs"

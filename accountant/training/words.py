@@ -104,9 +104,9 @@ def attack_words(statement: StatementFacts) -> str:
         else "which of two records is in the data"
     )
     return (
-        f"An attacker who knows all others and guesses {what} is right at most {more} % more often "
-        f"than wrong, and finds at most {format_upper(least, 3)} % of those that are, at a "
-        "false-positive rate of 0.1 %."
+        f"An attacker who knows all others and guesses {what} is right at most {more} percentage "
+        f"points more often than wrong, and finds at most {format_upper(least, 3)} % of those that "
+        "are, at a false-positive rate of 0.1 %."
     )
 
 
@@ -119,7 +119,7 @@ def warnings(statement: StatementFacts) -> list[str]:
             run.loader, "does not flip a coin for each record"
         )
         words = (
-            f"Your loader {what}: the Poisson number does not hold for it. Poisson batches would "
+            f"Your loader {what}; the Poisson number does not hold for it. Poisson batches would "
             f"cost {format_upper(poisson.upper)} at the same noise; this run costs "
         )
         ends = own.upper <= own.lower * (1 + WIDE)

@@ -30,6 +30,7 @@ from tests.laws import (
     test_cells,
     test_certificates,
     test_composition_notions,
+    test_correlated_noise,
     test_decoders,
     test_directions,
     test_early_stops,
@@ -60,6 +61,7 @@ from tests.mutants import (
     calibrations,
     cells,
     certificates,
+    correlated_noise,
     declarations,
     directions,
     early_stops,
@@ -260,6 +262,16 @@ register(
 register(
     "lattices", lambda patched: under(patched, test_lattices.violation),
     {patched.__name__: (patched, None) for patched in lattices.MUTANTS},
+)  # fmt: skip
+
+register(
+    "sensitivities of strategies",
+    lambda patched: under(patched, test_correlated_noise.violation),
+    {patched.__name__: (patched, None) for patched in correlated_noise.MUTANTS},
+)  # fmt: skip
+register(
+    "noise of strategies", lambda patched: under(patched, test_correlated_noise.grid_violation),
+    {patched.__name__: (patched, None) for patched in correlated_noise.GRID_MUTANTS},
 )  # fmt: skip
 
 for _name, _violation in test_exact_selection.VIOLATIONS.items():

@@ -41,6 +41,17 @@ def poisson(values, rate):
     return density(sums, [math.prod(rate if k else 1 - rate for k in way) for way in ways])
 
 
+def truncated(values, rate, batch):
+    chances = {}
+    for way in itertools.product((0, 1), repeat=len(values)):
+        chosen = [v for v, k in zip(values, way, strict=True) if k]
+        subsets = list(itertools.combinations(chosen, min(batch, len(chosen))))
+        for one in subsets:
+            chance = math.prod(rate if k else 1 - rate for k in way) / len(subsets)
+            chances[sum(one)] = chances.get(sum(one), 0.0) + chance
+    return density(list(chances), list(chances.values()))
+
+
 def profile(run, loader, relation, epsilon):
     (plan,) = user_scheme(run, 1.0, loader, relation, microbatching=False).above
     ((loss, _),) = plan.losses()
@@ -78,6 +89,24 @@ def test_users_of_poisson_samples(epsilon):
     assert stick(alone, both, epsilon) == pytest.approx(
         profile(run, "poisson", REPLACE_ONE, epsilon), abs=RIEMANN
     )
+
+
+@pytest.mark.parametrize("batch", [2, 4, 5])
+def test_users_of_truncated_samples(batch):
+    run = TrainingRun(5, 3, steps=1, rate=0.4, max_batch=batch, examples_per_user=2)
+    for others in ((-1, -1, -1), (-1, 1, -1), (0, 0, 0)):
+        p, q = truncated((*others, 1, 1), 0.4, batch), truncated(others, 0.4, batch)
+        again = truncated((*others, -1, -1), 0.4, batch)
+        for epsilon, (other, relation) in itertools.product(
+            EPSILONS, ((q, ADD_REMOVE), (again, REPLACE_ONE))
+        ):
+            found = max(stick(p, other, epsilon), stick(other, p, epsilon))
+            assert found <= profile(run, "truncated_poisson", relation, epsilon) + RIEMANN
+    # where no batch is cut it is Poisson sampling
+    if batch == 5:
+        assert profile(run, "truncated_poisson", ADD_REMOVE, 1.0) == pytest.approx(
+            profile(run, "poisson", ADD_REMOVE, 1.0)
+        )
 
 
 def test_chances_of_hits_are_exact_and_lean_to_more():
