@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from accountant.correlated_noise.banded_matrix import BandedMatrix
-from accountant.correlated_noise.binary_tree import BinaryTree
 from accountant.correlated_noise.buffered_toeplitz import BufferedToeplitz
-from accountant.correlated_noise.dense_matrix import StrategyMatrix
 from accountant.correlated_noise.participation import (
     FixedEpochs,
     MinSeparation,
@@ -28,7 +24,7 @@ from accountant.correlated_noise.sensitivities import sensitivity
 from accountant.correlated_noise.strategy import Sensitivity, Strategy
 from accountant.correlated_noise.toeplitz import Toeplitz
 from accountant.domains import POSITIVE, IntegerRange, OneOf, OrNone
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_ratio
@@ -41,7 +37,6 @@ from mechanisms.base import (
     arithmetic_field,
     declare,
     draw_shape,
-    finite_floats,
     param,
     refuse_size_for_batch,
 )
@@ -53,93 +48,11 @@ from mechanisms.exact_noise.rounding_grid import (
     widened_scale,
 )
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
+from mechanisms.families.step_sums import Participations, StepSums, Strategies
 
 TRIED_STARTS = 64  # of patterns, for the worst pair
 MOST_DECODED = 2048  # rows of a matrix that is decoded whole, for its error
-STRATEGIES = (BandedMatrix, BinaryTree, BufferedToeplitz, StrategyMatrix, Toeplitz)
-PARTICIPATIONS = (FixedEpochs, MinSeparation, Once)
 DECODERS = ("prefix sums", "steps", "rows")
-
-
-@dataclass(frozen=True, slots=True)
-class Strategies:
-    """Strategy matrices as a domain; a numpy matrix means a `StrategyMatrix`."""
-
-    def check(self, argument: str, value: object) -> Strategy:
-        """Return the strategy, or raise `ParameterError`."""
-        if isinstance(value, np.ndarray) and value.ndim == 2:
-            return StrategyMatrix(value)
-        if not isinstance(value, STRATEGIES):
-            raise ParameterError(argument, value, str(self))
-        return value
-
-    def __str__(self) -> str:
-        names = ", ".join(cls.__name__ for cls in STRATEGIES)
-        return f"a strategy ({names}) or a matrix of numpy"
-
-
-@dataclass(frozen=True, slots=True)
-class Participations:
-    """Patterns of participation as a domain; a pair (k, b) means a `MinSeparation`."""
-
-    def check(self, argument: str, value: object) -> Participation:
-        """Return the pattern, or raise `ParameterError`."""
-        if isinstance(value, tuple) and len(value) == 2:
-            return MinSeparation(*value)
-        if not isinstance(value, PARTICIPATIONS):
-            raise ParameterError(argument, value, str(self))
-        return value
-
-    def __str__(self) -> str:
-        return "Once(), MinSeparation(participations, separation) or FixedEpochs(epochs)"
-
-
-@dataclass(frozen=True, slots=True)
-class StepSums:
-    """A row for each step: the sum of what records add to it.  A run of one step may be a number.
-
-    Neighbours differ in the steps of a pattern, in each by at most ``sensitivity``.
-    """
-
-    strategy: Strategy
-    sensitivity: float
-    dimension: int | None
-
-    @property
-    def axes(self) -> int:
-        """2 with coordinates; 1 for numbers, and 0 for the number of one step."""
-        if self.dimension is not None:
-            return 2
-        return 1 if self.strategy.columns > 1 else 0
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one value."""
-        return (self.strategy.columns, self.dimension or 1)[: self.axes]
-
-    def check(self, value: ArrayLike) -> Array:
-        """Return finite floats of the shape of a value, or a batch of such."""
-        found = finite_floats(value)
-        if (
-            found.shape[max(found.ndim - self.axes, 0) :] != self.shape
-            or found.ndim > 1 + self.axes
-        ):
-            raise PrivateValueError("value", f"an array of shape {self.shape}, or a batch of such")
-        return found
-
-    def example(self, rng: np.random.Generator) -> Any:
-        """Return random steps."""
-        found = rng.normal(scale=10, size=self.shape)
-        return float(found) if self.axes == 0 else found
-
-    def neighbour(self, value: Any, rng: np.random.Generator) -> Any:
-        """Return the value with one step moved by at most the sensitivity, along a coordinate."""
-        step = float(rng.choice([1.0, -1.0, rng.uniform(-1, 1)])) * self.sensitivity
-        if self.axes == 0:
-            return value + step
-        moved = np.array(value, dtype=float)
-        moved[(rng.integers(len(moved)), *([0] * (self.axes - 1)))] += step
-        return moved
 
 
 @final
@@ -215,12 +128,15 @@ class MatrixMechanism(Mechanism):
         made = made if many or size is not None else made[0]
         if self.dimension is None:
             made = made[..., 0]
-        return made[..., 0] if self.values.axes == 0 and made.shape[-1] == 1 else made
+        single = self.values.axes == 0 and made.shape[-1] == 1
+        found: Array = made[..., 0] if single else made
+        return found
 
     def _noisy_rows(self, steps: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Return ``C x`` plus noise, in whole steps of a grid or in floats."""
         if self.arithmetic is not EXACT:
-            return self.strategy.times(steps) + self.scale * rng.standard_normal(shape)
+            noisy: Array = self.strategy.times(steps) + self.scale * rng.standard_normal(shape)
+            return noisy
         k = grid_exponent(self.scale)
         noise = IntegerNoise(math.ldexp(self.drawn_scale, -k), 2).draw(math.prod(shape), rng)
         noise = noise.reshape(shape)
@@ -306,12 +222,13 @@ class MatrixMechanism(Mechanism):
         """Return steps that differ in a pattern, along one coordinate, and steps without."""
         del epsilon
         first = np.zeros(self.values.shape)
-        places = self._worst_steps[0]
-        first[(places, *([0] * (first.ndim - 1)))[: first.ndim]] = self.sensitivity
-        return (float(first), 0.0) if first.ndim == 0 else (first, np.zeros_like(first))
+        if first.ndim == 0:
+            return self.sensitivity, 0.0
+        first.reshape(len(first), -1)[self._worst_steps[0], 0] = self.sensitivity
+        return first, np.zeros_like(first)
 
     @property
-    def _worst_steps(self) -> tuple[Array, float]:
+    def _worst_steps(self) -> tuple[NDArray[np.int64], float]:
         """Return the best pattern of steps at equal distances, and how far it moves the rows."""
         uses, apart = _equal_distances(self.participation, self.strategy.columns)
         room = self.strategy.columns - (uses - 1) * apart

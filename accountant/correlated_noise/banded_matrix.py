@@ -87,7 +87,7 @@ class BandedMatrix(Strategy):
     @property
     def columns(self) -> int:
         """The number of steps."""
-        return self.diagonals.shape[1]
+        return int(self.diagonals.shape[1])
 
     @property
     def rows(self) -> int:
@@ -102,7 +102,7 @@ class BandedMatrix(Strategy):
     @property
     def bands(self) -> int:
         """The number of diagonals."""
-        return self.diagonals.shape[0]
+        return int(self.diagonals.shape[0])
 
     @property
     def is_invertible(self) -> bool:

@@ -147,12 +147,12 @@ class StrategyMatrix(Strategy):
     @property
     def columns(self) -> int:
         """The number of steps."""
-        return self.entries.shape[1]
+        return int(self.entries.shape[1])
 
     @property
     def rows(self) -> int:
         """The number of releases."""
-        return self.entries.shape[0]
+        return int(self.entries.shape[0])
 
     @property
     def largest_entry(self) -> float:
@@ -201,7 +201,8 @@ class StrategyMatrix(Strategy):
         """Return the matrix product."""
         values = np.asarray(steps, dtype=float)
         entries = self.entries if entrywise is None else entrywise(self.entries)
-        return (entries @ values.reshape(self.columns, -1)).reshape(self.rows, *values.shape[1:])
+        product: Array = entries @ values.reshape(self.columns, -1)
+        return product.reshape(self.rows, *values.shape[1:])
 
     def recovered(self, rows: Array) -> Array:
         """Return the solution of the triangle, or of least squares."""

@@ -8,14 +8,18 @@ equal vectors attain where no entry is negative (docs/proofs/correlated_noise.md
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
 MAX_PATTERNS = 20_000
-EQUAL = 1e-14  # differences of inner products, of the greatest, that round-off may make
+EQUAL = 1e-12  # a share of a sum that round-off may make: it is attained all the same
+BY_SIZE = ", with absolute inner products: a bound"
+
+Places = NDArray[np.integer[Any]]
 
 
 class PatternSum(NamedTuple):
@@ -32,23 +36,21 @@ def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:
     if len(gram) <= separation or uses == 1:
         reason = "columns of a pattern are orthogonal" if uses > 1 else "the longest column"
         return PatternSum(greatest_sum(gram[0], uses, separation), True, reason)
-    apart = gram[separation:]
-    positive = bool((apart >= 0).all())
-    if positive and _falls_with_time_and_distance(gram, separation):
-        total = _sum_of_pattern(gram, separation * np.arange(uses))
-        slack = uses * uses * EQUAL * float(gram[0].max())
-        return PatternSum(total + slack, True, "the earliest pattern meets itself most")
+    sizes, first = np.abs(gram), separation * np.arange(uses)
+    bound = _later_and_farther(sizes, first)
+    if _sum_of_pattern(sizes, first) >= bound * (1 - EQUAL):
+        met = _meets_positively(gram, first)
+        reason = "the earliest pattern meets itself most" + ("" if met else BY_SIZE)
+        return PatternSum(bound, met, reason)
     if uses == 2:
         return _best_pair(gram, separation)
-    found = _every_pattern(np.abs(gram), uses, separation)
+    found = _every_pattern(sizes, uses, separation)
     if found is not None:
-        total, places = found
-        met = positive or _meets_positively(gram, places)
-        reason = "every pattern tried" + ("" if met else ", with absolute inner products: a bound")
-        return PatternSum(total, met, reason)
-    rows = _row_bounds(np.abs(gram), uses, separation)
+        met = _meets_positively(gram, found[1])
+        return PatternSum(found[0], met, "every pattern tried" + ("" if met else BY_SIZE))
+    rows = greatest_sum(_row_bounds(sizes, uses, separation), uses, separation)
     reason = "each step with its own best pattern: a bound"
-    return PatternSum(greatest_sum(rows, uses, separation), False, reason)
+    return PatternSum(min(rows, bound), False, reason)
 
 
 def greatest_of_epochs(gram: Array, epochs: int, period: int) -> PatternSum:
@@ -62,12 +64,9 @@ def greatest_of_epochs(gram: Array, epochs: int, period: int) -> PatternSum:
             totals += 2 * np.abs(met).sum(axis=0)
             signed += 2 * met.sum(axis=0)
     worst = int(np.argmax(totals))
-    exact = bool(signed[worst] >= totals[worst] * (1 - 1e-12))
-    reason = "every place of an epoch tried"
-    return PatternSum(
-        float(totals[worst]), exact,
-        reason if exact else f"{reason}, with absolute inner products: a bound",
-    )  # fmt: skip
+    exact = bool(signed[worst] >= totals[worst] * (1 - EQUAL))
+    reason = "every place of an epoch tried" + ("" if exact else BY_SIZE)
+    return PatternSum(float(totals[worst]), exact, reason)
 
 
 def greatest_sum(terms: Array, uses: int, separation: int) -> float:
@@ -90,25 +89,32 @@ def _meeting_bands(gram: Array) -> int:
     return int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1
 
 
-def _falls_with_time_and_distance(gram: Array, separation: int) -> bool:
-    """Return whether G[j, j + d] falls as j or d grows, over the distances of a pattern.
+def _later_and_farther(gram: Array, first: Places) -> float:
+    """Return the sum over the first pattern of the greatest entry that is as late and as far apart.
 
-    The earliest pattern is then the greatest, term by term: its places and its distances are the
-    least.
+    A use is no earlier than the same one of the first pattern, and no two are nearer.
     """
-    used = np.concatenate([gram[:1], gram[separation:]])
-    slack = EQUAL * float(gram[0].max())
-    later = bool((np.diff(used, axis=1) <= slack).all())
-    return later and _falls_at_the_end_of_a_distance(used[1:], slack)
+    later = _by_end(gram)
+    for axis in (0, 1):
+        backwards = np.flip(later, axis)
+        np.maximum.accumulate(backwards, axis=axis, out=backwards)
+    lengths = np.maximum.accumulate(gram[0, ::-1])[::-1]
+    total = float(lengths[first].sum())
+    for use in range(1, first.size):
+        if first[use] < len(gram):
+            total += 2 * float(later[first[use], first[use:]].sum())
+    return total
 
 
-def _falls_at_the_end_of_a_distance(apart: Array, slack: float) -> bool:
-    """Return whether a pair that ends in the same step meets less the farther it is apart."""
-    # G[j, j + d] against G[j - 1, (j - 1) + (d + 1)], both ending in step j + d
-    return bool((apart[1:, :-1] <= apart[:-1, 1:] + slack).all())
+def _by_end(gram: Array) -> Array:
+    """Return the entries by the later of their two steps: [d, j] is that of j - d and j."""
+    ended = np.zeros_like(gram)
+    for d in range(len(gram)):
+        ended[d, d:] = gram[d, : gram.shape[1] - d]
+    return ended
 
 
-def _sum_of_pattern(gram: Array, places: Array) -> float:
+def _sum_of_pattern(gram: Array, places: Places) -> float:
     total = float(gram[0, places].sum())
     for use in range(1, len(places)):
         d = places[use:] - places[:-use]
@@ -117,7 +123,7 @@ def _sum_of_pattern(gram: Array, places: Array) -> float:
     return total
 
 
-def _meets_positively(gram: Array, places: Array) -> bool:
+def _meets_positively(gram: Array, places: Places) -> bool:
     pairs = ((i, j - i) for at, i in enumerate(places) for j in places[at + 1 :])
     return all(d >= len(gram) or gram[d, i] >= 0 for i, d in pairs)
 
@@ -132,18 +138,16 @@ def _best_pair(gram: Array, separation: int) -> PatternSum:
         at = int(np.argmax(totals))
         if totals[at] > best:
             best, exact = float(totals[at]), bool(met[at] >= 0)
-    return PatternSum(
-        best, exact, "every pair tried" if exact else "every pair tried, by size: a bound"
-    )
+    return PatternSum(best, exact, "every pair tried" + ("" if exact else BY_SIZE))
 
 
-def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Array] | None:
+def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Places] | None:
     """Return the greatest sum and its pattern, or None where there are too many patterns.
 
     Only those of all uses, or that end too late for a further one: it would make no sum less.
     """
     n, found, tried = gram.shape[1], (-1.0, np.zeros(0, dtype=int)), 0
-    left = [(step,) for step in range(n)]
+    left: list[tuple[int, ...]] = [(step,) for step in range(n)]
     while left:
         places = left.pop()
         tried += 1
@@ -160,10 +164,7 @@ def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Arra
 
 def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
     """Return for each step the greatest sum of ``|G_ij|`` over a pattern that it belongs to."""
-    before = np.zeros_like(gram)  # [d, j]: with step j - d
-    for d in range(len(gram)):
-        before[d, d:] = gram[d, : gram.shape[1] - d]
-    sides = [_greatest_of_side(one, uses - 1, separation) for one in (before, gram)]
+    sides = [_greatest_of_side(one, uses - 1, separation) for one in (_by_end(gram), gram)]
     most = len(sides[0]) - 1
     best = np.max(
         [sides[0][min(use, most)] + sides[1][min(uses - 1 - use, most)] for use in range(uses)],
@@ -177,10 +178,9 @@ def _greatest_of_side(gram: Array, uses: int, separation: int) -> list[Array]:
     """Return for 0, 1, ... uses the greatest sums over distances with the separation."""
     width, n = gram.shape
     best = np.zeros((width + separation, n))
-    found = [best[0]]
+    found = [best[0].copy()]
     for _ in range(min(uses, (width - 1) // separation)):
         taken = gram + best[separation:]
-        best = np.zeros_like(best)
         best[:width] = np.maximum.accumulate(taken[::-1], axis=0)[::-1]
-        found.append(best[separation])
+        found.append(best[separation].copy())  # not a view, which would hold all of it
     return found

@@ -80,7 +80,18 @@ class MinSeparation(Participation):
             object.__setattr__(self, name, COUNT.check(name, getattr(self, name)))
 
     def most(self, steps: int) -> int:
-        """Return the most uses that fit into so many steps."""
+        """Return the most uses that fit into a run.
+
+        Parameters
+        ----------
+        steps : int
+            Of the run.
+
+        Returns
+        -------
+        int
+            At most ``participations``.
+        """
         return min(self.participations, -(-steps // self.separation))
 
 
@@ -112,7 +123,23 @@ class FixedEpochs(Participation):
         object.__setattr__(self, "epochs", COUNT.check("epochs", self.epochs))
 
     def period(self, steps: int) -> int:
-        """Return the steps of one epoch, or raise `ParameterError` where none is whole."""
+        """Return the steps of one epoch.
+
+        Parameters
+        ----------
+        steps : int
+            Of the run.
+
+        Returns
+        -------
+        int
+            The steps over the epochs.
+
+        Raises
+        ------
+        ParameterError
+            If that is no whole number.
+        """
         if steps % self.epochs:
             fits = f"a divisor of the {steps} steps"
             bound = f"MinSeparation({self.epochs}, {max(steps // self.epochs, 1)}) allows more"

@@ -14,7 +14,7 @@ from accountant.correlated_noise.strategy import Strategy
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
-from accountant.numerics.rounding import round_up, round_up_ratio
+from accountant.numerics.rounding import round_up_product, round_up_ratio
 from accountant.plans.plan import Plan
 
 
@@ -76,7 +76,8 @@ def cyclic_poisson(
     turns = bands if groups is None else groups
     taking_turns = IntegerRange(bands, strategy.columns).check("groups", turns)
     deviation = POSITIVE.check("scale", scale)
-    moved = round_up(longest.value * POSITIVE.check("step_sensitivity", step_sensitivity))
+    norm = POSITIVE.check("step_sensitivity", step_sensitivity)
+    moved = round_up_product(longest.value, norm)
     steps = -(-strategy.columns // taking_turns)
     sampled = PoissonSampled(GaussianLoss(round_up_ratio(moved, deviation)), rate)
     return steps * sampled

@@ -66,7 +66,7 @@ class Toeplitz(Strategy):
     coefficients: tuple[float, ...]
     steps: int
 
-    def __init__(self, coefficients: Sequence[float], steps: int) -> None:
+    def __init__(self, coefficients: Sequence[float] | Array, steps: int) -> None:
         given = np.array(each_checked(ENTRY, "coefficients", coefficients))
         size = STEPS.check("steps", steps)
         if not given.any() or given.size > size:

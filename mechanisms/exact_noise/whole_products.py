@@ -43,7 +43,8 @@ def product_in_steps(strategy: Strategy, values: Array, k: int) -> NDArray[Any]:
         total += _piece_product(strategy, piece, exponent) * (1 << shift)
         shift += bits
     half = 1 << (exponent - 1) if exponent > 0 else 0
-    return (total + half) >> exponent if exponent > 0 else total * (1 << -exponent)
+    found: NDArray[Any] = (total + half) >> exponent if exponent > 0 else total * (1 << -exponent)
+    return found
 
 
 def as_floats(steps: NDArray[Any], k: int) -> Array:
@@ -66,7 +67,8 @@ def _piece_product(strategy: Strategy, piece: Array, exponent: int) -> NDArray[A
 
     high = strategy.times(piece, lambda entries: np.floor(whole(entries) / 2.0**PIECE_BITS))
     low = strategy.times(piece, lambda entries: np.mod(whole(entries), 2.0**PIECE_BITS))
-    return _integers(high) * (1 << PIECE_BITS) + _integers(low)
+    found: NDArray[Any] = _integers(high) * (1 << PIECE_BITS) + _integers(low)
+    return found
 
 
 def _integers(whole: Array) -> NDArray[Any]:
@@ -77,4 +79,4 @@ def _float_of(whole: int) -> float:
     try:
         return float(whole)
     except OverflowError:
-        return math.copysign(sys.float_info.max, whole)
+        return sys.float_info.max if whole > 0 else -sys.float_info.max

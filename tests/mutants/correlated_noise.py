@@ -36,9 +36,16 @@ def columns_never_meet(patch):
     edit(patch, dense_matrix, "greatest_of_patterns", "len(gram) <= separation or", "True or")
 
 
+def the_first_pattern_is_the_greatest(patch):
+    """Takes the earliest pattern, whatever later ones meet."""
+    edit(patch, dense_matrix, "greatest_of_patterns", ">= bound * (1 - EQUAL)", ">= 0")
+    edit(patch, gram_bounds, "_later_and_farther", "for axis in (0, 1)",
+         "for axis in ()")  # fmt: skip
+
+
 def meets_what_came_before_alone(patch):
     """Bounds a step's inner products by those with earlier steps."""
-    edit(patch, gram_bounds, "_row_bounds", "(before, gram)", "(before, 0.0 * gram)")
+    edit(patch, gram_bounds, "_row_bounds", "(_by_end(gram), gram)", "(_by_end(gram), 0.0 * gram)")
 
 
 def a_leaf_has_no_parents(patch):
@@ -75,8 +82,8 @@ def a_group_of_fewer_steps(patch):
 
 def the_first_column_alone(patch):
     """Takes the first column for the longest of a banded matrix that varies."""
-    edit(patch, poisson_groups, "cyclic_poisson", "round_up(longest.value *",
-         "round_up(float(np.linalg.norm(strategy.diagonals[:, 0])) *")  # fmt: skip
+    edit(patch, poisson_groups, "cyclic_poisson", "longest.value, norm",
+         "float(np.linalg.norm(strategy.diagonals[:, 0])), norm")  # fmt: skip
     patch.setattr(poisson_groups, "np", np, raising=False)
 
 
@@ -98,7 +105,8 @@ def entries_of_five_bits(patch):
 
 MUTANTS = [
     steps_between_are_counted, any_coefficients_fall, signs_are_believed,
-    signs_of_pairs_are_believed, columns_never_meet, meets_what_came_before_alone,
+    signs_of_pairs_are_believed, columns_never_meet, the_first_pattern_is_the_greatest,
+    meets_what_came_before_alone,
     a_leaf_has_no_parents, the_last_use_blocks_nothing, nodes_above_both_are_forgotten,
     windows_end_with_their_block, a_group_of_fewer_steps, the_first_column_alone,
 ]  # fmt: skip
