@@ -134,7 +134,7 @@ def _computed(known: dict[str, Any]) -> TrainingStatement:
     from accountant.training.rows import MOST_ROWS
 
     words = {"loader", "relation"}
-    facts = {
+    facts: dict[str, Any] = {
         name: parse_number(one) if isinstance(one, str) and name not in words else one
         for name, one in known.items()
     }

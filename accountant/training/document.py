@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.serialisation.plan_json import to_dict
+from accountant.training.facts import StatementFacts
 from accountant.training.words import assumptions
-
-if TYPE_CHECKING:
-    from accountant.training.statement import TrainingStatement
 
 SCHEMA, KIND = 1, "dp-sgd statement"
 NEAR = 1e-3  # two machines, or two versions, may differ in the last digits of an interval
@@ -24,7 +22,7 @@ COMPARED = ("run", "epsilon", "lower", "user_epsilon", "advantage", "found_recor
             "plan")  # fmt: skip
 
 
-def to_document(statement: TrainingStatement) -> dict[str, Any]:
+def to_document(statement: StatementFacts) -> dict[str, Any]:
     """Return the statement as plain values."""
     run = {name: getattr(statement.run, name) for name in ARGUMENTS}
     return {
@@ -46,7 +44,7 @@ def to_document(statement: TrainingStatement) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def to_text(statement: TrainingStatement) -> str:
+def to_text(statement: StatementFacts) -> str:
     """Return the statement as a JSON document."""
     return json.dumps(to_document(statement), indent=2, allow_nan=False) + "\n"
 
@@ -84,7 +82,7 @@ def read_document(text: object) -> dict[str, Any]:
     return read
 
 
-def check_same(statement: TrainingStatement, read: dict[str, Any]) -> None:
+def check_same(statement: StatementFacts, read: dict[str, Any]) -> None:
     """Raise `StatementDiffers` where a document says another number than the statement."""
     ours = json.loads(to_text(statement))
     for key in COMPARED:

@@ -89,10 +89,9 @@ def dp_sgd(
     Examples
     --------
     >>> from accountant import dp_sgd
-    >>> found = dp_sgd(examples=10_000, batch=64, epochs=5, noise=2.0, delta=1e-6,
-    ...                microbatching=True, loader="shuffled")
+    >>> found = dp_sgd(examples=600, batch=100, epochs=1, noise=2.0, loader="shuffled")
     >>> print(f"{found.epsilon:.3f}; if it were Poisson: {found.row('poisson').upper:.3f}")
-    12.596; if it were Poisson: 1.199
+    1.389; if it were Poisson: 0.639
     """
     run = TrainingRun(
         examples, batch, epochs, steps, loader, drop_last, max_batch, rate, microbatching,
@@ -123,6 +122,6 @@ def _with_unknown(
     if used is None and has_length:
         return run, least_noise(run, relation, target, delta), "noise"
     if used is None or has_length:
-        allowed = "left out where noise and the length of the run are given, and given one of them"
+        allowed = "given beside one of noise and epochs (or steps): the other one is found"
         raise ParameterError("epsilon", epsilon, allowed)
     return longest_run(run, used, relation, target, delta), used, "epochs"

@@ -17,10 +17,16 @@ SAMPLING = LOADERS[:3]  # every step draws anew; the others go through the data 
 ALIASES = {
     "truncated": "truncated_poisson",
     "without_replacement": "fixed_size",
+    "sampled_without_replacement": "fixed_size",
+    "allocation": "random_allocation",
     "balls_in_bins": "random_allocation",
     "balls_and_bins": "random_allocation",
     "shuffle": "shuffled",
+    "shuffled_pass": "shuffled",
+    "shuffled_passes": "shuffled",
+    "shuffled_epoch": "shuffled",
     "sequential": "fixed_order",
+    "one_pass": "fixed_order",
 }
 TITLES = {
     "poisson": "Poisson",

@@ -68,16 +68,18 @@ def rows_of(
         own = loader == run.loader and micro == run.microbatching and unit == RECORD
 
         def certify(plan: Plan) -> tuple[float, float]:
-            is_wide = plan in scheme.above and (scheme.note or loader == "truncated_poisson")
-            width = FINE if own else LOOSE if is_wide else COARSE
+            above = plan in scheme.above
+            is_wide = above and (scheme.note or loader == "truncated_poisson")
+            width = FINE if own and above else LOOSE if is_wide else COARSE
             # what is not of the run itself may be as wide as it was for another row
-            if plan not in seen or (own and seen[plan][0] > width):
+            if plan not in seen or (width == FINE and seen[plan][0] > width):
                 seen[plan] = (width, Tight(width).bracket(plan, delta))
             return seen[plan][1]
 
         lower, upper = certified(scheme, certify)
         tick()
-        note = "none" if math.isinf(upper) and not scheme.above else scheme.note
+        # of a record some plan always answers
+        note = "none" if math.isinf(upper) and unit == USER else scheme.note
         return TrainingCost(loader, unit, relation, micro, lower, upper, note)
 
     found = [

@@ -55,8 +55,8 @@ class TrainingRun:
         if self.rate is not None:
             put("rate", RATE.check("rate", self.rate))
             if self.loader not in ("poisson", "truncated_poisson"):
-                allowed = "left out: only a loader that flips a coin for each record has a rate"
-                raise ParameterError("rate", self.rate, allowed)
+                why = "left out: only a loader that flips a coin for each record has a rate"
+                raise ParameterError("rate", self.rate, why)
         if self.examples_per_user is not None:
             allowed = IntegerRange(1, self.examples)
             put("examples_per_user", allowed.check("examples_per_user", self.examples_per_user))

@@ -9,11 +9,11 @@ from typing import final
 from accountant.accountants.attack_rates import advantage, true_positive_rate
 from accountant.domains import POSITIVE, POSITIVE_DELTA
 from accountant.formatting import format_upper
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from accountant.plans.plan import Plan
-from accountant.table_display import Table, TableDisplay
+from accountant.plans.adjacency import RECORD_RELATIONS, check_relation
+from accountant.table_display import Table
 from accountant.training.document import ARGUMENTS, check_same, read_document, to_text
-from accountant.training.rows import RECORD, USER, TrainingCost, rows_of
+from accountant.training.facts import StatementFacts
+from accountant.training.rows import rows_of
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
 from accountant.training.text import page_of
@@ -24,7 +24,7 @@ COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "not
 
 @final
 @dataclass(frozen=True)
-class TrainingStatement(TableDisplay):
+class TrainingStatement(StatementFacts):
     """What a run of DP-SGD costs, in a form that a person can file.  Prints a page of text.
 
     `dp_sgd` makes it.
@@ -58,90 +58,9 @@ class TrainingStatement(TableDisplay):
     --------
     >>> from accountant import dp_sgd
     >>> found = dp_sgd(examples=1000, batch=100, epochs=2, noise=2.0, delta=1e-4)
-    >>> round(found.epsilon, 4), found.plan
-    (1.3025, Repeat(part=PoissonSampled(part=GaussianLoss(mu=0.5), rate=0.1), count=20))
+    >>> round(found.epsilon, 4), found.plan.count, found.plan.part.rate
+    (0.8667, 20, 0.1)
     """
-
-    run: TrainingRun
-    noise: float
-    delta: float
-    relation: Adjacency
-    rows: tuple[TrainingCost, ...]
-    found: str = ""
-    target: float | None = None
-    own_delta: bool = False
-    advantage: float = 1.0
-    found_records: float = 1.0
-
-    def row(
-        self,
-        loader: str | None = None,
-        *,
-        unit: str = RECORD,
-        relation: str | None = None,
-        microbatching: bool | None = None,
-    ) -> TrainingCost:
-        """Return what the run costs under a loader; what is left out is as in the run.
-
-        Parameters
-        ----------
-        loader : str, optional
-            One of `LOADERS`.
-        unit : str
-            "record" or "user".
-        relation : str, optional
-            "add-remove" or "replace-one".
-        microbatching : bool, optional
-            Whether gradients are averaged before they are clipped.
-
-        Returns
-        -------
-        TrainingCost
-            With both ends of the interval around the true epsilon.
-
-        Raises
-        ------
-        ParameterError
-            If the statement has no such row.
-        """
-        from accountant.errors import ParameterError
-        from accountant.training.loaders import check_loader
-
-        wanted = (
-            self.run.loader if loader is None else check_loader("loader", loader),
-            unit,
-            self.relation if relation is None else relation,
-            self.run.microbatching if microbatching is None else microbatching,
-        )
-        for one in self.rows:
-            if (one.loader, one.unit, one.relation, one.microbatching) == wanted:
-                return one
-        allowed = (
-            "a row of the statement: users need examples_per_user, and the run's microbatching"
-        )
-        raise ParameterError("row", wanted, allowed)
-
-    @property
-    def epsilon(self) -> float:
-        """What a record pays under the run's own loader: an upper bound."""
-        return self.row().upper
-
-    @property
-    def lower(self) -> float:
-        """What a record pays at least, for the worst data."""
-        return self.row().lower
-
-    @property
-    def user_epsilon(self) -> float | None:
-        """What a user pays under the run's own loader; None without ``examples_per_user``."""
-        return None if self.run.examples_per_user is None else self.row(unit=USER).upper
-
-    @property
-    def plan(self) -> Plan:
-        """The plan that says what the run releases, for one record."""
-        run, micro = self.run, self.run.microbatching
-        found = record_scheme(run, self.noise, run.loader, self.relation, microbatching=micro)
-        return found.plan
 
     def __str__(self) -> str:
         return page_of(self)

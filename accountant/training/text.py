@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
 
 from accountant.plans.adjacency import RECORD_RELATIONS
 from accountant.training import words
+from accountant.training.facts import StatementFacts
 from accountant.training.loaders import LOADERS, TITLES
 from accountant.training.rows import RECORD, USER
-
-if TYPE_CHECKING:
-    from accountant.training.statement import TrainingStatement
 
 WIDTH = 80
 FIRST, CELL = 20, 15
 
 
-def page_of(statement: TrainingStatement) -> str:
+def page_of(statement: StatementFacts) -> str:
     """Return the statement as text."""
     lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(statement)), ""]
     lines.append(f"    {words.cost_words(statement)}")
@@ -53,7 +50,7 @@ def _fits(lines: list[str]) -> bool:
     return max(map(len, lines)) <= WIDTH
 
 
-def _table(statement: TrainingStatement, digits: int) -> list[str]:
+def _table(statement: StatementFacts, digits: int) -> list[str]:
     """Return the rows of records, then those of users."""
     cells = [(relation, micro) for relation in RECORD_RELATIONS for micro in (False, True)]
     heads = [words.DIFFERENCES[RECORD, relation] for relation in RECORD_RELATIONS]
@@ -79,7 +76,7 @@ def _table(statement: TrainingStatement, digits: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _named(statement: TrainingStatement, loader: str) -> str:
+def _named(statement: StatementFacts, loader: str) -> str:
     mark = "*" if loader == statement.run.loader else " "
     return f"{mark} {TITLES[loader]}".ljust(FIRST)
 

@@ -11,9 +11,12 @@ from collections.abc import Callable
 
 from accountant.amplification.group_privacy import Grouped
 from accountant.amplification.single_pass import OnePass
+from accountant.amplification.truncated_sampling import binomial_tail
+from accountant.losses.loss import Loss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians, MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import side
+from accountant.losses.public_choice import PublicChoice
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
 from accountant.training.hits import Hits, binomial_hits, hypergeometric_hits
@@ -39,29 +42,39 @@ def user_scheme(
 
 def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     hits = binomial_hits(_size(run), run.sampling_rate)
-    return _sampled(run, z, relation, hits, 2 if micro else 1)
+    clips = 2 if micro else 1
+    return () if hits is None else (run.draws * _hit_loss(hits, clips, z, relation),)
+
+
+def _truncated_poisson(
+    run: TrainingRun, z: float, relation: Adjacency, micro: bool
+) -> tuple[Plan, ...]:
+    size, rate, batch = _size(run), run.sampling_rate, run.largest_batch
+    hits = binomial_hits(size, rate)
+    if hits is None:
+        return ()
+    others, clips = run.examples - size, 2 if micro else 1
+    # nothing is cut unless more than batch - size others are sampled
+    least = batch - size + 1
+    full = 0.0 if least > others else 1.0 if least < 1 else binomial_tail(others, rate, least)
+    cases = ((1 - full, clips), (full, 2 * clips))
+    kept = [(chance, _hit_loss(hits, moved, z, relation)) for chance, moved in cases if chance > 0]
+    chances, losses = zip(*kept, strict=True)
+    return (run.draws * PublicChoice(losses, chances),)
 
 
 def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    return _sampled(run, z, relation, hypergeometric_hits(_size(run), run.batch, run.examples), 2)
+    hits = hypergeometric_hits(_size(run), run.batch, run.examples)
+    return () if hits is None else (run.draws * _hit_loss(hits, 2, z, relation),)
 
 
-def _sampled(
-    run: TrainingRun, z: float, relation: Adjacency, hits: Hits | None, clips: int
-) -> tuple[Plan, ...]:
-    """Return the steps in each of which so many records are hit, and move by so many clips."""
-    if hits is None:
-        return ()
+def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency) -> Loss:
+    """Return the loss of a step that each hit moves by so many clips."""
     shifts, weights = tuple(clips * j for j, _ in hits), tuple(weight for _, weight in hits)
     if relation is ADD_REMOVE:
-        return (run.draws * MixtureOfGaussians(z, shifts, weights),)
+        return MixtureOfGaussians(z, shifts, weights)
     moved = side([gaussian(z, one).mu if one else 0.0 for one in shifts], weights)
-    return (run.draws * MixturePairLoss(MixturePair(moved, moved)),)
-
-
-def _grouped(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    of_record = record_scheme(run, z, "truncated_poisson", relation, microbatching=micro)
-    return (Grouped(of_record.above[0], _size(run)),)
+    return MixturePairLoss(MixturePair(moved, moved))
 
 
 def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
@@ -83,7 +96,7 @@ def _worst_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -
 
 USER_PLANS: dict[str, Callable[[TrainingRun, float, Adjacency, bool], tuple[Plan, ...]]] = {
     "poisson": _poisson,
-    "truncated_poisson": _grouped,
+    "truncated_poisson": _truncated_poisson,
     "fixed_size": _fixed_size,
     "random_allocation": _allocated,
     "shuffled": _worst_order,
@@ -91,7 +104,7 @@ USER_PLANS: dict[str, Callable[[TrainingRun, float, Adjacency, bool], tuple[Plan
 }
 NOTES = {
     "poisson": "",
-    "truncated_poisson": "group",
+    "truncated_poisson": "bound",
     "fixed_size": "",
     "random_allocation": "group",
     "shuffled": "order",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.plans.adjacency import Adjacency
+from accountant.training.facts import StatementFacts
 from accountant.training.loaders import MEANINGS, SAMPLING, TITLES
 from accountant.training.rows import RECORD, USER, TrainingCost
-
-if TYPE_CHECKING:
-    from accountant.training.statement import TrainingStatement
 
 WIDE = 1e-3  # an interval that is relatively wider is shown with both ends
 UNKNOWN = "no theorem known"
@@ -25,15 +22,15 @@ DIFFERENCES = {
 
 def interval(one: TrainingCost, digits: int = 4) -> str:
     """Return epsilon as text: an upper bound, and a lower one before it where they differ."""
-    if math.isinf(one.upper) and not one.lower:
-        return UNKNOWN if one.note == "none" else "∞"
+    if one.note == "none":
+        return UNKNOWN
     upper = format_upper(one.upper, digits)
     if one.upper <= one.lower * (1 + WIDE):
         return upper
     return f"{format_lower(one.lower, digits)}–{upper}" if one.lower else f"≤ {upper}"
 
 
-def run_words(statement: TrainingStatement) -> str:
+def run_words(statement: StatementFacts) -> str:
     """Return what was trained, in one paragraph."""
     run = statement.run
     many = "step" if run.taken == 1 else "steps"
@@ -58,7 +55,7 @@ def run_words(statement: TrainingStatement) -> str:
     )
 
 
-def noise_words(statement: TrainingStatement) -> str:
+def noise_words(statement: StatementFacts) -> str:
     """Return the noise multiplier as it was given; one that was found is rounded up."""
     known = statement.found != "noise"
     return f"{statement.noise:.12g}" if known else format_upper(statement.noise, 8)
@@ -68,7 +65,7 @@ def _epochs(epochs: float) -> str:
     return "1 epoch" if epochs == 1 else f"{epochs:,.15g} epochs"
 
 
-def _meaning(statement: TrainingStatement) -> str:
+def _meaning(statement: StatementFacts) -> str:
     run = statement.run
     words = MEANINGS[run.loader]
     if run.loader in {"poisson", "truncated_poisson"}:
@@ -83,14 +80,14 @@ def _meaning(statement: TrainingStatement) -> str:
     return words
 
 
-def cost_words(statement: TrainingStatement, unit: str = RECORD) -> str:
+def cost_words(statement: StatementFacts, unit: str = RECORD) -> str:
     """Return the number to quote, with delta and neighbours."""
     one = statement.row(unit=unit)
     delta = f"{statement.delta:.6g}"
     return f"epsilon {format_upper(one.upper)} at delta {delta}, {DIFFERENCES[unit, one.relation]}"
 
 
-def interval_words(statement: TrainingStatement) -> str:
+def interval_words(statement: StatementFacts) -> str:
     """Return what is known of the true epsilon of the run."""
     one = statement.row()
     ends = f"{format_lower(one.lower, 6)} and {format_upper(one.upper, 6)}"
@@ -98,7 +95,7 @@ def interval_words(statement: TrainingStatement) -> str:
     return known if one.lower else "No lower end of the true epsilon is known."
 
 
-def attack_words(statement: TrainingStatement) -> str:
+def attack_words(statement: StatementFacts) -> str:
     """Return what an attacker can do who knows all other records."""
     more, least = format_upper(100 * statement.advantage, 3), 100 * statement.found_records
     what = (
@@ -107,13 +104,13 @@ def attack_words(statement: TrainingStatement) -> str:
         else "which of two records is in the data"
     )
     return (
-        f"An attacker who knows all others and guesses {what} is right at most {more} % more often "
-        f"than wrong, and finds at most {format_upper(least, 3)} % of those that are, at a "
-        "false-positive rate of 0.1 %."
+        f"An attacker who knows all others and guesses {what} is right at most {more} percentage "
+        f"points more often than wrong, and finds at most {format_upper(least, 3)} % of those that "
+        "are, at a false-positive rate of 0.1 %."
     )
 
 
-def warnings(statement: TrainingStatement) -> list[str]:
+def warnings(statement: StatementFacts) -> list[str]:
     """Return what a reader must know before quoting the number."""
     run, found = statement.run, []
     poisson, own = statement.row("poisson"), statement.row()
@@ -122,7 +119,7 @@ def warnings(statement: TrainingStatement) -> list[str]:
             run.loader, "does not flip a coin for each record"
         )
         words = (
-            f"Your loader {what}: the Poisson number does not hold for it. Poisson batches would "
+            f"Your loader {what}; the Poisson number does not hold for it. Poisson batches would "
             f"cost {format_upper(poisson.upper)} at the same noise; this run costs "
         )
         ends = own.upper <= own.lower * (1 + WIDE)
@@ -146,7 +143,7 @@ def warnings(statement: TrainingStatement) -> list[str]:
     return found
 
 
-def notes(statement: TrainingStatement) -> list[str]:
+def notes(statement: StatementFacts) -> list[str]:
     """Return what the table's numbers mean."""
     run = statement.run
     found = [
@@ -155,7 +152,7 @@ def notes(statement: TrainingStatement) -> list[str]:
         "random allocation are bounded by group privacy."
     ]
     if any(interval(one) == UNKNOWN for one in statement.rows):
-        found.append("No theorem known: no bound is proved, or it was out of reach.")
+        found.append("No theorem known: no bound is proved, or it is out of reach.")
     found += [
         "Shuffled passes: no better upper bound than the record's own batch is known, and one pair "
         "of data sets costs the lower end.",
@@ -168,7 +165,7 @@ def notes(statement: TrainingStatement) -> list[str]:
     return found
 
 
-def assumptions(statement: TrainingStatement) -> list[str]:
+def assumptions(statement: StatementFacts) -> list[str]:
     """Return what must be true of the code for the numbers to hold."""
     run = statement.run
     what = "each microbatch's mean gradient" if run.microbatching else "each example's gradient"

@@ -39,6 +39,7 @@ def test_the_command_writes_text_json_and_a_page(tmp_path, capsys):
     assert main(words) == 2
     assert "--force" in capsys.readouterr().err
     assert main([*words, "--force"]) == 0
+    capsys.readouterr()
     assert main([*FACTS, "--json", "-"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["run"]["loader"] == "poisson"

@@ -89,7 +89,7 @@ def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
     poisson = shuffled.row("poisson").upper
     assert poisson < shuffled.epsilon == pytest.approx(Tight().epsilon(GaussianLoss(0.5), 8e-4))
     words = " ".join(str(shuffled).split())
-    assert "shuffles: the Poisson number does not hold for it" in words
+    assert "shuffles; the Poisson number does not hold for it" in words
     assert f"would cost {format_upper(poisson)} at the same noise" in words
     assert max(map(len, str(shuffled).splitlines())) <= 80
     assert len(str(shuffled).splitlines()) <= 66  # a page
