@@ -96,6 +96,7 @@ def runs() -> Iterator[tuple[str, int, Callable[[], Any]]]:
     yield "poisson of drop_last", *of(drop_last=True)
     yield "poisson, split by memory", *of(split=16)
     yield "poisson, 93 batches", *of(batch=11, records=1013)
+    yield "four Poisson samples added", *of(added=4, allow_accumulation=True, epochs=1)
     yield "shuffled", *of(**plain)
     yield "shuffled, split by memory", *of(split=16, **plain)
     yield "shuffled, drop_last", *of(drop_last=True, **plain)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def flower() -> dict[str, Any]:
 
 def jax_privacy() -> dict[str, Any]:
     """Return configurations that the library accepts."""
+    os.environ.setdefault("KERAS_BACKEND", "jax")  # read when Keras is imported
     from jax_privacy import keras_api
 
     def config(**fields: Any) -> dict[str, Any]:

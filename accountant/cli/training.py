@@ -74,6 +74,9 @@ def training(
     replay: Annotated[
         str | None, typer.Option(metavar="FILE", help="Compute a statement's JSON again.")
     ] = None,
+    opacus: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Read a run of Opacus: JSON, see below.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """State what a run of DP-SGD costs, under the loader that it had and under others.
@@ -94,10 +97,14 @@ def training(
     --examples-per-user, and what must be true of the code. With --epsilon and no --noise the
     least noise is found; with --epsilon, --noise and no --epochs, the longest run.
 
+    --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
+    by json.dump: the loader is that of the run, and --epochs and --batch only check it.
+
     Examples: python -m accountant training --examples 60000 --batch 512 --epochs 20 --noise 1.1
     --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
     --epsilon 3 --loader poisson --out statement.html --json statement.json;
-    python -m accountant training --replay statement.json
+    python -m accountant training --replay statement.json;
+    python -m accountant training --opacus run.json --epochs 20
 
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.
@@ -119,13 +126,18 @@ def training(
         raise ParameterError("--out", out, "a file that is not there yet, or --force given")
     if replay is not None and known:
         raise CommandLineError("--replay is given alone: the file says what the run was")
-    statement = _computed(known) if replay is None else _replayed(replay)
+    if replay is not None and opacus is not None:
+        raise CommandLineError("--replay is given alone: the file says what the run was")
+    if opacus is not None:
+        statement = _read_opacus(opacus, known)
+    else:
+        statement = _computed(known) if replay is None else _replayed(replay)
     print(statement, file=sys.stderr if json == "-" else sys.stdout)
     write_text(json, statement.to_json())
     if out is not None:
         from accountant.reports.training_page import training_page
 
-        write_text(out, training_page(statement, _again(known)))
+        write_text(out, training_page(statement, _again(_with_file(known, opacus))))
 
 
 def _computed(known: dict[str, Any]) -> TrainingStatement:
@@ -147,6 +159,18 @@ def _computed(known: dict[str, Any]) -> TrainingStatement:
     except ParameterError as error:
         option = f"--{error.argument.replace('_', '-')}"
         raise ParameterError(option, error.value, error.allowed) from None
+
+
+def _read_opacus(name: str, known: dict[str, Any]) -> TrainingStatement:
+    from accountant.cli.training_opacus import statement_of_file
+    from accountant.training.rows import MOST_ROWS
+
+    with _progress_bar(MOST_ROWS) as tick:
+        return statement_of_file(name, known, tick)
+
+
+def _with_file(known: dict[str, Any], opacus: str | None) -> dict[str, Any]:
+    return known if opacus is None else {"opacus": opacus, **known}
 
 
 def _replayed(name: str) -> TrainingStatement:

@@ -26,6 +26,11 @@ STATED = {
     Neighbours.REPLACE_SPECIAL: Adjacency.ADD_REMOVE,
 }
 COUNT = IntegerRange(0)
+# where one of these is 0 nothing is released; where noise is 0 or a claim infinite, everything is
+NEVER = ("sampling_probability", "num_selected", "sample_size", "count", "dataset_size",
+         "truncated_batch_size", "sensitivity")  # fmt: skip
+NOISE = ("noise_multiplier", "standard_deviation", "sigma")
+CLAIM = ("epsilon", "rho", "xi")
 ORDER = Interval(1.0, 1e6, "(]")
 PROBABILITY = Interval(0.0, 1.0)
 
@@ -141,18 +146,25 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         if not self._private:
             return np.full(checked.shape, np.inf)
         curves = [RDP().curve(way, checked) for way in directions(self.plan)]
-        return np.maximum.reduce(curves)
+        return np.array(np.maximum.reduce(curves))
 
 
 def _is_not_private(event: Any) -> bool:
-    """Return whether an event releases something without noise."""
+    """Return whether an event releases something without noise, as a search for noise tries it."""
     if isinstance(event, dp_event.NonPrivateDpEvent):
         return True
     if isinstance(event, dp_event.ComposedDpEvent):
         return any(map(_is_not_private, event.events))
-    if isinstance(event, dp_event.SelfComposedDpEvent):
-        return bool(event.count) and _is_not_private(event.event)
-    if isinstance(event, dp_event.PoissonSampledDpEvent):
-        return event.sampling_probability != 0 and _is_not_private(event.event)
-    noise = [getattr(event, name, None) for name in ("noise_multiplier", "standard_deviation")]
-    return any(one is not None and not isinstance(one, bool) and one == 0 for one in noise)
+    if any(_equals(event, name, 0) for name in NEVER):
+        return False
+    inner = getattr(event, "event", None)
+    if inner is not None:
+        return _is_not_private(inner)
+    return any(_equals(event, name, 0) for name in NOISE) or any(
+        _equals(event, name, math.inf) for name in CLAIM
+    )
+
+
+def _equals(event: Any, name: str, value: float) -> bool:
+    found = getattr(event, name, None)
+    return isinstance(found, (int, float)) and not isinstance(found, bool) and found == value

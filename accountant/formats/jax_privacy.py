@@ -14,15 +14,17 @@ from typing import Any
 from accountant.accountants.tight import Tight
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.truncated_sampling import TruncatedPoisson
-from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf, OrNone
+from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OrNone
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formats.added_samples import ADDED, added_samples
+from accountant.formatting import format_upper
 from accountant.losses.gaussian import GaussianLoss
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
 
 COUNT = IntegerRange(1)
-LOADERS = OneOf(("poisson", "poisson batches"))
+LOADERS = ("poisson", "poisson batches")
+OTHER = "'poisson' or 'poisson batches'; for other draws dp_sgd(..., loader=...) states the cost"
 PLAN_OF_NOISE = Callable[[float], Plan]
 SHARED = ("epsilon", "delta", "noise_multiplier", "rescale_to_unit_norm")
 KERAS = (
@@ -82,18 +84,19 @@ def from_jax_privacy(
     >>> try:
     ...     from_jax_privacy(config, loader="poisson")
     ... except ParameterError as error:
-    ...     print("5.613 is true" in str(error), "0.718 would be" in str(error))
+    ...     print("5.614 is true" in str(error), "0.7181 would be" in str(error))
     True True
     """
     given = _fields(config)
-    drawn = OrNone(LOADERS).check("loader", loader)
+    if loader is not None and loader not in LOADERS:
+        raise ParameterError("loader", loader, OTHER)
     if given.get("noise_multiplier") is None:
         raise ParameterError("noise_multiplier", None, UNSET)
     noise = POSITIVE.check("noise_multiplier", given["noise_multiplier"])
     claim = given.get("epsilon") if epsilon is None else epsilon
     at = given.get("delta") if delta is None else delta
     if "batch_size" in given:
-        plan_of, why, hint = _keras(given, None if drawn is None else str(drawn))
+        plan_of, why, hint = _keras(given, loader)
     else:
         plan_of, why, hint = _banded(given), [], ""
     if claim is not None:
@@ -154,7 +157,7 @@ def _keras(given: dict[str, Any], loader: str | None) -> tuple[PLAN_OF_NOISE, li
         if delta is not None:
             alone = steps * PoissonSampled(GaussianLoss(1 / noise), batch / records)
             cost = Tight().epsilon(alone, POSITIVE_DELTA.check("delta", delta))
-            hint += f", and {cost:.3f} would be that of a single batch an update"
+            hint += f", and {format_upper(cost, 4)} would be that of a single batch an update"
     return plan_of, why, hint
 
 
@@ -190,7 +193,7 @@ def _too_small(
     true = Tight().epsilon(plan_of(noise), at)
     if true <= claimed:
         return []
-    words = f"epsilon {claimed:g} is claimed at delta {at:g}, and {true:.3f} is true"
+    words = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(true, 4)} is true"
     words += f" ({hint})" * bool(hint)
     try:
         least = calibrate(plan_of, epsilon=claimed, delta=at)

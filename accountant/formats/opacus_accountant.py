@@ -12,7 +12,7 @@ from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE
 from accountant.errors import ParameterError
 from accountant.formats.added_samples import ADDED
-from accountant.formats.opacus_history import RATE, opacus_steps
+from accountant.formats.opacus_steps import RATE, opacus_steps
 from accountant.plans.plan import Sequential
 
 MECHANISM = "tight"
@@ -24,6 +24,8 @@ class TightAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
     The history is that of Opacus' own accountants.  Steps before which the gradients of several
     Poisson samples were added up have their number as a fourth entry.
     """
+
+    history: list[Any]
 
     def __init__(self) -> None:
         super().__init__()

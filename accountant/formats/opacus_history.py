@@ -6,43 +6,15 @@ does: with ``poisson_sampling=False`` the history is the same.  So a history alo
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Mapping
+from typing import Any
 
-from accountant.domains import POSITIVE, RECORDS, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.formats.added_samples import ADDED, added_samples
-from accountant.formats.loader_facts import WORDS, LoaderFacts, loader_facts
-from accountant.plans.plan import Plan, Repeat, Sequential
-
-RATE = Interval(0.0, 1.0)
-COUNT = IntegerRange(0)
-ENTRY = "(noise_multiplier, sample_rate, steps)"
-CHECKPOINT = "privacy_accountant_state_dict"  # of PrivacyEngine.save_checkpoint
-SAME = 1e-9  # two rates that are computed from the same counts
-EMPTY = 1e-12  # the chance of an empty batch that may be left out of a run
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class OpacusSteps:
-    """Equal steps of a history.
-
-    ``added`` counts the Poisson samples whose gradients were added up before the noise: 1 in what
-    Opacus writes, more only in what the accountant "tight" writes.
-    """
-
-    noise: float
-    rate: float
-    steps: int
-    added: int = 1
-
-    def plan(self, rate: float | None = None) -> Plan:
-        """Return the plan of the steps, at another rate where one is given."""
-        q = self.rate if rate is None else rate
-        return Repeat(added_samples(self.noise, q, self.added), self.steps)
+from accountant.formats.loader_differences import differences, refuse_differences
+from accountant.formats.loader_facts import LoaderFacts
+from accountant.formats.opacus_steps import opacus_steps
+from accountant.formats.torch_loader import loader_facts
+from accountant.plans.plan import Plan, Sequential
 
 
 def from_opacus(
@@ -100,165 +72,8 @@ def from_opacus(
     return Sequential(one.plan(facts.rate) for one in steps)
 
 
-def refuse_differences(steps: list[OpacusSteps], facts: LoaderFacts, found: list[str]) -> None:
-    """Raise `ParameterError` with all differences between a history and a loader, if any."""
-    if found:
-        numbered = "; ".join(f"({i}) {one}" for i, one in enumerate(found, 1))
-        why = numbered if len(found) > 1 else found[0]
-        allowed = f"what the loader draws ({facts}), and differs: {why}"
-        raise ParameterError("history", [(s.noise, s.rate, s.steps) for s in steps], allowed)
-
-
 def facts_beside(history: Any, loader: Any) -> LoaderFacts | None:
     """Return the facts of a loader, given or kept in the same record as the history."""
     if loader is None and isinstance(history, Mapping):
         loader = history.get("loader")
     return None if loader is None else loader_facts(loader)
-
-
-def opacus_steps(history: Any, noise: Interval = POSITIVE) -> list[OpacusSteps]:
-    """Return the checked entries of a history, in whichever form it is given."""
-    found = getattr(history, "accountant", history)
-    if isinstance(found, Mapping):
-        found = found.get(CHECKPOINT, found)
-    found = found.get("history") if isinstance(found, Mapping) else getattr(found, "history", found)
-    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
-        raise ParameterError("history", found, f"a list of {ENTRY}")
-    return [_steps(entry, noise) for entry in found]
-
-
-def _steps(entry: Any, noise: Interval) -> OpacusSteps:
-    if not isinstance(entry, (tuple, list)) or len(entry) not in {3, 4}:
-        raise ParameterError("history", entry, f"a list of {ENTRY}")
-    multiplier = noise.check("noise_multiplier", entry[0])
-    rate, steps = RATE.check("sample_rate", entry[1]), COUNT.check("steps", entry[2])
-    return OpacusSteps(multiplier, rate, steps, *(ADDED.check("added", n) for n in entry[3:]))
-
-
-def differences(
-    steps: list[OpacusSteps],
-    facts: LoaderFacts,
-    epochs: int | None,
-    batch: int | None,
-    *,
-    any_order: bool = False,
-) -> list[str]:
-    """Return in words, with the remedy, where a history claims other batches than a loader's.
-
-    ``any_order`` leaves out that they are no Poisson samples: the loader's own cost is stated then.
-    """
-    count = sum(one.steps for one in steps)
-    rates = sorted({one.rate for one in steps if one.steps})
-    found = []
-    if facts.rate is None:
-        found += [] if any_order else [_no_poisson(facts, rates)]
-    else:
-        found += [_other_rate(rate, facts) for rate in rates if not _is_rate_of(rate, facts)]
-        found += _left_out(facts, count)
-    if facts.order == "poisson" and facts.records != facts.dataset:
-        found.append(
-            f"the sampler draws from {facts.records:,} records and the data set has "
-            f"{facts.dataset:,}: make the loader anew for this data set"
-        )
-    if epochs is not None:
-        found += _other_steps(count, facts, RECORDS.check("epochs", epochs))
-    if batch is not None:
-        found += _other_batch(facts, RECORDS.check("batch", batch))
-    return found
-
-
-def _is_rate_of(claimed: float, facts: LoaderFacts) -> bool:
-    """Return whether a rate is the sampler's, or 1 over its batches, which Opacus takes.
-
-    It counts int(1 / rate) batches; that is one too few for some rates 1/n in floats, and then the
-    history claims 1 / (n - 1): a little too much.
-    """
-    q = facts.rate or 0.0
-    counted = facts.batches == int(1 / q) and math.isclose(claimed * facts.batches, 1, rel_tol=SAME)
-    return math.isclose(claimed, q, rel_tol=SAME) or (counted and claimed > q)
-
-
-def _no_poisson(facts: LoaderFacts, rates: list[float]) -> str:
-    """Return what is wrong with a loader that draws no Poisson samples."""
-    claimed = ", ".join(f"{rate:.6g}" for rate in rates)
-    words = f"its batches are {WORDS[facts.order]}, and the history counts Poisson samples"
-    words += f" of rate {claimed}" * bool(rates)
-    drawn = (facts.batch or 0) / facts.dataset
-    # 1 over the batches of an epoch, which rounds batch / records up or down
-    if any(abs(rate - drawn) > max(rate, drawn) / max(facts.batches, 2) for rate in rates):
-        words += f", while a batch holds {drawn:.6g} of the {facts.dataset:,} records"
-    remedy = "train with poisson_sampling=True and pass the loader that make_private returned"
-    if facts.order in {"weighted", "repeated", "unknown"}:
-        return f"{words}: no epsilon is known for such draws; {remedy}"
-    return f"{words}: {remedy}, or take the cost of this loader from statement_of_opacus"
-
-
-def _other_rate(claimed: float, facts: LoaderFacts) -> str:
-    """Return what is wrong with a claimed rate, and where it may come from."""
-    q = facts.rate or 1.0
-    words = f"the history's rate is {claimed:.6g} and the loader's {q:.6g}"
-    times = round(claimed / q)
-    if facts.physical is not None and math.isclose(
-        claimed, facts.physical / facts.records, rel_tol=0.01
-    ):
-        return f"{words}: it is that of parts of a batch; count whole batches, at the loader's rate"
-    if times > 1 and math.isclose(claimed, times * q, rel_tol=SAME):
-        return (
-            f"{words}: gradients of {times} batches were added before a step; a record can be in "
-            "several of them, which the history leaves out; split batches by BatchMemoryManager"
-        )
-    return (
-        f"{words}: a step that draws {claimed * facts.records:,.6g} records on average was counted "
-        f"and {q * facts.records:,.6g} are drawn; pass the loader and the history of one run"
-    )
-
-
-def _left_out(facts: LoaderFacts, count: int) -> list[str]:
-    """Return what is wrong with a Poisson loader that leaves out a batch."""
-    found = []
-    if facts.drop_last:
-        found.append("drop_last leaves out a batch by its size: set drop_last=False")
-    if facts.replicas > 1:
-        # a process without a record in a step gives no batch: the steps of others are moved
-        chance = (
-            count * facts.replicas * (1 - (facts.rate or 1.0)) ** (facts.records // facts.replicas)
-        )
-        if chance > EMPTY:
-            found.append(
-                f"a process leaves out its empty batches, with probability up to {chance:.1g} in "
-                "this run: take larger batches or fewer processes"
-            )
-    return found
-
-
-def _other_steps(count: int, facts: LoaderFacts, epochs: int) -> list[str]:
-    """Return what is wrong with the number of steps."""
-    steps = epochs * facts.batches
-    if count == steps:
-        return []
-    words = f"the history has {count:,} steps, and {epochs:,} epochs of the loader {steps:,}"
-    drawn = facts.batch or (facts.rate or 0.0) * facts.records
-    parts = epochs * math.ceil(facts.batches * drawn / facts.physical) if facts.physical else None
-    if count == parts:
-        return [f"{words}: parts of batches were counted as steps; count whole batches"]
-    if 0 < count < steps and steps // count > 1 and steps // (steps // count) == count:
-        return [
-            f"{words}: one step was taken for {steps // count} batches, whose gradients were "
-            "added; split batches by BatchMemoryManager instead"
-        ]
-    return [f"{words}: pass the history of all epochs, and of no others"]
-
-
-def _other_batch(facts: LoaderFacts, batch: int) -> list[str]:
-    """Return what is wrong with the size of a batch."""
-    drawn = float(facts.batch or (facts.rate or 0.0) * facts.records)
-    low, high = (
-        facts.records / max(1, n) for n in (-(-facts.records // batch), facts.records // batch)
-    )
-    if min(low, batch) * (1 - SAME) <= drawn <= max(high, batch) * (1 + SAME):
-        return []
-    return [
-        f"a batch of {batch:,} was meant, and the loader draws {drawn:,.6g} records on average: "
-        "Opacus takes the rate 1 / len(loader), so give make_private a loader over all records, "
-        "without a sampler of its own"
-    ]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from accountant.errors import ParameterError
+from accountant.formats.loader_differences import SAME, differences, refuse_differences
 from accountant.formats.loader_facts import WORDS, LoaderFacts
-from accountant.formats.opacus_history import (
-    SAME,
-    OpacusSteps,
-    differences,
-    facts_beside,
-    opacus_steps,
-    refuse_differences,
-)
+from accountant.formats.opacus_history import facts_beside
+from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
 from accountant.training.dp_sgd import dp_sgd
 from accountant.training.statement import TrainingStatement
 
@@ -31,6 +27,7 @@ def statement_of_opacus(
     batch: int | None = None,
     relation: str = "add-remove",
     examples_per_user: int | None = None,
+    on_row: Callable[[], None] = lambda: None,
 ) -> TrainingStatement:
     """State what a run by Opacus costs under the loader that it had, and under others.
 
@@ -54,6 +51,8 @@ def statement_of_opacus(
         "add-remove" or "replace-one".
     examples_per_user : int, optional
         The most records that one user contributes.
+    on_row : callable, optional
+        Called after each row of the table.
 
     Returns
     -------
@@ -76,33 +75,34 @@ def statement_of_opacus(
     """
     steps, facts = opacus_steps(history), facts_beside(history, loader)
     if facts is None:
-        raise ParameterError("loader", None, "the loader that was trained on")
+        raise ParameterError(
+            "loader", None, "the one that was trained on, given here or to opacus_record"
+        )
     if facts.order not in STATED:
         allowed = f"one with an epsilon that is known, not of {WORDS[facts.order]}"
         raise ParameterError("loader", str(facts), allowed)
-    first = _only_steps(steps)
+    first = _only_steps(steps, facts)
     found = differences(steps, facts, epochs, batch, any_order=True)
     added = 1
     if facts.rate is None:
         added, more = _added_batches(first, facts)
         found += more
     refuse_differences(steps, facts, found)
-    drawn = facts.rate * facts.records if facts.batch is None and facts.rate else facts.batch or 1
     return dp_sgd(
-        facts.records, max(1, min(facts.records, round(drawn) * added)), noise=first.noise,
+        facts.records, max(1, min(facts.records, round(facts.drawn) * added)), noise=first.noise,
         delta=delta, loader=facts.order, steps=first.steps, relation=relation, rate=facts.rate,
-        drop_last=facts.drop_last, examples_per_user=examples_per_user,
+        drop_last=facts.drop_last, examples_per_user=examples_per_user, on_row=on_row,
     )  # fmt: skip
 
 
-def _only_steps(steps: list[OpacusSteps]) -> OpacusSteps:
-    """Return all steps of a history as one entry."""
+def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
+    """Return all steps of a history as one entry, in Opacus' own form."""
     kinds = {(one.noise, one.rate, one.added) for one in steps if one.steps}
-    if len(kinds) != 1 or next(iter(kinds))[2] != 1:
+    noise, rate, added = next(iter(kinds), (0.0, 0.0, 1))
+    if len(kinds) != 1 or (added > 1 and facts.rate is not None):
         shown = [(one.noise, one.rate, one.steps) for one in steps]
         raise ParameterError("history", shown, SCHEDULE)
-    noise, rate, added = next(iter(kinds))
-    return OpacusSteps(noise, rate, sum(one.steps for one in steps), added)
+    return OpacusSteps(noise, added * rate, sum(one.steps for one in steps))
 
 
 def _added_batches(steps: OpacusSteps, facts: LoaderFacts) -> tuple[int, list[str]]:

@@ -70,14 +70,21 @@ def test_nothing_costs_nothing_and_what_is_not_private_everything():
     for event in (
         dp_event.NonPrivateDpEvent(), silent, dp_event.PoissonSampledDpEvent(0.1, silent),
         dp_event.ComposedDpEvent([GAUSSIAN, silent]), dp_event.SelfComposedDpEvent(silent, 2),
-        dp_event.LaplaceDpEvent(0.0),
+        dp_event.LaplaceDpEvent(0.0), dp_event.ZCDpEvent(math.inf),
+        dp_event.MixtureOfGaussiansDpEvent(0.0, [1.0], [1.0]),
     ):  # fmt: skip
         ours = TightAccountant().compose(event)
         assert ours.get_epsilon(1e-5) == math.inf
         assert (ours.get_epsilon(1.0), ours.get_delta(3.0)) == (0.0, 1.0)
         assert np.isinf(ours.get_rdp([2.0, 3.0])).all()
     assert TightAccountant().compose(dp_event.NoOpDpEvent()).get_epsilon(1e-5) == 0.0
-    assert TightAccountant().supports(dp_event.SelfComposedDpEvent(silent, 0))
+    for event in (
+        dp_event.SelfComposedDpEvent(silent, 0), dp_event.DiscreteLaplaceDpEvent(1.0, 0),
+        dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.0, 5, 1.0),
+    ):  # fmt: skip
+        ours = TightAccountant()
+        assert ours.supports(event)
+        assert ours.plan == TightAccountant().plan
 
 
 def test_the_relations_are_those_of_dp_accounting():

@@ -13,8 +13,11 @@ from accountant import (
     statement_of_opacus,
 )
 from accountant.formats import opacus_statement
-from accountant.formats.loader_facts import LoaderFacts, loader_facts
+from accountant.formats.added_samples import added_samples
+from accountant.formats.loader_facts import LoaderFacts
 from accountant.formats.opacus import opacus_record, register
+from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
+from accountant.formats.torch_loader import loader_facts
 from tests.accountant.formats.transcripts_of import as_object, transcript
 
 RECORDED = transcript("opacus")
@@ -110,10 +113,18 @@ def test_a_weighted_sampler_is_named_with_the_rate_that_was_claimed():
         (HISTORY, {"replicas": 8}, {}, "empty batches"),
         ([(1.0, 0.0625, 16), (1.0, 0.125, 16)], {}, {}, "rate is 0.125"),
         (HISTORY, {}, {"batch": 16}, "a batch of 16 was meant"),
+        (HISTORY, {"batch": 16}, {}, "a batch of 16 was meant"),
     ],
 )
 def test_a_difference_is_named_with_its_remedy(history, change, options, words):
     assert words in refused(history, {**FACTS, **change}, **options)
+
+
+def test_steps_whose_added_samples_were_counted_are_read():
+    one = from_opacus([(1.0, 0.0625, 8, 4)], FACTS, epochs=2).parts[0]
+    assert (one.part, one.count) == (added_samples(1.0, 0.0625, 4), 8)
+    with pytest.raises(ParameterError, match="one noise and one rate"):
+        statement_of_opacus([(1.0, 0.0625, 8, 4)], FACTS)
 
 
 def test_all_differences_are_named_at_once():
@@ -126,6 +137,15 @@ def test_processes_that_share_the_records_are_read_where_no_batch_is_empty():
     assert (facts.order, facts.records, facts.rate) == ("poisson", 1000, 0.0625)
     shared = {**FACTS, "replicas": 2, "records": 10_000, "dataset": 10_000}
     assert from_opacus(HISTORY, shared).parts[0].count == 32
+
+
+def test_a_manager_of_memory_is_read_as_the_loader_that_it_splits():
+    class BatchMemoryManager:
+        data_loader, max_physical_batch_size = loader("poisson"), 16
+
+    facts = loader_facts(BatchMemoryManager())
+    assert (facts.physical, facts.rate) == (16, 0.0625)
+    assert from_opacus(HISTORY, BatchMemoryManager(), epochs=2).parts[0].count == 32
 
 
 def test_a_sampler_that_draws_in_its_own_way_is_unknown():
@@ -238,6 +258,8 @@ def test_a_shuffled_run_costs_more_than_its_claim():
     assert found.run.loader == "shuffled"
     claim = Tight().epsilon(from_opacus(history), DELTA)
     assert found.row().lower > claim
+    again = opacus_statement._only_steps(opacus_steps([(4.0, 0.5, 1, 2)]), loader_facts(facts))
+    assert again == OpacusSteps(4.0, 1.0, 1)
     assert found.row("poisson").upper == pytest.approx(claim, rel=1e-3)
 
 
@@ -255,7 +277,7 @@ def test_a_shuffled_run_costs_more_than_its_claim():
 def test_a_statement_that_cannot_be_made_is_refused(history, change, words):
     with pytest.raises(ParameterError, match=words):
         statement_of_opacus(history, {**FACTS, **change}, DELTA)
-    with pytest.raises(ParameterError, match="the loader that was trained on"):
+    with pytest.raises(ParameterError, match="given here or to opacus_record"):
         statement_of_opacus(HISTORY)
 
 
