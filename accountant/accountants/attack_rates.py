@@ -288,10 +288,17 @@ def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
 
 def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
     """Return bounds on delta at an epsilon that is known up to ``error``, of both directions."""
-    up = min(1.0, Tight().delta(plan, max(epsilon - error, 0.0)))
-    at = np.array([epsilon + error])
-    low = max(float(profile_ends(one).near(float(at[0]), at)[0][0]) for one in single_pairs(plan))
-    return RateBounds(min(max(low, 0.0), up), up)
+    pairs = single_pairs(plan) if epsilon else single_pairs(plan, both=False)
+    found = []
+    for pair in pairs:
+        ends = profile_ends(pair)
+        at = np.array([max(epsilon - error, 0.0), epsilon + error])
+        (_, high), (low, _) = np.transpose(ends.near(epsilon, at)).tolist()
+        found.append((low, high))
+    low, high = (max(side) for side in zip(*found, strict=True))
+    if _note(plan):  # other accountants may know more of a bound on many pairs
+        high = min(high, Tight().delta(plan, max(epsilon - error, 0.0)))
+    return RateBounds(min(low, high), high)
 
 
 def _note(plan: Plan) -> str:

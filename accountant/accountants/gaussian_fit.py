@@ -28,6 +28,7 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 from accountant.plans.plan import Plan, as_plan
 
 TAIL = 1e-10
+ALMOST_SURE = 1 - 64 * ULP  # of a total variation above it round-off is all
 TAILS = Interval(0.0, 0.01)
 POINTS = 65  # lines at first
 SPLITS, MAX_ROUNDS = 4, 14  # of the steps beside the greatest corner
@@ -121,13 +122,15 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     mu, reached = math.inf, tail
     atoms = [np.abs(one.loss_pmf[0]) for one in curves if one.loss_pmf is not None]
     corners = np.concatenate([*atoms, np.empty(0)])
-    if at_zero < 1 - 64 * ULP and (tail > 0 or max_loss <= MAX_EPSILON):
+    if at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EPSILON):
         mu, is_whole = _greatest_mu(profile, max_loss, tail, corners)
         reached = 0.0 if is_whole else tail
     if known <= mu:
         mu, reached = known, 0.0
+    if math.isinf(mu) and tail == 0 < at_zero < ALMOST_SURE:
+        return _no_fit("of its rare events no mu is known: a tail above 0 leaves them out")
     if math.isinf(mu):
-        return _no_fit("its rare events are known to no mu: a tail above 0 leaves them out")
+        return _no_fit("its answers tell the neighbours apart almost surely")
     return GaussianFit(mu, _regret(mu, [profile_ends(one) for one in pairs], corners), reached)
 
 

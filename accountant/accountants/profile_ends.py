@@ -28,8 +28,9 @@ from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
 
 TAIL = 1e-14  # what finite losses in place of others may move to infinity
-WIDTH = 1e-7  # of epsilon: what smoothed contours aim at
-NARROW = 1e-6  # of delta: where both ends are so near, no other engine is asked
+WIDTH = 1e-5  # of epsilon: what smoothed contours aim at
+LEAST_NARROW = 1e-4  # the same where no engine is so narrow
+NARROW = 3e-7  # of delta: where both ends are so near, no other engine is asked
 
 
 class ProfileEnds(Protocol):
@@ -95,11 +96,13 @@ class _ComposedEnds:
         self.is_upper_only = any(one.numerics.is_numerical for one, _ in losses)
         pairs = [(one.attained_pair, n) for one, n in losses]
         below = above if self.is_upper_only else with_exact_cgf(pairs, TAIL, upper=False)
-        self._above = self._below = _Composition(above, 0.0)
+        # finite losses in place of others are no nearer than this
+        enough = NARROW if above == losses else LEAST_NARROW
+        self._above = self._below = _Composition(above, 0.0, enough)
         self.max_loss = self._above.max_loss
         rounding = total_rounding(pairs)
         if below != above or rounding:
-            self._below = _Composition(below, rounding)
+            self._below = _Composition(below, rounding, enough)
         self.infinity = 0.0 if self.is_upper_only else self._below.infinity
 
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
@@ -115,12 +118,13 @@ class _ComposedEnds:
 class _Composition:
     """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'."""
 
-    def __init__(self, items: list[tuple[Loss, int]], rounding: float) -> None:
+    def __init__(self, items: list[tuple[Loss, int]], rounding: float, enough: float) -> None:
         self._whole = CertifiedComposition(items, WIDTH, 0.0)
         self._rounding, self.max_loss = rounding, self._whole.max_loss
         self.infinity = self._whole.infinity * (1 - 8 * ULP) * math.exp(-rounding)
         self._cgf = PlanCGF(self._whole.items)
         self._engines: list[Engine] = []
+        self._enough = enough
 
     @ignore_overflow
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
@@ -145,8 +149,10 @@ class _Composition:
             low, high = engine.bounds(epsilon)
             if best is None or high - low < gap:
                 best, gap = engine, high - low
-            if gap <= NARROW:
+            if gap <= self._enough:
                 break
+        else:  # near here there is none better
+            self._enough = min(max(2 * gap, self._enough), LEAST_NARROW)
         if best is not None and best not in self._engines:
             self._engines.append(best)
         return best

@@ -78,16 +78,18 @@ def _levels(alpha: ArrayLike) -> Array:
     return raw.astype(float)
 
 
-def single_pairs(plan: Plan) -> list[Plan]:
-    """Return the directions of a plan; of parallel plans, those of each part.
+def single_pairs(plan: Plan, *, both: bool = True) -> list[Plan]:
+    """Return the directions of a plan, or one of them; of parallel plans, those of each part.
 
     A user is in one part, so that the least of their curves is the plan's.
     """
     found: list[Plan] = []
-    for way in directions(plan):
+    for way in directions(plan)[: None if both else 1]:
         items = list(way.losses())
         if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Parallel):
-            found += [pair for part in items[0][0].distinct for pair in single_pairs(part)]
+            found += [
+                pair for part in items[0][0].distinct for pair in single_pairs(part, both=both)
+            ]
         else:
             found.append(way)
     return found

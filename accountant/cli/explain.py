@@ -11,12 +11,14 @@ def explain(plan: PlanName, delta: Delta = None, json: Json = None) -> None:
     """Say in plain sentences what the plan promises a person in the data.
 
     The numbers are those of the whole plan's exact cost at the delta of the file's budget, or of
-    --delta: how much a suspicion can grow, how likely that limit fails, and who must be trusted.
+    --delta: how much a suspicion can grow, how likely that limit fails, how often an attacker is
+    right at best, and who must be trusted. JSON has the attack rates between their two bounds.
 
     Example: python -m accountant explain plan.toml --delta 1e-6
 
     Exit status: 0 answered, 2 bad usage or a bad plan file, 130 interrupted.
     """
+    from accountant.accountants.attack_rates import attack_rates
     from accountant.accountants.tight import Tight
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA
@@ -33,9 +35,13 @@ def explain(plan: PlanName, delta: Delta = None, json: Json = None) -> None:
     cost = Tight().epsilon(whole, at)
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")
-    words = explanation(cost, at, whole.relation)
+    words = explanation(cost, at, whole.relation, plan=whole)
     print(words, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
         relation = None if whole.relation is None else str(whole.relation)
-        facts = {"epsilon": cost, "delta": at, "relation": relation, "explanation": words}
+        rates = attack_rates(whole).to_list()
+        facts = {
+            "epsilon": cost, "delta": at, "relation": relation, "explanation": words,
+            "attack_rates": rates,
+        }  # fmt: skip
         write_json(json, facts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.accountants.attack_rates import RATE, true_positive_rate
+from accountant.accountants.attack_rates import advantage as attack_advantage
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, EPSILON, POSITIVE, POSITIVE_DELTA
@@ -27,6 +28,7 @@ class Goal:
     measure: Callable[[Plan], float]
     accountant: Accountant
     delta: float | None = None  # of an epsilon; None for a rate
+    rough: Callable[[Plan], float] | None = None  # about the same as the measure, and quicker
 
 
 def epsilon_goal(target: float, delta: float, accountant: Accountant) -> Goal:
@@ -70,7 +72,13 @@ def goal_of(
 
 def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goal:
     # the total variation is delta at an epsilon of 0
-    return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant)
+    def quick(plan: Plan) -> float:
+        return attack_advantage(plan).upper
+
+    if isinstance(accountant, Tight) and argument == "advantage":
+        return Goal(argument, target, quick, accountant)
+    rough = quick if isinstance(accountant, Tight) else None
+    return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=rough)
 
 
 def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:

@@ -14,6 +14,8 @@ from accountant.planning.calibration_goals import Goal, epsilon_goal
 from accountant.planning.quick_search import TOLERANCE, is_dear, root_near, rough_start
 from accountant.plans.plan import Plan, Release, as_plan
 
+SLOPE_STEP = 1.001  # of the parameter, where a slope is measured
+
 
 def on_the_private_side(
     build: Callable[[float], Plan], goal: Goal, domain: Interval, start: float | None
@@ -89,6 +91,12 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
             start = rough_start(build, goal.target, goal.delta) or start
         except ParameterError:  # the search says why
             return None
+    elif goal.rough is not None:
+        quick = PlanCost(build, goal.rough)
+        there = root_near(quick, goal.target, 1.0)
+        if there is not None:
+            rise = quick(there * SLOPE_STEP) / quick(there)
+            start = there, math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
     return root_near(cost, goal.target, *start)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from accountant.accountants.attack_rates import AttackRate, attack_rates
 from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
@@ -55,6 +56,7 @@ class PlanSummary:
     line_grids: tuple[WhatIf, ...]
     costs: tuple[LineCost, ...]
     curves: dict[str, tuple[float, ...]]
+    rates: tuple[AttackRate, ...] = ()
 
     @property
     def budget_delta_index(self) -> int:
@@ -88,7 +90,7 @@ def summarise(
         known = isinstance(one, Tight)
         curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
         on_step()
-    return PlanSummary(plan, budget, grid, alone, costs, curves)
+    return PlanSummary(plan, budget, grid, alone, costs, curves, attack_rates(plan).rows)
 
 
 def _turned_lines(lines: Sequence[PlanLine]) -> range:
