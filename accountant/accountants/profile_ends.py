@@ -30,7 +30,7 @@ from accountant.plans.plan import Plan
 TAIL = 1e-14  # what finite losses in place of others may move to infinity
 WIDTH = 1e-5  # of epsilon: what smoothed contours aim at
 LEAST_NARROW = 1e-4  # the same where no engine is so narrow
-NARROW = 3e-7  # of delta: where both ends are so near, no other engine is asked
+NARROW = 3e-6  # of delta: where both ends are so near, no other engine is asked
 
 
 class ProfileEnds(Protocol):
