@@ -132,7 +132,10 @@ class _Composition:
         infinity, r = self._whole.infinity, self._rounding
         low = np.full(epsilon.shape, infinity * (1 - 8 * ULP))
         high = np.full(epsilon.shape, infinity * (1 + 16 * ULP))
-        engine = self._engine(centre) if self._whole.items and centre < self.max_loss else None
+        inside = epsilon[epsilon < self.max_loss]
+        engine = None
+        if self._whole.items and inside.size:
+            engine = self._engine(min(centre, float(np.max(inside))))
         for i, e in enumerate(epsilon.tolist()):
             if e < self.max_loss:
                 logs = (-math.inf, 0.0) if engine is None else engine.bounds(e + 2 * r)
