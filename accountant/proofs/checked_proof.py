@@ -1,0 +1,207 @@
+"""A proof that the checker accepted here and now, of one plan at one delta.
+
+Reports and books take a `CheckedProof`, never the words of a file: there is none unless the checker
+proved the file, and its plan and delta are those that are asked about.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.files import check_writable, write_atomically
+from accountant.formatting import format_lower, format_short, format_upper
+from accountant.plans.plan import Plan, as_plan
+from accountant.serialisation.plan_json import to_dict
+
+if TYPE_CHECKING:
+    from accountant.verifier import Verdict
+
+MOST_BYTES = 1 << 20  # of a proof; what is longer is not read to its end
+UPPER, NOT_PROVED = "PROVED UPPER", "NOT PROVED"
+DIGITS = 12
+INSTALL = 'used where python-flint is installed: pip install "dp-attest[verify]"'
+Proof = bytes | str | os.PathLike[str]  # the bytes of a proof, or where its file is
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckedProof:
+    """A proof of one plan at one delta; to make one is to check it.
+
+    Raises `ParameterError` where the file is no proof, is of another plan or delta, or does not
+    prove its claim.
+    """
+
+    plan: Plan
+    delta: float
+    document: bytes = field(repr=False)
+    verdict: Verdict = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        verdict = verdict_on(self.document)
+        if not same_plan(verdict.plan, to_dict(as_plan(self.plan))):
+            allowed = "of this plan: `python -m accountant certify PLAN --proof FILE` writes one"
+            raise ParameterError("proof", f"a proof of {shown_plan(verdict.plan)}", allowed)
+        if verdict.delta != self.delta:
+            at = shown_delta(self.delta)
+            allowed = f"of epsilon at delta {at}: `certify --delta {at}` writes one"
+            raise ParameterError("proof", f"a proof at delta {shown_delta(verdict.delta)}", allowed)
+        if verdict.word == NOT_PROVED:
+            allowed = "one that the checker accepts: write it again with `certify`"
+            raise ParameterError("proof", f"{verdict.word}: {verdict.reason}", allowed)
+        object.__setattr__(self, "verdict", verdict)
+
+    @property
+    def epsilon(self) -> float:
+        """Return the upper end that was proved."""
+        return self.verdict.upper
+
+    @property
+    def claim(self) -> str:
+        """Return what was proved, in words."""
+        return f"Checked with ball arithmetic: {claimed_words(self.verdict)}"
+
+    @property
+    def words(self) -> str:
+        """Return what was proved, and the digest of the file."""
+        return f"{self.claim} (SHA-256 of the proof: {self.verdict.digest})."
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was proved as plain values."""
+        one = self.verdict
+        return {"sha256": one.digest, "verdict": one.word, "lower": one.lower, "upper": one.upper}
+
+
+def checked_proof(plan: Plan, delta: float, proof: Proof) -> CheckedProof:
+    """Return the proof of a plan at ``delta``, or raise `ParameterError`."""
+    return CheckedProof(plan, delta, read_proof(proof))
+
+
+def checked_target(proof: str | os.PathLike[str]) -> Path:
+    """Return where a proof is to be written, before what it proves is computed."""
+    if not isinstance(proof, str | os.PathLike):
+        raise ParameterError("proof", proof, "the path of a file")
+    check_writable({"proof": os.fspath(proof)})
+    return Path(proof)
+
+
+def write_proof_file(target: Path, plan: Plan, delta: float, lower: float, upper: float) -> None:
+    """Write the proof of a claim to a file, whole or not at all."""
+    from accountant.proofs.writer import write_proof
+
+    write_atomically(target, write_proof(plan, delta, lower, upper))
+
+
+def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict:
+    """Write the proof of a claim and check it; where no road proves it, the verdict says so."""
+    from accountant.proofs.writer import write_proof
+
+    try:
+        return verdict_on(write_proof(plan, delta, lower, upper))
+    except UnsupportedPlan as none:
+        from accountant.verifier import Verdict
+
+        return Verdict(NOT_PROVED, str(none), lower, upper, delta, to_dict(plan), "")
+
+
+def verdict_on(document: bytes) -> Verdict:
+    """Return what the checker says of a proof; `ParameterError` where it is none."""
+    try:
+        from accountant.verifier import ProofError, verify
+    except ImportError as error:
+        if error.name is None or not error.name.startswith("flint"):
+            raise
+        raise ParameterError("the checker", "an environment without it", INSTALL) from None
+    try:
+        return verify(document)
+    except ProofError as error:
+        raise ParameterError("proof", f"{len(document):,} bytes", f"a proof ({error})") from None
+
+
+def read_proof(proof: Proof) -> bytes:
+    """Return the bytes of a proof, at most one more than a proof may have."""
+    if isinstance(proof, bytes):
+        return proof[: MOST_BYTES + 1]
+    if not isinstance(proof, str | os.PathLike):
+        raise ParameterError("proof", proof, "the bytes of a proof, or the path of its file")
+    path = Path(proof)
+    try:
+        if path.exists() and not path.is_file():  # a pipe could make its reader wait for ever
+            raise ParameterError("proof", str(proof), "a file")
+        with open(path, "rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        why = getattr(error, "strerror", None) or str(error)
+        raise ParameterError("proof", str(proof), f"a file that can be read ({why})") from None
+
+
+def claimed_words(verdict: Verdict) -> str:
+    """Return what a proof claims; of a checked one what was proved."""
+    least = f"at least {format_lower(verdict.lower, DIGITS)} and " * (verdict.word != UPPER)
+    return (
+        f"epsilon of this plan at delta {shown_delta(verdict.delta)} is {least}at most "
+        f"{format_upper(verdict.upper, DIGITS)}"
+    )
+
+
+def shown_delta(delta: float) -> str:
+    """Return a delta in its short form where that is exact."""
+    short = format_short(delta)
+    return short if float(short) == delta else repr(delta)
+
+
+def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two plans as plain values release the same, as often, in whatever order.
+
+    What a plan costs does not depend on the order of its parts, nor on how sequences and
+    repetitions group them.
+    """
+    each = ({_hashable(part): n for part, n in counted_parts(plan)} for plan in (one, other))
+    return next(each) == next(each)
+
+
+def shown_plan(plan: dict[str, Any]) -> str:
+    """Return the kinds of a plan's parts, and how many of each."""
+    counts: Counter[str] = Counter()
+    for part, count in counted_parts(plan):
+        counts[str(part["kind"])] += count
+    some = [f"{count:,} x {kind}" for kind, count in counts.most_common(3)]
+    return " + ".join([*some, *["..."][: len(counts) > 3]]) or "nothing"
+
+
+def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
+    """Return the different parts of a plan as plain values, and how often each is released."""
+    counts: Counter[Any] = Counter()
+    parts: dict[Any, dict[str, Any]] = {}
+    for part, count in _parts(plan, 1):
+        if count:
+            counts[key := _hashable(part)] += count
+            parts.setdefault(key, part)
+    return [(part, counts[key]) for key, part in parts.items()]
+
+
+def _parts(plan: dict[str, Any], count: int) -> Iterator[tuple[dict[str, Any], int]]:
+    if plan["kind"] == "Sequential":
+        for part in plan["parts"]:
+            yield from _parts(part, count)
+    elif plan["kind"] == "Repeat":
+        yield from _parts(plan["part"], count * plan["count"])
+    else:
+        yield plan, count
+
+
+def _hashable(value: Any) -> Any:
+    """Return a plain value as one that hashes; 4 and 4.0 are one number, 1 and True are not."""
+    if isinstance(value, dict):
+        return tuple(sorted((name, _hashable(one)) for name, one in value.items()))
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return (bool, value) if isinstance(value, bool) else value
