@@ -53,7 +53,7 @@ def verify(
     from accountant.errors import ParameterError
     from accountant.files import check_writable
     from accountant.formatting import escape_control
-    from accountant.proofs.checked_proof import NOT_PROVED, read_proof, shown_plan, verdict_on
+    from accountant.proofs.checked_proof import NOT_PROVED, read_proof, verdict_on
 
     check_writable({"--json": None if json == "-" else json})
     if plan is None and runs is not None:
@@ -78,11 +78,12 @@ def _refuse_other_plan(found: Verdict, plan: str, runs: str | None) -> None:
     from accountant.cli.options import repeated
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_plan
-    from accountant.proofs.checked_proof import same_plan, shown_plan
+    from accountant.proofs.checked_proof import same_plan, shown_parts
     from accountant.serialisation.plan_json import to_dict
 
     if not same_plan(found.plan, to_dict(repeated(read_plan(plan), runs))):
-        raise ParameterError("--plan", plan, f"the plan of the proof, {shown_plan(found.plan)}")
+        shown = " + ".join(shown_parts(found.plan)[:MOST_PARTS]) or "nothing"
+        raise ParameterError("--plan", plan, f"the plan of the proof, {shown}")
 
 
 def _words(found: Verdict) -> list[str]:
@@ -96,29 +97,15 @@ def _words(found: Verdict) -> list[str]:
 
 def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
     """Yield what the plan of a proof releases."""
-    from accountant.proofs.checked_proof import counted_parts
+    from accountant.proofs.checked_proof import shown_parts
 
     if name is not None:
         yield f"this plan is that of {name}"
         return
-    parts = counted_parts(plan)
-    for part, count in parts[:MOST_PARTS]:
-        yield f"this plan releases {count:,} x {_shown(part)}"
+    parts = shown_parts(plan)
+    yield from (f"this plan releases {part}" for part in parts[:MOST_PARTS] or ["nothing"])
     if len(parts) > MOST_PARTS:
         yield f"and {len(parts) - MOST_PARTS:,} other parts, which --json shows"
-    if not parts:
-        yield "this plan releases nothing"
-
-
-def _shown(part: Any) -> str:
-    """Return a part of a plan as it is printed in Python."""
-    if isinstance(part, dict):
-        fields = [f"{name}={_shown(one)}" for name, one in part.items() if name != "kind"]
-        return f"{part['kind']}({', '.join(fields)})"
-    if isinstance(part, list):
-        some = ", ".join(map(_shown, part[:MOST_PARTS]))
-        return f"[{some}{', ...' * (len(part) > MOST_PARTS)}]"
-    return repr(part)
 
 
 def _facts(found: Verdict, size: int, seconds: float) -> dict[str, Any]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 20  # of a proof; what is longer is not read to its end
 UPPER, NOT_PROVED = "PROVED UPPER", "NOT PROVED"
 DIGITS = 12
+MOST_SHOWN = 8  # of a list in a plan
 INSTALL = 'used where python-flint is installed: pip install "dp-attest[verify]"'
 Proof = bytes | str | os.PathLike[str]  # the bytes of a proof, or where its file is
 
@@ -44,18 +45,24 @@ class CheckedProof:
     verdict: Verdict = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        verdict = verdict_on(self.document)
-        if not same_plan(verdict.plan, to_dict(as_plan(self.plan))):
+        object.__setattr__(self, "verdict", verdict_on(self.document))
+        self.refuse_other(self.plan, self.delta)
+        if self.verdict.word == NOT_PROVED:
+            allowed = "one that the checker accepts: write it again with `certify`"
+            raise ParameterError("proof", f"{NOT_PROVED}: {self.verdict.reason}", allowed)
+
+    def refuse_other(self, plan: Plan, delta: float) -> None:
+        """Raise `ParameterError` unless the file is of this plan and this delta."""
+        verdict = self.verdict
+        if not same_plan(verdict.plan, to_dict(as_plan(plan))):
             allowed = "of this plan: `python -m accountant certify PLAN --proof FILE` writes one"
-            raise ParameterError("proof", f"a proof of {shown_plan(verdict.plan)}", allowed)
-        if verdict.delta != self.delta:
-            at = shown_delta(self.delta)
+            raise ParameterError(
+                "proof", f"a proof of {' + '.join(shown_parts(verdict.plan)) or 'nothing'}", allowed
+            )
+        if verdict.delta != delta:
+            at = shown_delta(delta)
             allowed = f"of epsilon at delta {at}: `certify --delta {at}` writes one"
             raise ParameterError("proof", f"a proof at delta {shown_delta(verdict.delta)}", allowed)
-        if verdict.word == NOT_PROVED:
-            allowed = "one that the checker accepts: write it again with `certify`"
-            raise ParameterError("proof", f"{verdict.word}: {verdict.reason}", allowed)
-        object.__setattr__(self, "verdict", verdict)
 
     @property
     def epsilon(self) -> float:
@@ -75,11 +82,17 @@ class CheckedProof:
     def facts(self) -> dict[str, Any]:
         """Return what was proved as plain values."""
         one = self.verdict
-        return {"sha256": one.digest, "verdict": one.word, "lower": one.lower, "upper": one.upper}
+        return {
+            "sha256": one.digest, "verdict": one.word, "lower": one.lower, "upper": one.upper,
+            "delta": one.delta,
+        }  # fmt: skip
 
 
-def checked_proof(plan: Plan, delta: float, proof: Proof) -> CheckedProof:
-    """Return the proof of a plan at ``delta``, or raise `ParameterError`."""
+def checked_proof(plan: Plan, delta: float, proof: Proof | CheckedProof) -> CheckedProof:
+    """Return the proof of a plan at ``delta``, checked unless it was, or raise `ParameterError`."""
+    if isinstance(proof, CheckedProof):
+        proof.refuse_other(plan, delta)
+        return proof
     return CheckedProof(plan, delta, read_proof(proof))
 
 
@@ -168,13 +181,19 @@ def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return next(each) == next(each)
 
 
-def shown_plan(plan: dict[str, Any]) -> str:
-    """Return the kinds of a plan's parts, and how many of each."""
-    counts: Counter[str] = Counter()
-    for part, count in counted_parts(plan):
-        counts[str(part["kind"])] += count
-    some = [f"{count:,} x {kind}" for kind, count in counts.most_common(3)]
-    return " + ".join([*some, *["..."][: len(counts) > 3]]) or "nothing"
+def shown_parts(plan: dict[str, Any]) -> list[str]:
+    """Return the parts of a plan as they are printed in Python, and how often each is released."""
+    return [f"{count:,} x {_shown(part)}" for part, count in counted_parts(plan)]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        fields = [f"{name}={_shown(one)}" for name, one in value.items() if name != "kind"]
+        return f"{value.get('kind')}({', '.join(fields)})"
+    if isinstance(value, list):
+        some = ", ".join(map(_shown, value[:MOST_SHOWN]))
+        return f"[{some}{', ...' * (len(value) > MOST_SHOWN)}]"
+    return repr(value)
 
 
 def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
