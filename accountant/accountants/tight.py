@@ -18,9 +18,10 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.one_way import chernoff_epsilon, one_way
 from accountant.composition.certificate import Certificate
 from accountant.domains import DELTA, Interval, each_checked
+from accountant.files import write_atomically
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan, directions
-from accountant.proofs.checked_proof import check_claim, checked_target, write_proof_file
+from accountant.proofs.checked_proof import check_claim, checked_target, proof_of_claim
 
 
 @final
@@ -66,8 +67,8 @@ class Tight(Accountant):
         delta : float
             In [0, 1).
         proof : path, optional
-            A file, replaced as a whole: what others need to check the interval without this
-            package, by ``python -m accountant verify``.
+            A file, replaced as a whole: what others need to prove the interval again, by
+            ``python -m accountant verify``.  It is checked before it is written.
 
         Returns
         -------
@@ -78,7 +79,9 @@ class Tight(Accountant):
         Raises
         ------
         UnsupportedPlan
-            If a proof is wanted and there is none for such a plan; nothing is written.
+            If a proof is wanted and the checker accepts none for such a plan; nothing is written.
+        ParameterError
+            If a proof is wanted without python-flint (``pip install "dp-attest[verify]"``).
 
         References
         ----------
@@ -89,7 +92,7 @@ class Tight(Accountant):
         found = self._interval(plan, delta)
         claim = (plan, delta, found.lower, found.upper)
         if target is not None:
-            write_proof_file(target, *claim)
+            write_atomically(target, proof_of_claim(*claim).document)
         return replace(found, check=partial(check_claim, *claim))
 
     def _interval(self, plan: Plan, delta: float) -> Certificate:

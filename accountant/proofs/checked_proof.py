@@ -10,11 +10,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.files import check_writable, write_atomically
+from accountant.files import check_writable
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.plans.plan import Plan, as_plan
 from accountant.serialisation.plan_json import to_dict
@@ -26,7 +27,6 @@ MOST_BYTES = 1 << 20  # of a proof; what is longer is not read to its end
 UPPER, NOT_PROVED = "PROVED UPPER", "NOT PROVED"
 DIGITS = 12
 MOST_SHOWN = 8  # of a list in a plan
-INSTALL = 'used where python-flint is installed: pip install "dp-attest[verify]"'
 Proof = bytes | str | os.PathLike[str]  # the bytes of a proof, or where its file is
 
 
@@ -104,33 +104,42 @@ def checked_target(proof: str | os.PathLike[str]) -> Path:
     return Path(proof)
 
 
-def write_proof_file(target: Path, plan: Plan, delta: float, lower: float, upper: float) -> None:
-    """Write the proof of a claim to a file, whole or not at all."""
+def proof_of_claim(plan: Plan, delta: float, lower: float, upper: float) -> CheckedProof:
+    """Return a new proof of a claim; `UnsupportedPlan` where the checker does not accept it."""
+    refuse_without_flint()
     from accountant.proofs.writer import write_proof
 
-    write_atomically(target, write_proof(plan, delta, lower, upper))
+    document = write_proof(plan, delta, lower, upper)
+    try:
+        return CheckedProof(plan, delta, document)
+    except ParameterError as error:
+        raise UnsupportedPlan(plan, "the checker of proofs", str(error.value)) from None
 
 
 def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict:
     """Write the proof of a claim and check it; where no road proves it, the verdict says so."""
+    refuse_without_flint()
     from accountant.proofs.writer import write_proof
+    from accountant.verifier import Verdict
 
     try:
         return verdict_on(write_proof(plan, delta, lower, upper))
     except UnsupportedPlan as none:
-        from accountant.verifier import Verdict
-
         return Verdict(NOT_PROVED, str(none), lower, upper, delta, to_dict(plan), "")
+
+
+def refuse_without_flint() -> None:
+    """Raise `ParameterError` where python-flint, which the checker needs, is not installed."""
+    if find_spec("flint") is None:
+        allowed = 'used where python-flint is installed (pip install "dp-attest[verify]")'
+        raise ParameterError("the checker of proofs", "a Python without it", allowed)
 
 
 def verdict_on(document: bytes) -> Verdict:
     """Return what the checker says of a proof; `ParameterError` where it is none."""
-    try:
-        from accountant.verifier import ProofError, verify
-    except ImportError as error:
-        if error.name is None or not error.name.startswith("flint"):
-            raise
-        raise ParameterError("the checker", "an environment without it", INSTALL) from None
+    refuse_without_flint()
+    from accountant.verifier import ProofError, verify
+
     try:
         return verify(document)
     except ProofError as error:
