@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant import (  # noqa: E402
+from accountant import (
     Book,
     Budget,
     LedgerCorrupt,
@@ -15,11 +15,11 @@ from accountant import (  # noqa: E402
     Tight,
     UnsupportedPlan,
 )
-from accountant.__main__ import main  # noqa: E402
-from accountant.book.export import history_json  # noqa: E402
-from accountant.proofs.checked_proof import checked_proof  # noqa: E402
-from mechanisms import DiscreteLaplace, NoisyMax  # noqa: E402
-from tests.accountant.book.throwaway_books import rewritten, unlooked  # noqa: E402
+from accountant.__main__ import main
+from accountant.book.export import history_json
+from accountant.proofs.checked_proof import checked_proof
+from mechanisms import DiscreteLaplace, NoisyMax
+from tests.accountant.book.throwaway_books import rewritten, unlooked
 
 DATA, NOISE = np.arange(20), DiscreteLaplace(25.0)
 PLAN, DELTA = 3 * NOISE, 1e-6

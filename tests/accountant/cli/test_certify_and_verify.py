@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant import Tight, read_plan  # noqa: E402
-from accountant.__main__ import main  # noqa: E402
-from accountant.proofs import checked_proof  # noqa: E402
+from accountant import Tight, read_plan
+from accountant.__main__ import main
+from accountant.proofs import checked_proof
 
 PLAN = """
 [budget]

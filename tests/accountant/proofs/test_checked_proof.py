@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant import (  # noqa: E402
+from accountant import (
     Budget,
     GaussianLoss,
     ParameterError,
@@ -17,13 +17,13 @@ from accountant import (  # noqa: E402
     Tight,
     compare,
 )
-from accountant.composition.certificate import Certificate  # noqa: E402
-from accountant.proofs.checked_proof import CheckedProof, checked_proof, same_plan  # noqa: E402
-from accountant.proofs.writer import write_proof  # noqa: E402
-from accountant.reports.plan_lines import lines_of  # noqa: E402
-from accountant.reports.plan_summary import summarise  # noqa: E402
-from accountant.serialisation.plan_json import to_dict  # noqa: E402
-from mechanisms import Laplace  # noqa: E402
+from accountant.composition.certificate import Certificate
+from accountant.proofs.checked_proof import CheckedProof, checked_proof, same_plan
+from accountant.proofs.writer import write_proof
+from accountant.reports.plan_lines import lines_of
+from accountant.reports.plan_summary import summarise
+from accountant.serialisation.plan_json import to_dict
+from mechanisms import Laplace
 
 PLAN, DELTA = 3 * GaussianLoss(0.25) + 2 * PureLoss(0.125), 1e-6
 

@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant import ParameterError, Tight, UnsupportedPlan  # noqa: E402
-from accountant.serialisation.plan_json import from_dict  # noqa: E402
-from accountant.verifier import ProofError, verify  # noqa: E402
-from tests.accountant.verifier.written_proofs import PLANS, proof_of  # noqa: E402
+from accountant import ParameterError, Tight, UnsupportedPlan
+from accountant.serialisation.plan_json import from_dict
+from accountant.verifier import ProofError, verify
+from tests.accountant.verifier.written_proofs import PLANS, proof_of
 
 HEXADECIMAL, DECIMAL = "0123456789abcdef", string.digits
 
