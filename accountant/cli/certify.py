@@ -71,7 +71,7 @@ def certify(
                 made = proof_of_claim(whole, at, found.lower, found.upper)
             write_atomically(Path(proof), made.document)
     except UnsupportedPlan as error:
-        raise CommandFailed(f"no proof was written: {error}", NO_PROOF) from None
+        raise CommandFailed(f"no proof was written: {error.instead}", NO_PROOF) from None
     words, facts = _report(found, at, proof, made)
     print(words, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
