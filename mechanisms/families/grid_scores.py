@@ -30,6 +30,12 @@ class ScoreMechanism(Mechanism):
         return self.scale
 
     @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale of the noise, and the step of the grid or 0."""
+        step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
+        return {"drawn_scale": self.drawn_scale, "step": step}
+
+    @property
     def charged_sensitivity(self) -> float:
         """The sensitivity that the loss states, over ``scale``.
 
