@@ -1,0 +1,131 @@
+"""The contour of a proof: abscissa, step, nodes and the rules of its mixtures, as dyadic numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+from accountant.errors import UnsupportedPlan
+from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
+
+MAX_NODES = 2**19 - 1
+MAX_WORK = 5e7
+ALIAS_RATIOS = np.geomspace(1.02, 20, 40)
+Parts = Sequence[tuple[FloatPair, int]]
+
+
+class Contour:
+    """The parameters of one direction near an epsilon; ``log_share`` is the error over delta."""
+
+    def __init__(self, parts: Parts, epsilon: float, delta: float, log_share: float) -> None:
+        self.parts, self.epsilon = list(parts), epsilon
+        self.releases = sum(n for _, n in parts)
+        self.a = self._saddle()
+        self.target = math.log(delta) + log_share
+
+    def _log_size(self, a: float) -> float:
+        return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
+
+    def _saddle(self) -> float:
+        def height(log_a: float) -> float:
+            a = math.exp(log_a)
+            return self._log_size(a) - log_a - math.log1p(a)
+
+        grid = np.linspace(-7, 9, 33)
+        heights: list[float] = []
+        for one in grid:
+            heights.append(height(one))
+            if len(heights) > 2 and heights[-1] > heights[-2] + 5:
+                break
+        k = int(np.argmin(heights))
+        ends = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+        found = optimize.minimize_scalar(
+            height, bounds=ends, method="bounded", options={"xatol": 1e-3}
+        )
+        return _dyadic(math.exp(found.x))
+
+    def _alias(self) -> tuple[float, float]:
+        """Return a step whose aliases are small, and the b that shows it."""
+        size = [self._log_size(self.a * ratio) for ratio in ALIAS_RATIOS]
+        period = (3 - self.target) / self.a
+        for _ in range(40):
+            heights = [
+                one - (ratio - 1) * self.a * period
+                for one, ratio in zip(size, ALIAS_RATIOS, strict=True)
+            ]
+            best = int(np.argmin(heights))
+            if heights[best] < self.target:
+                return 2 * math.pi / period, _dyadic(self.a * ALIAS_RATIOS[best])
+            period *= 1.15
+        raise UnsupportedPlan("the tail of the losses is too heavy for a contour")
+
+    def _log_tail(self, u: float) -> float:
+        found = sum(n * one.log_decay(self.a, u) for one, n in self.parts)
+        return found - self.a * self.epsilon - math.log(u)
+
+    def _nodes(self, h: float) -> int:
+        low, high = 8, 16
+        while self._log_tail(high * h) > self.target - 0.5:
+            low, high = high, 2 * high
+            if high > 2 * MAX_NODES:
+                raise UnsupportedPlan("a contour of so many nodes is too long to check")
+        while high > 1.03 * low + 1:
+            middle = (low + high) // 2
+            small = self._log_tail(middle * h) <= self.target - 0.5
+            low, high = (low, middle) if small else (middle, high)
+        return high + 2
+
+    def entry(self, lower: bool) -> dict[str, Any]:
+        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases."""
+        h, b = self._alias()
+        h = _dyadic(h)
+        found, smooth = None, 0.0
+        if not any(isinstance(one, (FloatGaussian, FloatMixture)) for one, _ in self.parts):
+            smooth = self._smoothing()
+        if smooth:
+            self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
+        nodes = self._nodes(h)
+        if sum(one.work for one, _ in self.parts) * nodes > MAX_WORK:
+            raise UnsupportedPlan("a contour of so many nodes is too long to check")
+        size = max(self._log_size(self.a), self.target)
+        log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
+        rules, u = [], (nodes - 1) * h
+        for one, n in self.parts:
+            if isinstance(one, FloatMixture):
+                log_decay = one.log_decay(self.a, u) - one.log_moment(self.a)
+                y = one.decay_height(self.a, u)
+                found = {
+                    "line": one.rule(self.a, log_error),
+                    "decay": one.rule(self.a, log_decay - 4 - math.log(n), y),
+                }
+                if lower:
+                    found["alias"] = one.rule(b, -4 - math.log(n))
+                rules.append(found)
+        bits = 96 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
+        return {
+            "road": "contour",
+            "a": self.a.hex(),
+            "h": h.hex(),
+            "b": b.hex() if lower else None,
+            "nodes": nodes,
+            "smooth": smooth.hex(),
+            "bits": 32 * math.ceil(bits / 32),
+            "rules": rules,
+        }
+
+    def _smoothing(self) -> float:
+        """Return the variance of a fictitious Gaussian: 0 where the losses decay enough."""
+        u = 4e3 * self.a
+        if self._log_tail(u) < self.target:
+            return 0.0
+        # D_S - delta is about S a^2 delta
+        return _dyadic(max(math.exp(self.target - self._log_size(self.a)) / self.a**2, 1e-30))
+
+
+def _dyadic(value: float) -> float:
+    """Return a number near to it with few digits."""
+    return float(np.float32(value)) if 1e-30 < value < 1e30 else value

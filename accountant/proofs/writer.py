@@ -1,0 +1,206 @@
+"""Proofs of certificates, as files: the plan, the interval, and a road to each bound.
+
+A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
+chosen makes a proof fail, never a wrong one pass.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import UnsupportedPlan
+from accountant.plans.plan import Plan
+from accountant.proofs.contour_parameters import Contour
+from accountant.proofs.float_pairs import (
+    FloatFinite,
+    FloatGaussian,
+    FloatLaplace,
+    FloatMixture,
+    FloatPair,
+)
+from accountant.serialisation.plan_json import to_dict
+from accountant.verifier import NoProof, ProofError
+from accountant.verifier.plan import alternatives, numbers
+
+FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"}
+CLOSED = {"gaussian", "laplace", "mixture", "fixed sample", "sampled laplace"}
+LATTICE = {"response", "discrete laplace", "discrete gaussian"}
+MAX_SUMS = 250_000
+MAX_RESIDUES = 600
+Items = list[tuple[Any, int]]
+
+
+def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
+    """Return the proof that the epsilon of a plan at ``delta`` is in [lower, upper].
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    delta : float
+        In [0, 1).
+    lower : float
+        The lower end of a certificate.
+    upper : float
+        Its upper end.
+
+    Returns
+    -------
+    bytes
+        Canonical JSON, for `accountant.verifier.verify`, which says what it proves.
+
+    Raises
+    ------
+    UnsupportedPlan
+        Where there is no road to a proof, with the reason.
+
+    References
+    ----------
+    ``docs/proofs/contour.md`` for the theorems, which `accountant.verifier` restates.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, Tight
+    >>> from accountant.proofs.writer import write_proof
+    >>> found = Tight().certify(GaussianLoss(0.5), delta=1e-6)
+    >>> proof = write_proof(GaussianLoss(0.5), 1e-6, found.lower, found.upper)
+    >>> from accountant.verifier import verify
+    >>> verify(proof).word
+    'PROVED'
+    """
+    if not math.isfinite(upper):
+        raise UnsupportedPlan("an infinite epsilon needs no proof")
+    fields = to_dict(plan)
+    document = {
+        "proof": 1,
+        "plan": fields,
+        "delta": float(delta).hex(),
+        "lower": float(lower).hex(),
+        "upper": float(upper).hex(),
+    }
+    try:
+        ways = alternatives(numbers(json.loads(json.dumps(fields)), decimal=delta == 0))
+    except (NoProof, ProofError) as error:
+        raise UnsupportedPlan(str(error)) from None
+    search = _Search(ways, float(delta), float(lower), float(upper))
+    document["above"] = [search.above(*one) for one in search.directions()]
+    document["below"] = search.below() if lower > 0 else None
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return (text + "\n").encode("ascii")
+
+
+class _Search:
+    """The roads of one proof; each entry is checked as it is written."""
+
+    def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
+        try:
+            from accountant.verifier import verdict
+        except ImportError as error:
+            raise UnsupportedPlan(f"pip install 'dp-attest[verify]': {error}") from None
+        self._verdict, self._ways = verdict, ways
+        self._delta, self._lower, self._upper = delta, lower, upper
+
+    def directions(self) -> list[tuple[int, bool]]:
+        """Return every way and direction that needs a bound."""
+        symmetric = self._verdict.is_symmetric
+        return [
+            (i, back)
+            for i, way in enumerate(self._ways)
+            for back in (False, True)
+            if not (back and all(symmetric(one) for one in way))
+        ]
+
+    def above(self, way: int, back: bool) -> dict[str, Any]:
+        """Return an entry that shows the upper end, or the last that was tried."""
+        entry, reason = None, None
+        for entry in self._entries(way, back, self._upper, lower=False):
+            reason = self._failure(entry, self._upper, is_above=True)
+            if reason is None:
+                break
+        if entry is None:
+            raise UnsupportedPlan("no road to a proof: too many nodes or sums of losses")
+        return entry
+
+    def below(self) -> dict[str, Any] | None:
+        """Return an entry that shows the lower end, or None."""
+        for way, back in self.directions():
+            for entry in self._entries(way, back, self._lower, lower=True):
+                if self._failure(entry, self._lower, is_above=False) is None:
+                    return entry
+        return None
+
+    def _failure(self, entry: dict[str, Any], end: float, *, is_above: bool) -> str | None:
+        try:
+            copied = json.loads(json.dumps(entry))
+            self._verdict.check(copied, self._ways, self._delta, end, is_above=is_above)
+        except (NoProof, ProofError) as error:
+            return str(error)
+        return None
+
+    def _entries(self, way: int, back: bool, end: float, lower: bool) -> Iterator[dict[str, Any]]:
+        items = list(self._ways[way].items())
+        head = {"way": way, "direction": "reversed" if back else "forward"}
+        kinds, only = {one[0] for one, _ in items}, len(items) == 1
+        if self._delta == 0:
+            yield {**head, "road": "largest losses", "bits": 256}
+            return
+        if not items or kinds == {"gaussian"} or (only and items[0][1] == 1 and kinds <= CLOSED):
+            yield {**head, "road": "closed form", "bits": 256}
+            return
+        if only and kinds == {"laplace"} and items[0][1] <= MAX_RESIDUES:
+            yield {**head, "road": "residues", "bits": 160 + 7 * items[0][1]}
+            return
+        if kinds == {"allocation"} and only and items[0][1] == 1:
+            from accountant.proofs.allocation_parameters import allocation_entry
+
+            _, mu2, steps = items[0][0]
+            yield {**head, **allocation_entry(float(mu2), steps, back, end, self._delta)}
+            return
+        if kinds <= FINITE and self._sums(items) <= MAX_SUMS:
+            yield {**head, "road": "enumeration", "bits": 256}
+            return
+        parts = [(self._float_pair(one, back), n) for one, n in items]
+        width = max(self._upper - self._lower, 1e-16) * max(1.0, 1 / max(self._upper, 1e-300))
+        for log_share in (math.log(width) - 7, math.log(width) - 14):
+            found = Contour(parts, end, self._delta, min(log_share, -7.0))
+            yield {**head, **found.entry(lower)}
+
+    def _float_pair(self, release: Any, back: bool) -> FloatPair:
+        from flint import ctx
+
+        match release:
+            case ("gaussian", mu2):
+                return FloatGaussian(float(mu2))
+            case ("laplace", m):
+                return FloatLaplace(float(m))
+            case ("mixture", unit2, first, second):
+                sides = [first, second]
+                if back:
+                    sides = [[(w, -s) for w, s in side] for side in (second, first)]
+                return FloatMixture(float(unit2), *sides)
+            case (kind, *_) if kind in FINITE:
+                ctx.prec = 96
+                law, _ = self._verdict.sums.outcomes(release, back)
+                return FloatFinite(*(np.array([float(x) for x in one]) for one in zip(*law)))
+        raise UnsupportedPlan(f"many releases of the kind {release[0]} have no road to a proof")
+
+    def _sums(self, items: Items) -> float:
+        """Return how many sums of losses there are, about."""
+        from flint import ctx
+
+        found, ctx.prec = 1.0, 64
+        for release, n in items:
+            try:
+                size = len(self._verdict.sums.outcomes(release, False)[0])
+            except NoProof:
+                return math.inf
+            if release[0] in LATTICE:
+                found *= n * (size - 1) + 1
+            else:
+                found *= math.comb(min(n, 10**7) + size - 1, size - 1)
+        return found
