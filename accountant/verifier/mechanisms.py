@@ -1,10 +1,11 @@
 """Mechanisms: what each claims to cost, proved on balls from the definition of its density.
 
-A claim is plain numbers: kind, parameters, [epsilon, delta], [output, ln p, ln q] at two values, and
-the integers that exact noise is drawn from.  Proved is, at each epsilon, that delta of the worst
-pair is at most the claim, and the claim at most (1 + 2^-30) times delta at epsilon - 2^-30.
+A claim is plain numbers: kind, parameters, integers that exact noise is drawn from, densities and a
+profile.  Proved is, at each epsilon, that delta of the worst pair is at most what is claimed, and
+the claim at most (1 + 2^-30) times delta at epsilon - 2^-30.
 """
 
+from functools import reduce
 from itertools import pairwise
 from math import comb, inf
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 from flint import arb, ctx, fmpq, fmpz
 
 SLACK, WORDS = fmpq(1, 2**30), 2**63
+q, exp = lambda x: fmpq(*x.as_integer_ratio()), lambda x: arb(x).exp()
 
 
 def check(claim):
@@ -21,42 +23,32 @@ def check(claim):
         for table in claim["tables"]:
             if not adds_up(table["table"], exact(table)):
                 return "NOT PROVED", f"the integers of {table['table']} do not add up"
-        if (law := noise(kind, n) if "drawn_scale" in claim["parameters"] else listed(kind, n)) is None:
+        law = noise(kind, n) if hasattr(n, "drawn_scale") else listed(kind, n)
+        if law is None:
             return "NOT PROVED", f"the kind {kind} has no proof here"
         delta, known = law
         for output, *logs in claim["densities"]:
             if not known(output, *logs):
                 return "NOT PROVED", f"the density of the output {output} is another"
         for epsilon, claimed in claim["profile"]:
-            if not delta(q(epsilon))[1] <= arb(claimed):
+            if not (epsilon >= 0 and delta(q(epsilon))[1] <= arb(claimed)):
                 return "NOT PROVED", f"delta is above {claimed:.9g} at epsilon = {epsilon:.9g}"
             if not arb(claimed) <= delta(q(epsilon) - SLACK)[0] * (1 + SLACK):
                 missed = f"delta is not shown to be {claimed:.9g} at epsilon = {epsilon:.9g}"
     return ("PROVED UPPER" if missed else "PROVED"), missed
 
 
-def q(x):
-    return fmpq(*x.as_integer_ratio())
-
-
 def exact(numbers):  # floats as the fractions they are
     return SimpleNamespace(**{k: q(x) if isinstance(x, float) else x for k, x in numbers.items()})
-
-
-def exp(x):
-    return arb(x).exp()
 
 
 def near(log, true):
     return bool(true == 0 if log == -inf else abs(arb(log) - arb(true).log()) < SLACK)
 
 
-def swapped(m, p, r, *alike, known=None):
-    # m outcomes have p against r, m have r against p, others are alike: both ends of delta =
-    # sum (p - e^eps r)_+, and whether the densities of an output are known
-    rows = [(m, p, r), (m, r, p), *((more, c, c) for more, c in alike)]
-    known = known or [(a, b) for _, a, b in rows]
-    return (lambda e: (sum((m * (a - exp(e) * b).max(arb(0)) for m, a, b in rows), arb(0)),) * 2,
+def swapped(m, p, r, *alike, known=()):  # m outcomes have p against r, as many r against p
+    known = known or [(p, r), (r, p), *((c, c) for c in alike)]
+    return (lambda e: (m * sum((a - exp(e) * b).max(arb(0)) for a, b in ((p, r), (r, p))),) * 2,
             lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))  # fmt: skip
 
 
@@ -69,22 +61,19 @@ def events(cdf, best, g, low, high):
     # F(t) - e^eps F(t - distance): at a point of the grid near the best t, and at the best
     def at(move, e, grid):
         t = best(move, e)
-        t = arb(t / grid).floor().mid() * grid if grid and t is not None else t
+        if grid and t is not None:
+            t = ((t if isinstance(t, fmpq) else t.mid().fmpq()) / grid).floor() * grid
         return arb(0) if t is None else (cdf(t) - exp(e) * cdf(t - move)).max(arb(0))
 
     return lambda e: (at(low, e, g), at(high, e, 0))
 
 
-def geometric(w, low, high):
-    # Integers in proportion to r^|k|, r = e^{-1/w}, N apart: the event "at most m" has
-    # 1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m.
-    def at(steps, e):
-        top = int(((steps - 1 - e * w) / 2).floor())
-        some = range(max(top - 1, 0), min(top + 3, steps))
-        lost = [(exp(-(m + 1) / w) + exp(e - (steps - m) / w)) / (1 + exp(-1 / w)) for m in some]
-        return (1 - min(lost, key=float, default=arb(1))).max(arb(0))
-
-    return lambda e: (at(int(low), e), at(int(high), e))
+def geometric(w, steps, e):  # of integers in proportion to r^|k|, r = e^{-1/w}, so many steps apart
+    # the event "at most m" has 1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m
+    steps, top = int(steps), int(((steps - 1 - e * w) / 2).floor())
+    some = range(max(top - 1, 0), min(top + 3, steps)) if e * w < steps else ()
+    lost = [(exp(-(m + 1) / w) + exp(e - (steps - m) / w)) / (1 + exp(-1 / w)) for m in some]
+    return reduce(arb.max, [1 - one for one in lost], arb(0))
 
 
 def two_sided(x):  # the distribution function of Laplace noise of scale 1
@@ -92,28 +81,17 @@ def two_sided(x):  # the distribution function of Laplace noise of scale 1
     return left if x < 0 else right if x >= 0 else left.union(right)
 
 
-def halfway(distance, e):  # where Laplace densities have the log-ratio epsilon
-    return (distance - e) / 2 if e < distance else None
-
-
-def logistic_gap(r, e):  # ln (e^{r - t} - 1) / (1 - e^-t), t = (eps + r) / 2: the worst of odds
-    return (arb((r - e) / 2).expm1() / -arb(-(e + r) / 2).expm1()).log() if e < r else None
-
-
-def normal(x):
-    return (-arb(x) / arb(2).sqrt()).erfc() / 2
-
-
 def normals(n, e, g, low, high):
+    phi = lambda x: (-arb(x) / arb(2).sqrt()).erfc() / 2
+    profile = lambda mu: phi(mu / 2 - arb(e) / mu) - exp(e) * phi(-mu / 2 - arb(e) / mu)
     if not g:
-        return (normal(high / 2 - e / high) - exp(e) * normal(-high / 2 - e / high),) * 2
+        return (profile(high),) * 2
     # Above: docs/proofs/discrete.md, 3, tau = 2.  Below: the event "at most t", its sums by
     # integrals; beyond 0, where terms fall, by one term less.
     d, t = n.dimension or 1, ((low / 2 - e / low) / g).floor() * g if low else -1 / g
     mu = (n.sensitivity / n.drawn_scale + g * arb(d).sqrt()) / (1 - 4 * g * g)
-    above = normal(mu / 2 - arb(e) / mu) - exp(e) * normal(-mu / 2 - arb(e) / mu)
-    first = normal(t) / (1 + 5 * exp(-2 * (arb.pi() / g) ** 2)) - (g if t > 0 else 0)
-    return first - exp(e) * normal(t + g - low), above * (1 + 5 * exp(-8 * arb.pi() ** 2)) ** d
+    below = phi(t) / (1 + 5 * exp(-2 * (arb.pi() / g) ** 2)) - (g if t > 0 else 0)
+    return below - exp(e) * phi(t + g - low), profile(mu) * (1 + 5 * exp(-8 * arb.pi() ** 2)) ** d
 
 
 def noise(kind, n):
@@ -122,91 +100,97 @@ def noise(kind, n):
     s, c, d = n.drawn_scale, 2 - getattr(n, "monotone", True), getattr(n, "dimension", 1) or 1
     g, high = n.step / s, c * (n.sensitivity + d * n.step) / s
     low = c * (n.sensitivity / n.step).floor() * g if n.step else high
+    laplace = two_sided, lambda m, e: (m - e) / 2 if e < m else None, g, low, high
     match kind:
         case "DiscreteGaussian":  # k in proportion to e^{-k^2 / 2s^2}; 2^-1800 is not listed
             steps, reach, rest = int(n.sensitivity), int(51 * s) + 60, arb(0, 2.0**-1000)
             term = [exp(-fmpq(k * k) / (2 * s * s)) for k in range(reach + 2 * steps + 1)]
             total, some = 2 * sum(term[1:], arb(0)) + 1 + rest, range(-reach, reach + steps)
-            return added(n, lambda e: ((sum(((term[abs(k)] - exp(e) * term[abs(k - steps)]).max(arb(0))
-                for k in some), arb(0)) + rest) / total,) * 2, lambda x: exp(-(x / s) ** 2 / 2) / total)  # fmt: skip
+            both = [(term[abs(k)] / total, term[abs(k - steps)] / total) for k in some]
+            delta = lambda e: (sum(((a - exp(e) * b).max(arb(0)) for a, b in both), rest),) * 2
+            return added(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / total)
         case "DiscreteLaplace":
-            return added(n, geometric(s, n.sensitivity, n.sensitivity),
+            return added(n, lambda e: (geometric(s, n.sensitivity, e),) * 2,
                          lambda x: exp(-x / s) * arb(1 / (2 * s)).tanh())  # fmt: skip
         case "Laplace":
-            delta = (geometric(1 / g, (low / g).floor(), (high / g).floor()) if g else
-                     events(two_sided, halfway, g, low, high))  # fmt: skip
-            return added(n, delta, lambda x: exp(-x / s) / (2 * s))
+            ends = lambda e: tuple(geometric(1 / g, (far / g).floor(), e) for far in (low, high))
+            return added(n, ends if g else events(*laplace), lambda x: exp(-x / s) / (2 * s))
         case "TruncatedLaplace":  # given that it is at most the reach; on a grid, its cells
             r = n.reach_steps * g if g else n.reach
             mass = 1 - exp(-r)
-            delta = events(
-                lambda x: (two_sided(x) - exp(-r) / 2) / mass if abs(x) < r else arb(x > 0),
-                lambda m, e: m - r if e >= m else min(max((m - e) / 2, m - r), r), g, low, high)  # fmt: skip
-            return added(n, delta, lambda x: exp(-x / s) / (2 * s * mass) if x <= r * s else arb(0))
+            cdf = lambda x: (two_sided(x) - exp(-r) / 2) / mass if abs(x) < r else arb(x > 0)
+            best = lambda m, e: m - r if e >= m else min(max((m - e) / 2, m - r), r)
+            return added(n, events(cdf, best, g, low, high), lambda x: (
+                exp(-x / s) / (2 * s * mass) if x <= r * s else arb(0)))  # fmt: skip
         case "Gaussian":
-            return added(n, lambda e: normals(n, e, g, low, high),
-                         lambda x: exp(-((x / s) ** 2) / 2) / (s * (2 * arb.pi()).sqrt()))  # fmt: skip
+            delta, root = lambda e: normals(n, e, g, low, high), s * (2 * arb.pi()).sqrt()
+            return added(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / root)
         case "Staircase":
-            share, b = fmpq(n.top, n.stair), exp(-1 / n.width if g else -n.sensitivity / n.scale)
-            a = (1 - b) / (2 * s * (share + b * (1 - share)))
+            u, b = fmpq(n.top, n.stair), exp(-1 / n.width if g else -n.sensitivity / n.scale)
+            a = (1 - b) / (2 * s * (u + b * (1 - u)))
             # left of both values, and between them where one is on its upper part alone
-            p = fmpq(1, 2) + a * min(share, 1 - share) * s
-            return added(n, swapped(1, p, p * b, (1, 1 - p - p * b))[0],
-                         lambda x: a * b ** int((x / s - share).floor() + 1))  # fmt: skip
+            p = fmpq(1, 2) + a * min(u, 1 - u) * s
+            delta, _ = swapped(1, p, p * b)
+            return added(n, delta, lambda x: a * b ** int((x / s - u).floor() + 1))
         case "Exponential" | "NoisyMax" | "LazyExponential" | "PermuteAndFlip":
-            flips, gaps = kind == "PermuteAndFlip", [(q(a) - q(b)) / s for a, b in n.values]
-            cdf, best = (two_sided, halfway) if flips else (lambda x: 1 / (1 + exp(-x)), logistic_gap)
-            return events(cdf, best, g, low, high), lambda x, *logs: all(
-                near(log, cdf(-gap if x else gap)) for log, gap in zip(logs, gaps, strict=True))  # fmt: skip
+            # the worst odds are (e^{r - t} - 1) / (1 - e^-t) with t = (eps + r) / 2
+            odds = lambda r, e: arb((r - e) / 2).expm1() / -arb(-(e + r) / 2).expm1()
+            gap, won = lambda r, e: odds(r, e).log() if e < r else None, lambda x: 1 / (1 + exp(-x))
+            law = laplace if kind == "PermuteAndFlip" else (won, gap, g, low, high)
+            gaps = [(q(a) - q(b)) / s for a, b in n.values]
+            return events(*law), lambda x, *logs: all(
+                map(near, logs, [law[0](-gap if x else gap) for gap in gaps]))  # fmt: skip
 
 
 def listed(kind, n):
     k, truth, lie = getattr(n, "k", 2), getattr(n, "keep", 1), 1 - getattr(n, "keep", 1)
     match kind:
         case "RandomizedResponse" | "BinaryLabel":
-            return swapped(1, truth, lie / (k - 1), (k - 2, lie / (k - 1)))
+            return swapped(1, truth, lie / (k - 1), lie / (k - 1))
         case "HemisphereL2":  # over the uniform density
             return swapped(fmpq(1, 2), 2 * truth, 2 * lie)
         case "HadamardResponse":
             m = fmpq(1 << k.bit_length(), 4)
-            return swapped(m, truth / (2 * m), lie / (2 * m), (m, truth / (2 * m)), (m, lie / (2 * m)))
+            return swapped(m, truth / (2 * m), lie / (2 * m), truth / (2 * m), lie / (2 * m))
         case "CubeLinf":
             d, halves = n.dimension, comb(n.dimension, n.dimension // 2) * (1 - n.dimension % 2)
-            m, rest = (2**d - halves) // 2, halves * lie
-            return swapped(m, truth / (m + rest), lie / (m + rest), (halves, lie / (m + rest)))
+            m, total = (2**d - halves) // 2, (2**d - halves) // 2 + halves * lie
+            return swapped(m, truth / total, lie / total, lie / total)
         case "SubsetSelection":
             a, b = truth / comb(k - 1, n.size - 1), lie / comb(k - 1, n.size)
-            return swapped(comb(k - 2, n.size - 1), a, b, (comb(k, n.size), a), (comb(k, n.size), b))
+            return swapped(comb(k - 2, n.size - 1), a, b, a, b)
         case "PiecewiseUniform":  # two pieces do not meet; the cells of the rest are alike
             a, b = truth / (n.piece * n.unit), lie / (n.rest * n.unit)
-            return swapped(n.piece * n.unit, a, b, ((n.rest - n.piece) * n.unit, b))
+            return swapped(n.piece * n.unit, a, b, b)
         case "UnaryEncoding":  # two labels have different bits; the others show c ones
             p, r, z, y = arb(n.p), arb(n.q), 1 - arb(n.p), 1 - arb(n.q)
-            known = [(f * a, f * b) for f in (r**c * y ** (k - 2 - c) for c in range(k - 1))
-                     for a, b in ((p * y, z * r), (z * r, p * y), (p * r, p * r), (z * y, z * y))]  # fmt: skip
-            return swapped(1, p * y, z * r, known=known)
+            pairs = (p * y, z * r), (z * r, p * y), (p * r, p * r), (z * y, z * y)
+            rest = [r**c * y ** (k - 2 - c) for c in range(k - 1)]
+            return swapped(1, p * y, z * r, known=[(f * a, f * b) for f in rest for a, b in pairs])
         case "LocalHashing":  # two labels are hashed to uniform different residues of a prime
             prime = next(p for p in range(k, 2 * k + 2) if fmpz(p).is_prime())
-            (each, more), pairs, lie = divmod(prime, n.buckets), prime * (prime - 1), lie / (n.buckets - 1)
-            apart = pairs - more * (each + 1) * each - (n.buckets - more) * each * (each - 1)
-            return swapped(apart, truth / pairs, lie / pairs, (1, truth / pairs), (1, lie / pairs))
-        case "PrivUnit":  # a cap, its opposite; exact directions have masses wrong by n.error at most
+            (each, more), pairs = divmod(prime, n.buckets), prime * (prime - 1)
+            alike = more * (each + 1) * each + (n.buckets - more) * each * (each - 1)
+            a, b = truth / pairs, lie / ((n.buckets - 1) * pairs)
+            return swapped(pairs - alike, a, b, a, b)
+        case "PrivUnit":  # a cap and its opposite; masses of exact directions err by n.error
             mass = (1 - arb(n.height**2).beta_lower(fmpq(1, 2), fmpq(n.dimension - 1, 2), True)) / 2
             share = n.cap_share if n.error else (truth - mass) / (1 - mass)
-            far, cap = 1 - share, (1 - share) * (mass + arb(0, float(n.error)))
-            top = far + share / mass
-            return swapped(1, share + cap, cap, known=[(top, far), (far, top), (far, far)])
+            cap, far = (1 - share) * (mass + arb(0, float(n.error))), 1 - share
+            known = [(far + share / mass, far), (far, far + share / mass), (far, far)]
+            return swapped(1, share + cap, cap, known=known)
         case "PartitionSelection":  # of k people, w_k of 2^63 words keep their key
             kept = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
             pairs = [*kept, *((1 - b, 1 - a) for a, b in kept)]
-            return lambda e: (max((b - exp(e) * a for a, b in pairs), key=float),) * 2, None
+            known = [pair[::way] for pair in pairs for way in (1, -1)]
+            return lambda e: (reduce(arb.max, [b - exp(e) * a for a, b in pairs]),) * 2, (
+                lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))  # fmt: skip
 
 
 def adds_up(name, t):
-    if name == "IntegerStaircase":  # the share of the first level, whose cells are the most probable
-        low, high, b = fmpq(*t.low), fmpq(*t.high), exp(-1 / t.width)
-        first = t.top * (1 - b) / (t.top * (1 - b) + t.stair * b)
-        return low <= first <= high and high - low < fmpq(1, 2**100)
+    if name == "IntegerStaircase":  # the share of the first level, the most probable cells
+        first = 1 / (1 + fmpq(t.stair, t.top) / arb(1 / t.width).expm1())
+        return fmpq(*t.low) <= first <= fmpq(*t.high)
     if name == "WeightTable":
         least = [t.height * exp((q(s) - q(max(t.scores))) / t.scale) for s in t.scores]
     else:  # blocks of integers; the last is the tail's, of 128 times its first probability
@@ -214,4 +198,4 @@ def adds_up(name, t):
         least = [t.height * exp(-((x / t.width) ** t.power) / t.power) for x in firsts]
         least[-1] *= 0 if t.reach is not None and firsts[-1] > t.reach else 128
     sizes = [b - a for a, b in pairwise([0, *t.ends])]
-    return t.ends[-1] <= WORDS and all(map(lambda a, b: a >= b, sizes, least))
+    return t.ends[-1] <= WORDS and all(a >= b for a, b in zip(sizes, least, strict=True))
