@@ -17,7 +17,7 @@ LEAST_DELTA = 1e-12  # up to which an unbounded loss is looked at
 OUTPUTS = 8  # whose densities are compared, drawn from a fixed seed
 
 
-def mechanisms() -> Iterator[Any]:
+def declared_mechanisms() -> Iterator[Any]:
     """Yield every mechanism that an installed package declares, with its typical parameters."""
     for _, kind in sorted(plan_kinds().items()):
         if hasattr(kind, "drawn_numbers"):
@@ -30,34 +30,43 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
     A profile is what `Loss.profile` says, rounded up by the accuracy that it states; that of a
     bound only from its epsilon on, where it is attained.
     """
-    start = STEPS if mechanism.loss_is_upper_bound else 0
-    first, second = mechanism.worst_pair(_epsilons(mechanism.loss)[STEPS // 2])
-    values = [np.asarray(one, dtype=float).tolist() for one in (first, second)]
+    loss = mechanism.loss
+    grid = _epsilons(loss)
+    first, second = mechanism.worst_pair(grid[STEPS // 2])
+    values = [np.asarray(one, dtype=float) for one in (first, second)]
+    numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # not scores
     fields = {one.name: getattr(mechanism, one.name) for one in dataclasses.fields(mechanism)}
     plain = {k: x for k, x in fields.items() if x is None or isinstance(x, (bool, int, float))}
+    shown = [one.item() if numbers else one.tolist() for one in values]
     return {
         "kind": type(mechanism).__name__,
-        "parameters": {**plain, **mechanism.drawn_numbers, "values": values},
+        "parameters": {**plain, **mechanism.drawn_numbers, "values": shown},
         "tables": mechanism.drawn_tables,
-        "densities": list(_densities(mechanism, first, second)),
-        "profile": [_claimed(mechanism.loss, e) for e in _epsilons(mechanism.loss)[start:]],
+        # one coordinate of a vector has no density of its own
+        "densities": [] if numbers and values[0].ndim else _densities(mechanism, first, second),
+        "profile": [
+            _claimed(loss, e) for e in grid[STEPS if mechanism.loss_is_upper_bound else 0 :]
+        ],
     }
 
 
 def _claimed(loss: Any, epsilon: float) -> list[float]:
     """Return an epsilon, its losses rounded up, and the delta that is claimed there."""
     delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
-    return [math.nextafter(epsilon + loss.rounding, math.inf), delta]
+    return [math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0, delta]
 
 
 def _epsilons(loss: Any) -> list[float]:
-    """Return epsilons from 0 to the largest loss and beyond, or to a small delta."""
+    """Return epsilons from 0 to a small delta, or to the largest loss and beyond it."""
     top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
-    return [top * i / STEPS for i in range(STEPS + 2)]
+    beyond = loss.max_loss < math.inf
+    return [top * i / STEPS for i in range(STEPS + 1 + beyond)]
 
 
-def _densities(mechanism: Any, first: Any, second: Any) -> Iterator[list[Any]]:
-    """Yield some outputs with the logarithms of their densities at both values."""
+def _densities(mechanism: Any, first: Any, second: Any) -> list[list[Any]]:
+    """Return some outputs with the logarithms of their densities at both values."""
+    rows = []
     for output in mechanism.release(first, 0, OUTPUTS):
         logs = [float(mechanism.log_density(output, value)) for value in (first, second)]
-        yield [np.asarray(output).tolist(), *logs]
+        rows.append([np.asarray(output).tolist(), *logs])
+    return rows

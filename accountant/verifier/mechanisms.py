@@ -23,8 +23,7 @@ def check(claim):
         for table in claim["tables"]:
             if not adds_up(table["table"], exact(table)):
                 return "NOT PROVED", f"the integers of {table['table']} do not add up"
-        law = noise(kind, n) if hasattr(n, "drawn_scale") else listed(kind, n)
-        if law is None:
+        if not (law := (noise if hasattr(n, "drawn_scale") else listed)(kind, n)):
             return "NOT PROVED", f"the kind {kind} has no proof here"
         delta, known = law
         for output, *logs in claim["densities"]:
@@ -60,7 +59,7 @@ def added(n, delta, density):
 def events(cdf, best, g, low, high):
     # F(t) - e^eps F(t - distance): at a point of the grid near the best t, and at the best
     def at(move, e, grid):
-        t = best(move, e)
+        t = best(move, e) if move else None
         if grid and t is not None:
             t = ((t if isinstance(t, fmpq) else t.mid().fmpq()) / grid).floor() * grid
         return arb(0) if t is None else (cdf(t) - exp(e) * cdf(t - move)).max(arb(0))
@@ -128,7 +127,7 @@ def noise(kind, n):
         case "Staircase":
             u, b = fmpq(n.top, n.stair), exp(-1 / n.width if g else -n.sensitivity / n.scale)
             a = (1 - b) / (2 * s * (u + b * (1 - u)))
-            # left of both values, and between them where one is on its upper part alone
+            # left of both values; between them where one is on its upper part alone
             p = fmpq(1, 2) + a * min(u, 1 - u) * s
             delta, _ = swapped(1, p, p * b)
             return added(n, delta, lambda x: a * b ** int((x / s - u).floor() + 1))
@@ -197,5 +196,5 @@ def adds_up(name, t):
         firsts = [fmpq(b << t.shift) for b in range(len(t.ends))]
         least = [t.height * exp(-((x / t.width) ** t.power) / t.power) for x in firsts]
         least[-1] *= 0 if t.reach is not None and firsts[-1] > t.reach else 128
-    sizes = [b - a for a, b in pairwise([0, *t.ends])]
-    return t.ends[-1] <= WORDS and all(a >= b for a, b in zip(sizes, least, strict=True))
+    blocks = zip(pairwise([0, *t.ends]), least, strict=True)
+    return t.ends[-1] <= WORDS and all(end - start >= size for (start, end), size in blocks)
