@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from accountant.errors import UnsupportedPlan
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
+from accountant.proofs.no_road import NoRoad
 
 GRID = np.linspace(-9, 9, 700)
 FAR = 18.0
@@ -63,7 +63,7 @@ def allocation_entry(
     while a * size + steps * value.decay(a, count * h)[0] - math.log(count * h) > target:
         count = int(1.1 * count) + 1
         if count > MAX_NODES:
-            raise UnsupportedPlan("a contour of so many nodes is too long to check")
+            raise NoRoad("a contour of so many nodes is too long to check")
     y = float(np.float32(min(math.pi / 4.01 / value.mu, 2.5)))
     # n times the rule's error is against e^{target} of terms of size e^{height}
     log_rule = target - max(found.fun, target) - math.log(steps) - math.log(period * a) - 14

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from accountant.errors import UnsupportedPlan
+from accountant.proofs.no_road import NoRoad
 from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
 
 MAX_NODES = 2**19 - 1
@@ -19,13 +19,13 @@ Parts = Sequence[tuple[FloatPair, int]]
 
 
 class Contour:
-    """The parameters of one direction near an epsilon; ``log_share`` is the error over delta."""
+    """The parameters of one direction near an epsilon; ``share`` is the error over delta."""
 
-    def __init__(self, parts: Parts, epsilon: float, delta: float, log_share: float) -> None:
+    def __init__(self, parts: Parts, epsilon: float, delta: float, share: float) -> None:
         self.parts, self.epsilon = list(parts), epsilon
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
-        self.target = math.log(delta) + log_share
+        self.share, self.target = share, math.log(delta * share)
 
     def _log_size(self, a: float) -> float:
         return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
@@ -61,7 +61,7 @@ class Contour:
             if heights[best] < self.target:
                 return 2 * math.pi / period, _dyadic(self.a * ALIAS_RATIOS[best])
             period *= 1.15
-        raise UnsupportedPlan("the tail of the losses is too heavy for a contour")
+        raise NoRoad("the tail of the losses is too heavy for a contour")
 
     def _log_tail(self, u: float) -> float:
         found = sum(n * one.log_decay(self.a, u) for one, n in self.parts)
@@ -72,7 +72,7 @@ class Contour:
         while self._log_tail(high * h) > self.target - 0.5:
             low, high = high, 2 * high
             if high > 2 * MAX_NODES:
-                raise UnsupportedPlan("a contour of so many nodes is too long to check")
+                raise NoRoad("a contour of so many nodes is too long to check")
         while high > 1.03 * low + 1:
             middle = (low + high) // 2
             small = self._log_tail(middle * h) <= self.target - 0.5
@@ -90,7 +90,7 @@ class Contour:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
         nodes = self._nodes(h)
         if sum(one.work for one, _ in self.parts) * nodes > MAX_WORK:
-            raise UnsupportedPlan("a contour of so many nodes is too long to check")
+            raise NoRoad("a contour of so many nodes is too long to check")
         size = max(self._log_size(self.a), self.target)
         log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
         rules, u = [], (nodes - 1) * h
@@ -110,7 +110,7 @@ class Contour:
             "road": "contour",
             "a": self.a.hex(),
             "h": h.hex(),
-            "b": b.hex() if lower else None,
+            "b": (b if lower else 0.0).hex(),
             "nodes": nodes,
             "smooth": smooth.hex(),
             "bits": 32 * math.ceil(bits / 32),
@@ -119,11 +119,11 @@ class Contour:
 
     def _smoothing(self) -> float:
         """Return the variance of a fictitious Gaussian: 0 where the losses decay enough."""
-        u = 4e3 * self.a
+        u = 1e4 * self.a
         if self._log_tail(u) < self.target:
             return 0.0
-        # D_S - delta is about S a^2 delta
-        return _dyadic(max(math.exp(self.target - self._log_size(self.a)) / self.a**2, 1e-30))
+        # D_S - delta is at most about S a^2 delta
+        return _dyadic(1000 * self.share / self.a**2)
 
 
 def _dyadic(value: float) -> float:

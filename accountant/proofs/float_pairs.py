@@ -140,8 +140,8 @@ class FloatMixture:
         """Return the height of the line with the least bound."""
         return min(map(float, self._heights), key=lambda y: self._log_integral(a, y, u))
 
-    def rule(self, a: float, log_error: float, y: float | None = None) -> list[Any]:
-        """Return a rule [y, h, first, last, far] whose error is ``e^log_error`` of M(a), about."""
+    def rule(self, a: float, log_error: float, y: float | None = None) -> dict[str, Any]:
+        """Return a rule y, h, first, last, far whose error is ``e^log_error`` of M(a), about."""
         heights = [y] if y is not None else list(map(float, self._heights))
         _, y = min((self._steps(a, one, log_error), one) for one in heights)
         y = math.ldexp(math.floor(math.ldexp(y, 40)), -40)
@@ -154,7 +154,7 @@ class FloatMixture:
         c = (1 + a) * self.most - a * self.least
         far = max(last, math.ceil((c + 1) / h))
         first = self._left_end(a, h, first, log_error - log_grown)
-        return [y.hex(), h.hex(), first, last, far]
+        return {"y": y.hex(), "h": h.hex(), "first": first, "last": last, "far": far}
 
     def _steps(self, a: float, y: float, log_error: float) -> float:
         """Return nodes a unit of x on a line at this height, or infinity."""

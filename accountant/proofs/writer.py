@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,16 @@ from accountant.proofs.float_pairs import (
     FloatMixture,
     FloatPair,
 )
+from accountant.proofs.no_road import NoRoad
 from accountant.serialisation.plan_json import to_dict
 from accountant.verifier import NoProof, ProofError
-from accountant.verifier.plan import alternatives, numbers
+from accountant.verifier.plan import alternatives
 
 FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"}
 CLOSED = {"gaussian", "laplace", "mixture", "fixed sample", "sampled laplace"}
 LATTICE = {"response", "discrete laplace", "discrete gaussian"}
 MAX_SUMS = 250_000
-MAX_RESIDUES = 600
+PROOFS = "the writer of proofs"
 Items = list[tuple[Any, int]]
 
 
@@ -74,7 +76,7 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     'PROVED'
     """
     if not math.isfinite(upper):
-        raise UnsupportedPlan("an infinite epsilon needs no proof")
+        raise UnsupportedPlan(plan, PROOFS, "an infinite epsilon needs no proof")
     fields = to_dict(plan)
     document = {
         "proof": 1,
@@ -84,12 +86,12 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
         "upper": float(upper).hex(),
     }
     try:
-        ways = alternatives(numbers(json.loads(json.dumps(fields)), decimal=delta == 0))
-    except (NoProof, ProofError) as error:
-        raise UnsupportedPlan(str(error)) from None
-    search = _Search(ways, float(delta), float(lower), float(upper))
-    document["above"] = [search.above(*one) for one in search.directions()]
-    document["below"] = search.below() if lower > 0 else None
+        ways = alternatives(fields, decimal=delta == 0)
+        search = _Search(ways, float(delta), float(lower), float(upper))
+        document["above"] = [search.above(*one) for one in search.directions()]
+        document["below"] = search.below() if lower > 0 else None
+    except (NoProof, NoRoad, ProofError) as error:
+        raise UnsupportedPlan(plan, PROOFS, f"{error}") from None
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return (text + "\n").encode("ascii")
 
@@ -101,43 +103,42 @@ class _Search:
         try:
             from accountant.verifier import verdict
         except ImportError as error:
-            raise UnsupportedPlan(f"pip install 'dp-attest[verify]': {error}") from None
+            raise NoRoad(f"pip install 'dp-attest[verify]': {error}") from None
         self._verdict, self._ways = verdict, ways
         self._delta, self._lower, self._upper = delta, lower, upper
 
+    @property
+    def _width(self) -> float:
+        return max(self._upper - self._lower, 1e-16 * self._upper)
+
     def directions(self) -> list[tuple[int, bool]]:
         """Return every way and direction that needs a bound."""
-        symmetric = self._verdict.is_symmetric
-        return [
-            (i, back)
-            for i, way in enumerate(self._ways)
-            for back in (False, True)
-            if not (back and all(symmetric(one) for one in way))
-        ]
+        return sorted(self._verdict.directions(self._ways))
 
     def above(self, way: int, back: bool) -> dict[str, Any]:
         """Return an entry that shows the upper end, or the last that was tried."""
         entry, reason = None, None
         for entry in self._entries(way, back, self._upper, lower=False):
-            reason = self._failure(entry, self._upper, is_above=True)
+            reason = self._failure(entry, self._upper, above=True)
             if reason is None:
                 break
         if entry is None:
-            raise UnsupportedPlan("no road to a proof: too many nodes or sums of losses")
+            raise NoRoad("no road to a proof: too many nodes or sums of losses")
         return entry
 
     def below(self) -> dict[str, Any] | None:
         """Return an entry that shows the lower end, or None."""
         for way, back in self.directions():
-            for entry in self._entries(way, back, self._lower, lower=True):
-                if self._failure(entry, self._lower, is_above=False) is None:
-                    return entry
+            with suppress(NoRoad):
+                for entry in self._entries(way, back, self._lower, lower=True):
+                    if self._failure(entry, self._lower, above=False) is None:
+                        return entry
         return None
 
-    def _failure(self, entry: dict[str, Any], end: float, *, is_above: bool) -> str | None:
+    def _failure(self, entry: dict[str, Any], end: float, *, above: bool) -> str | None:
         try:
             copied = json.loads(json.dumps(entry))
-            self._verdict.check(copied, self._ways, self._delta, end, is_above=is_above)
+            self._verdict.check(copied, self._ways, self._delta, end, above=above)
         except (NoProof, ProofError) as error:
             return str(error)
         return None
@@ -152,9 +153,6 @@ class _Search:
         if not items or kinds == {"gaussian"} or (only and items[0][1] == 1 and kinds <= CLOSED):
             yield {**head, "road": "closed form", "bits": 256}
             return
-        if only and kinds == {"laplace"} and items[0][1] <= MAX_RESIDUES:
-            yield {**head, "road": "residues", "bits": 160 + 7 * items[0][1]}
-            return
         if kinds == {"allocation"} and only and items[0][1] == 1:
             from accountant.proofs.allocation_parameters import allocation_entry
 
@@ -165,9 +163,9 @@ class _Search:
             yield {**head, "road": "enumeration", "bits": 256}
             return
         parts = [(self._float_pair(one, back), n) for one, n in items]
-        width = max(self._upper - self._lower, 1e-16) * max(1.0, 1 / max(self._upper, 1e-300))
-        for log_share in (math.log(width) - 7, math.log(width) - 14):
-            found = Contour(parts, end, self._delta, min(log_share, -7.0))
+        for factor in (1e-3, 3e-5, 1e-6):  # of what the width of the interval means for delta
+            found = Contour(parts, end, self._delta, 1e-3)
+            found = Contour(parts, end, self._delta, factor * min(1.0, self._width * found.a))
             yield {**head, **found.entry(lower)}
 
     def _float_pair(self, release: Any, back: bool) -> FloatPair:
@@ -187,7 +185,7 @@ class _Search:
                 ctx.prec = 96
                 law, _ = self._verdict.sums.outcomes(release, back)
                 return FloatFinite(*(np.array([float(x) for x in one]) for one in zip(*law)))
-        raise UnsupportedPlan(f"many releases of the kind {release[0]} have no road to a proof")
+        raise NoRoad(f"many releases of the kind {release[0]} have no road to a proof")
 
     def _sums(self, items: Items) -> float:
         """Return how many sums of losses there are, about."""
