@@ -13,7 +13,6 @@ from accountant.proofs.no_road import NoRoad
 from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
 
 MAX_NODES = 2**19 - 1
-MAX_WORK = 5e7
 ALIAS_RATIOS = np.geomspace(1.02, 20, 40)
 Parts = Sequence[tuple[FloatPair, int]]
 
@@ -89,8 +88,6 @@ class Contour:
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
         nodes = self._nodes(h)
-        if sum(one.work for one, _ in self.parts) * nodes > MAX_WORK:
-            raise NoRoad("a contour of so many nodes is too long to check")
         size = max(self._log_size(self.a), self.target)
         log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
         rules, u = [], (nodes - 1) * h

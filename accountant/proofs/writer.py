@@ -33,6 +33,7 @@ FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"
 CLOSED = {"gaussian", "laplace", "mixture", "fixed sample", "sampled laplace"}
 LATTICE = {"response", "discrete laplace", "discrete gaussian"}
 MAX_SUMS = 250_000
+MAX_RESIDUES = 300  # beyond, a smoothed contour is quicker
 PROOFS = "the writer of proofs"
 Items = list[tuple[Any, int]]
 
@@ -138,6 +139,7 @@ class _Search:
     def _failure(self, entry: dict[str, Any], end: float, *, above: bool) -> str | None:
         try:
             copied = json.loads(json.dumps(entry))
+            self._verdict.parts.Part.left = self._verdict.BUDGET
             self._verdict.check(copied, self._ways, self._delta, end, above=above)
         except (NoProof, ProofError) as error:
             return str(error)
@@ -152,6 +154,9 @@ class _Search:
             return
         if not items or kinds == {"gaussian"} or (only and items[0][1] == 1 and kinds <= CLOSED):
             yield {**head, "road": "closed form", "bits": 256}
+            return
+        if only and kinds == {"laplace"} and items[0][1] <= MAX_RESIDUES:
+            yield {**head, "road": "residues", "bits": 160 + 7 * items[0][1]}
             return
         if kinds == {"allocation"} and only and items[0][1] == 1:
             from accountant.proofs.allocation_parameters import allocation_entry
@@ -183,7 +188,7 @@ class _Search:
                 return FloatMixture(float(unit2), *sides)
             case (kind, *_) if kind in FINITE:
                 ctx.prec = 96
-                law, _ = self._verdict.sums.outcomes(release, back)
+                law, _ = self._verdict.parts.outcomes(release, back)
                 return FloatFinite(*(np.array([float(x) for x in one]) for one in zip(*law)))
         raise NoRoad(f"many releases of the kind {release[0]} have no road to a proof")
 
@@ -194,7 +199,7 @@ class _Search:
         found, ctx.prec = 1.0, 64
         for release, n in items:
             try:
-                size = len(self._verdict.sums.outcomes(release, False)[0])
+                size = len(self._verdict.parts.outcomes(release, False)[0])
             except NoProof:
                 return math.inf
             if release[0] in LATTICE:

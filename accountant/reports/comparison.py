@@ -168,12 +168,12 @@ def compare(
         how = "given: compare(plan, delta=1e-6), or compare_deltas(plan, epsilon=1.0)"
         raise ParameterError("delta", delta, how)
     delta = DELTA.check("delta", delta)
+    proved = None if proof is None else checked_proof(plan, delta, proof)
     rows = []
     for one in ALL_ACCOUNTANTS:
         start, note = time.perf_counter(), ""
         try:
-            if isinstance(one, Tight) and proof is not None:
-                proved = checked_proof(plan, delta, proof)
+            if isinstance(one, Tight) and proved is not None:
                 epsilon: float | None = proved.epsilon
                 note = proved.words
             elif isinstance(one, Tight):

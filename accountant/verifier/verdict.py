@@ -7,22 +7,22 @@ from typing import Any
 
 from flint import arb, ctx
 
-from . import allocation, contour, parts, sums
-from .document import Fields, NoProof, ProofError, Verdict, need, parse
-from .plan import ONE, STILL, SYMMETRIC, Ways, alternatives
+from . import integrals, parts
+from .plan import ONE, STILL, Fields, NoProof, ProofError, Verdict, alternatives, need, parse
 
+BUDGET = 6e7  # about a minute
+SYMMETRIC = {"gaussian", "laplace", "response", "discrete laplace", "discrete gaussian"}
 
-def verified(document: bytes) -> Verdict:
+def verify(document: bytes) -> Verdict:
     """Return the verdict on the bytes of a proof; `ProofError` where they are none."""
-    file = parse(document)
+    file, word, reason = parse(document), "NOT PROVED", ""
     file.whole("proof", 1, 1)
     delta, upper = file.real("delta", 0, 1 - 2**-53), file.real("upper", 0, 1e300)
-    lower, plan = file.real("lower", 0, upper), file.take("plan")
-    above, below, word, reason = file.take("above"), file.take("below"), "NOT PROVED", ""
+    lower, plan, below = file.real("lower", 0, upper), file.take("plan"), file.take("below")
+    above = file.take("above", fits=lambda x: isinstance(x, list) and len(x) <= 128)
     file.done()
-    need(isinstance(above, list) and len(above) <= 128, "above must be a list", ProofError)
     try:
-        ways = alternatives(plan, decimal=delta == 0)
+        ways, parts.Part.left = alternatives(plan, decimal=delta == 0), BUDGET
         shown = {check(entry, ways, delta, upper, above=True) for entry in above}
         need(directions(ways) <= shown, "a direction of the plan has no bound from above")
         word = "PROVED UPPER"
@@ -32,25 +32,23 @@ def verified(document: bytes) -> Verdict:
         word = "PROVED"
     except NoProof as error:
         reason = str(error)
-    digest = hashlib.sha256(document).hexdigest()
-    return Verdict(word, reason, lower, upper, delta, plan, digest)
+    return Verdict(word, reason, lower, upper, delta, plan, hashlib.sha256(document).hexdigest())
 
-def directions(ways: Ways) -> set[tuple[int, bool]]:
+def directions(ways: Any) -> set[tuple[int, bool]]:
     """Return the alternatives, and their reverse where that may have other losses."""
-    def is_symmetric(one: Any) -> bool:
+    def alike(one: Any) -> bool:
         mirrored = one[0] == "mixture" and set(one[2]) == {(w, -s) for w, s in one[3]}
         return mirrored or one[0] in SYMMETRIC
-    alike = [all(map(is_symmetric, way)) for way in ways]
-    return {(i, back) for i, same in enumerate(alike) for back in (False, not same)}
+    return {(i, back) for i, way in enumerate(ways) for back in (False, not all(map(alike, way)))}
 
-def check(value: Any, ways: Ways, delta: float, end: float, *, above: bool) -> tuple[int, bool]:
+def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tuple[int, bool]:
     """Prove one entry or raise `NoProof`; return the alternative and the direction it is about."""
     entry = Fields(value, "an entry")
-    way, direction = entry.whole("way", 0, len(ways) - 1), entry.take("direction")
-    back, road, ctx.prec = direction == "reversed", entry.take("road"), entry.whole("bits", 64, 4096)
-    need(direction in ("forward", "reversed") and isinstance(road, str), "no direction", ProofError)
+    way, road = entry.whole("way", 0, len(ways) - 1), entry.take("road", fits=ROADS.__contains__)
+    back = entry.take("direction", fits=("forward", "reversed").__contains__) == "reversed"
+    ctx.prec = entry.whole("bits", 64, 4096)
     try:
-        low, high = _bounds(road[:40], list(ways[way].items()), back, entry, end)
+        low, high = bounds(road, list(ways[way].items()), back, entry, end)
     except (OverflowError, ZeroDivisionError) as error:
         raise NoProof(f"{road}: {error}") from None
     entry.done()
@@ -59,49 +57,56 @@ def check(value: Any, ways: Ways, delta: float, end: float, *, above: bool) -> t
         need(delta == 0 and found, f"the largest losses add up to {float(low)!r}")
         return way, back
     sides = ("upper", "most", high.str(12)) if above else ("lower", "least", low.str(12))
-    text = "{}, {}: delta at the {} end is at {} {}".format(direction, road, *sides)
-    need(high <= arb(delta) if above else low >= arb(delta), text)
+    text = "{}, {}: delta at the {} end is at {} {}"
+    words = text.format("reversed" if back else "forward", road, *sides)
+    need(high <= arb(delta) if above else low >= arb(delta), words)
     return way, back
 
-def _bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -> Any:
+ROADS = ("closed form", "residues", "enumeration", "allocation", "largest losses", "contour")
+
+def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -> Any:
     """Return a lower and an upper bound of delta at the end, or of the largest loss."""
     if back:  # (Q, P) of a mixture, mirrored at 0
-        def turn(side: Any) -> Any:
-            return tuple((w, -s) for w, s in side)
-        items = [((*one[:2], turn(one[3]), turn(one[2])) if one[0] == "mixture" else one, n)
-                 for one, n in items]
+        turned = [[tuple((w, -s) for w, s in side) for side in one[:1:-1]]
+                  if one[0] == "mixture" else [] for one, _ in items]
+        items = [((*one[:2], *sides) if sides else one, n)
+                 for (one, n), sides in zip(items, turned, strict=True)]
     kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else ((), 0)
     if road == "closed form" and kinds <= {"gaussian"}:  # squares of mu add up
-        mu2 = sum((one[1] * n for one, n in items), 0 * ONE)
-        return [sums.single(("mixture", mu2, ((ONE, ONE),), STILL), end) if items else arb(0)] * 2
+        mu2 = sum((parts.exact(one[1]) * n for one, n in items), arb(0))
+        return [parts.single(("mixture", mu2, ((ONE, ONE),), STILL), end) if items else arb(0)] * 2
     if road == "closed form" and n == 1 and kinds <= {"laplace", "mixture"}:
-        return [sums.single(only, end)] * 2
+        return [parts.single(only, end)] * 2
+    if road == "residues" and n and kinds == {"laplace"}:
+        return [parts.residues(only[1], n, end)] * 2
     if road == "enumeration":
-        return sums.listed(items, back, end)
+        return parts.listed(items, back, end)
     if road == "allocation" and n == 1 and kinds == {"allocation"}:
-        return allocation.bounds(only, back, entry, end)
+        return integrals.allocation(only, back, entry, end)
     if road == "largest losses":
-        return [sum((n * _largest(*one) for one, n in items), 0 * ONE)] * 2
-    need(road == "contour", f"no road {road!r} for this plan")
-    rules, each, listed, whole = entry.take("rules"), [], arb(1), arb(1)
-    need(isinstance(rules, list), "rules must be a list", ProofError)
+        need(len(items) < 999, "too many different losses")
+        return [sum((n * largest(*one) for one, n in items), 0 * ONE)] * 2
+    need(road == "contour", f"this plan has no {road}")
+    rules, made = entry.take("rules", fits=lambda x: isinstance(x, list)), []
+    simple = {"gaussian": parts.gaussian, "laplace": parts.laplace}
     for one, n in items:
-        match one[0]:
-            case "gaussian" | "laplace":
-                make = parts.gaussian if one[0] == "gaussian" else parts.laplace
-                part = make(parts.exact(one[1]))
-            case "mixture":
-                part = parts.mixture(parts.balls(*one[1:]), Fields(rules and rules.pop(0), "a rule"))
-            case _:
-                part = parts.finite(*sums.outcomes(one, back))
+        if one[0] in simple:
+            part = simple[one[0]](parts.exact(one[1]))
+        elif one[0] == "mixture":
+            part = parts.mixture(parts.balls(*one[1:]), Fields(rules and rules.pop(0), "a rule"))
+        else:
+            part = parts.finite(*parts.outcomes(one, back))
+        made.append((part, n))
+    need(not rules, "more rules than mixtures", ProofError)
+    low, high = integrals.contour(made, entry, end)
+    listed, whole = arb(1), arb(1)
+    for part, n in made:
         listed, whole = listed * part.mass**n, whole * part.total**n
-        each.append((part, n))
-    low, high = contour.bounds(each, entry, end)
     sure = whole - listed  # outcomes that Q never has, and at most those not listed
     return low + sure.lower().max(arb(0)), high + sure.upper()
 
-def _largest(kind: str, first: Fraction, second: Any = 0) -> Fraction:
+def largest(kind: str, first: Fraction, second: Any = 0) -> Fraction:
     """Return the largest loss of a release, where it is a fraction."""
-    is_known = kind == "laplace" or kind == "discrete laplace" or (kind == "response" and not second)
-    need(is_known, f"the largest loss of a {kind} has no proof here")
+    known = kind in ("laplace", "discrete laplace") or (kind == "response" and not second)
+    need(known, f"the largest loss of a {kind} has no proof here")
     return second / first if kind == "discrete laplace" else first
