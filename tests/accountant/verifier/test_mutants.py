@@ -28,7 +28,6 @@ PLANS = {
 TIGHT = Tight(width=1e-5)  # a wide interval has a short proof
 ABOVE, BELOW = "PROVED UPPER", "NOT PROVED"
 CASES = [  # what a broken certificate says is not below the truth, or not above it
-    ("aliases_forgotten", "Laplace", ABOVE),
     ("aliases_forgotten", "both", ABOVE),
     ("aliases_forgotten", "sampled", ABOVE),
     ("cut_off_too_early", "Laplace", BELOW),
