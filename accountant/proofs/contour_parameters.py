@@ -18,13 +18,18 @@ Parts = Sequence[tuple[FloatPair, int]]
 
 
 class Contour:
-    """The parameters of one direction near an epsilon; ``share`` is the error over delta."""
+    """The parameters of one direction near an epsilon.
 
-    def __init__(self, parts: Parts, epsilon: float, delta: float, share: float) -> None:
+    ``share`` is the error over delta, ``smooth`` what a fictitious Gaussian may add to it.
+    """
+
+    def __init__(
+        self, parts: Parts, epsilon: float, delta: float, share: float, smooth: float
+    ) -> None:
         self.parts, self.epsilon = list(parts), epsilon
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
-        self.share, self.target = share, math.log(delta * share)
+        self.smooth, self.target = smooth, math.log(delta * share)
 
     def _log_size(self, a: float) -> float:
         return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
@@ -120,7 +125,7 @@ class Contour:
         if self._log_tail(u) < self.target:
             return 0.0
         # D_S - delta is at most about S a^2 delta
-        return _dyadic(1000 * self.share / self.a**2)
+        return _dyadic(self.smooth / self.a**2)
 
 
 def _dyadic(value: float) -> float:

@@ -165,13 +165,20 @@ class _Search:
             yield {**head, **allocation_entry(float(mu2), steps, back, end, self._delta)}
             return
         if kinds <= FINITE and self._sums(items) <= MAX_SUMS:
-            yield {**head, "road": "enumeration", "bits": 256}
+            yield {**head, "road": "enumeration", "bits": 192}
             return
         parts = [(self._float_pair(one, back), n) for one, n in items]
-        for factor in (1e-3, 3e-5, 1e-6):  # of what the width of the interval means for delta
-            found = Contour(parts, end, self._delta, 1e-3)
-            found = Contour(parts, end, self._delta, factor * min(1.0, self._width * found.a))
-            yield {**head, **found.entry(lower)}
+        first = Contour(parts, end, self._delta, 1e-3, 0.0)
+        slack = min(1.0, self._width * first.a)  # what the width of the interval is for delta
+        reason = None
+        for share, smooth in ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03)):
+            try:
+                found = Contour(parts, end, self._delta, share * slack, smooth * slack)
+                yield {**head, **found.entry(lower)}
+            except NoRoad as error:
+                reason = reason or error
+        if reason is not None:
+            raise reason
 
     def _float_pair(self, release: Any, back: bool) -> FloatPair:
         from flint import ctx

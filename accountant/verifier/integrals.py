@@ -13,7 +13,7 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     """Return a lower and an upper bound of what the finite losses add to delta.
 
     g(t) = E_P (1 - e^{t-L})_+ for real t.  For a > 0, int g(t) e^{zt} dt = M(z) / (z (z + 1)) on
-    Re z = a (Fubini).  With F(z) = M(z) e^{-z eps} / (z (z + 1)), T = 2 pi/h, by Poisson's summation
+    Re z = a (Fubini).  By Poisson's summation, F(z) = M(z) e^{-z eps} / (z (z + 1)), T = 2 pi/h,
 
         (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT)  >=  g(eps) = delta(eps).
 
@@ -28,8 +28,8 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     without 1 / (z (z + 1)), truncated by B / (pi S U), as int_U^oo e^{-Su^2/2} du <= e^{-SU^2/2} /
     (SU).
     """
-    a, h, more = entry.real("a", 1e-9, 1e9), entry.real("h", 1e-12, 1e12), entry.real("smooth", 0, 1)
-    count, b = entry.whole("nodes", 2, 2**20), entry.real("b", 0.0, 1e9)
+    a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
+    count, more = entry.whole("nodes", 2, 2**20), entry.real("smooth", 0, 1)
     spend(20 * count * len(parts))
     step, eps, parts = arb(h), arb(epsilon), [*parts, (gaussian(arb(more)), 1)]
     z, u, line = abscissas(a, h, count), step * (count - 1), [acb(1)] * count
@@ -66,13 +66,13 @@ def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple
         (h / 2 pi) sum_j e^{sK} phi(s)^t / s^2, s = a + ijh, = g(K) + sum_{k>=1} e^{-akT} g(K + kT),
 
     0 <= g(K + kT) <= K + kT.  phi is also int n(x) e^{-sV(x)} dx over Im x = -y: |e^{-sV}| <= 1 for
-    Im s >= 0 < Re s while 0 <= mu y <= pi/2.  Trapezoid rule as of a mixture: N(2y) <= e^{2y^2}.  On
+    Im s >= 0 < Re s while 0 <= mu y <= pi/2.  Trapezoid rule as of mixtures, N(2y) <= e^{2y^2}.  On
     Im x = -D, |phi(a + iv)| <= e^{D^2/2} phi(a cos(mu D) + v sin(mu D)), which falls with v.
     """
     mu, t, grown = exact(release[1]).sqrt(), release[2], arb(epsilon).exp()
     k, a, h = t / grown if back else t * grown, entry.real("a", 0, 1e30), entry.real("h", 0, 1e30)
     y, step, d = (arb(entry.real(key, 1e-3, 99.0)) for key in ("y", "step", "turn"))
-    count, period, far = entry.whole("nodes", 2, 2**17), 2 * arb.pi() / h, int(18 / float(step)) + 1
+    count, period, far = entry.whole("nodes", 2, 2**17), 2 * arb.pi() / h, int(18 / float(step) + 1)
     right = k < period and 2 * y * mu <= arb.pi() / 2 and mu * d <= arb.pi() / 2 and a > 0
     need(right, "a line of the allocation where nothing converges")
     points = [acb(step * i, -y) for i in range(-far, far + 1)]

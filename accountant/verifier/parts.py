@@ -87,7 +87,7 @@ def mixture(sides: Any, rules: Fields) -> Part:
     arg R_f(x + iy) is in [0, y max f] and arg R_g(x + iy) in [y min g, 0] for y >= 0 (sums of
     numbers in a sector): while y (max f - min g) < pi their logarithms are analytic and Im L >= 0,
     so |e^{ivL}| falls with v.  |R_f(x + iy)| <= R_f(x), |R_g(x + iy)| >= R_g(x) cos(yG/2), G = max
-    g - min g.  So N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a), at z = a + iv, v >= 0.
+    g - min g.  So N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a): z = a + iv, v >= 0.
 
     Trapezoid rule at the nodes kh + iy (Trefethen & Weideman 2014, Theorem 5.1): the error is at
     most (N(0) + N(2y)) / (e^{2 pi y/h} - 1).  Of |F| too, at most twice the root of N(0) N(2y): it
@@ -137,7 +137,6 @@ MOST = 300_000
 def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     """Return (p, q) of each outcome, and a ball of the mass of P, listed or not."""
     kind, *given = release
-    missed = arb(0)
     if kind == "sampled":
         law, r = [(arb(1), arb(1))], exact(given[0])
         for one in given[1]:
@@ -152,17 +151,19 @@ def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
         r, n = (-1 / exact(given[0])).exp(), given[1]
         q = [1 / (1 + r), *((1 - r) / (1 + r) * r**k for k in range(1, n)), r**n / (1 + r)]
         law = list(zip(reversed(q), q, strict=True))
-    elif kind == "discrete gaussian":  # 40 deviations; what is beyond, a geometric series bounds
-        s, n, far = exact(given[0]), given[1], int(40 * given[0]) + 2 + given[1]
+    elif kind == "discrete gaussian":  # 16 deviations; what is beyond, a geometric series bounds
+        s, n, far = exact(given[0]), given[1], int(16 * given[0]) + 2 + given[1]
         sizes = [(-((arb(k) / s) ** 2) / 2).exp() for k in range(far + 1)]
-        missed = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)
-        whole = sizes[0] + 2 * sum(sizes[1:], arb(0)) + missed
+        whole = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)
+        whole += sizes[0] + 2 * sum(sizes[1:], arb(0))
         law = [(sizes[abs(k - n)] / whole, sizes[abs(k)] / whole) for k in range(n - far, far + 1)]
     else:
         need(kind == "pair", f"a {kind} has more than finitely many outcomes")
         law = [(exact(p), exact(q)) for p, q in given[0]]
     law = [(q, p) for p, q in law] if back else law
-    return law, sum((p for p, _ in law), arb(0)) + missed
+    need(all(x > 0 or x == 0 for one in law for x in one), "a mass that may be 0")
+    mass = sum((p for p, _ in law), arb(0))
+    return law, mass.union(arb(1)) if kind == "discrete gaussian" else mass
 
 def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
     """Return bounds of sum (p - e^eps q)_+ over all outcomes; those not listed add at most P.
@@ -193,7 +194,7 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
 
     The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m -
     eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole of
-    order n at -1/2, whose residue is a coefficient in w = z + 1/2, and for k = n one of residue 1 at 0.
+    order n at -1/2, a coefficient of a series in w = z + 1/2, and for k = n one of residue 1 at 0.
     """
     spend(n**3 / 4)
     m, total, half = exact(m), arb(0), arb(0.5)

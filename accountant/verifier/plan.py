@@ -2,12 +2,13 @@
 """The file of a proof, and what its plan releases: exact fractions, no balls yet."""
 
 import json
+import re
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+HEX = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # as float.hex writes it
 
 class ProofError(ValueError):
     """The file is no proof: one line says what is wrong."""
@@ -55,19 +56,16 @@ class Fields:
         return found
     def real(self, key: str, low: float, high: float) -> float:
         """Return a number between two ends, from the only hexadecimal form of a float."""
-        def fits(text: Any) -> bool:
-            with suppress(ValueError, OverflowError, TypeError):
-                value = float.fromhex(text)
-                return value.hex() == text and low <= value <= high
-            return False
-        return float.fromhex(self.take(key, fits=fits))
+        value = float.fromhex(self.take(key, fits=lambda x: isinstance(x, str) and HEX.fullmatch(x)))
+        need(low <= value <= high, f"{key} of {self.name} is not in [{low}, {high}]", ProofError)
+        return value
     def whole(self, key: str, low: int, high: int, *default: int) -> int:
         """Return a whole number between two ends."""
         return int(self.take(key, *default, fits=lambda x: type(x) is int and low <= x <= high))
     def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: int) -> Fraction:
         """Return a number of the plan, exactly."""
-        kinds = (int, Fraction)
-        return Fraction(self.take(key, *default, fits=lambda x: type(x) in kinds and low <= x <= high))
+        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high  # noqa: E731
+        return Fraction(self.take(key, *default, fits=fits))
     def done(self) -> None:
         """Refuse fields that were not asked for."""
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
@@ -85,8 +83,8 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
         ("gaussian", mu^2)             N(mu, 1), N(0, 1)
         ("laplace", m)                 Laplace(m, 1), Laplace(0, 1)
         ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
-        ("allocation", mu^2, steps)    N(mu, 1) in one secret step and N(0, 1) in others; N(0, 1) in all
-        ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; its mirror image
+        ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
+        ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
         ("pair", ((p, q), ...))        two finite distributions
         ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift)
         ("sampled", rate, parts)       (1-rate) Q + rate P, Q of some finite releases of one sample
@@ -96,8 +94,8 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
 
 def _ways(value: Any, depth: int) -> Ways:
     node, found = Fields(value, "the plan"), [Counter[Any]()]
-    kind, count = node.take("kind", fits=lambda x: isinstance(x, str)), node.whole("count", 0, 10**15, 1)
-    need(depth < 50, "a plan is nested at most 50 deep", ProofError)
+    kind, count = node.take("kind"), node.whole("count", 0, 10**15, 1)
+    need(depth < 50 and isinstance(kind, str), "a plan is kinds, nested at most 50 deep", ProofError)
     node.name = kind[:40]
     parts = [_ways(one, depth + 1) for one in _list(node, "parts")] if "parts" in node.left else []
     if kind == "Sequential":
@@ -130,11 +128,11 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
         case "LaplaceLoss":
             return "laplace", node.number("shift")
         case "Gaussian" | "Laplace":
-            rows, exact = node.take("dimension", 1) or 1, node.take("arithmetic", "exact") == "exact"
+            rows, idealised = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
             ratio = node.number("sensitivity", 0, 2**999, 1) / node.number("scale")
             power = 2 if kind == "Gaussian" else 1  # the exact sampler is wider by its grid's step
-            fits = ratio and (not exact or (type(rows) is int and rows < (ratio * 2**39) ** power))
-            need(fits, f"{kind} on a grid coarser than its sensitivity has no proof here")
+            fits = type(rows) is int and rows < (ratio * 2**39) ** power
+            need(ratio and (fits or idealised), f"{kind} on a grid coarser than its sensitivity has no proof here")
             return kind.lower(), ratio**power
         case "PureLoss" | "ApproxLoss":
             delta = node.number("delta", 0, 1) if kind == "ApproxLoss" else 0 * ONE
@@ -144,7 +142,7 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
             name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
             few = 1 <= shift < 2048 and node.take("dimension", 1) == 1
-            need(few and (name == "discrete laplace" or scale < 50), f"this {kind} has no proof here")
+            need(few and (kind != "DiscreteGaussian" or scale < 50), f"this {kind} has no proof here")
             return name, scale, int(shift)
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
