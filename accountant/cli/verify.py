@@ -51,8 +51,8 @@ def verify(
     python -m accountant verify cost.proof.json --plan plan.toml --json -;
     python -m accountant verify --mechanisms
 
-    Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED; 2 the file is no proof, or of another
-    plan than --plan, or bad usage; 130 interrupted.
+    Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
+    proof, or of another plan than --plan, or bad usage; 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     import time
 
@@ -64,7 +64,7 @@ def verify(
 
     check_writable({"--json": None if json == "-" else json})
     if mechanisms:
-        _verify_mechanisms(proof, plan, json)
+        _verify_mechanisms(proof or plan or runs, json)
         return
     if proof is None:
         raise ParameterError("PROOF", None, "a file that `certify --proof` wrote; or --mechanisms")
@@ -85,15 +85,15 @@ def verify(
         raise typer.Exit(UNPROVED)
 
 
-def _verify_mechanisms(proof: str | None, plan: str | None, json: str | None) -> None:
+def _verify_mechanisms(other: str | None, json: str | None) -> None:
     """Prove what all mechanisms claim, and show it."""
     from accountant.cli.progress import waiting
     from accountant.cli.verify_mechanisms import shown_lines, verdicts
     from accountant.errors import ParameterError
     from accountant.proofs.checked_proof import NOT_PROVED, refuse_without_flint
 
-    if proof is not None or plan is not None:
-        raise ParameterError("--mechanisms", proof or plan, "given without PROOF and --plan")
+    if other is not None:
+        raise ParameterError("--mechanisms", other, "given without PROOF, --plan and --runs")
     refuse_without_flint()
     with waiting("proving"):
         rows = list(verdicts())

@@ -19,7 +19,8 @@ OUTPUTS = 8  # whose densities are compared, drawn from a fixed seed
 
 def declared_mechanisms() -> Iterator[Any]:
     """Yield every mechanism that an installed package declares, with its typical parameters."""
-    for _, kind in sorted(plan_kinds().items()):
+    kinds: dict[str, Any] = dict(sorted(plan_kinds().items()))
+    for kind in kinds.values():
         if hasattr(kind, "drawn_numbers"):
             yield from kind.instances()
 

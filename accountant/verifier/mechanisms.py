@@ -1,3 +1,4 @@
+# fmt: off
 """Mechanisms: what each claims to cost, proved on balls from the definition of its density.
 
 A claim is plain numbers: kind, parameters, integers that exact noise is drawn from, densities and a
@@ -9,14 +10,14 @@ from functools import reduce
 from itertools import pairwise
 from math import comb, inf
 from types import SimpleNamespace
+from typing import Any
 
 from flint import arb, ctx, fmpq, fmpz
 
+Law = tuple[Any, Any]  # both ends of delta at an epsilon; whether an output has log-densities
 SLACK, WORDS = fmpq(1, 2**30), 2**63
-q, exp = lambda x: fmpq(*x.as_integer_ratio()), lambda x: arb(x).exp()
 
-
-def check(claim):
+def check(claim: dict[str, Any]) -> tuple[str, str]:
     """Return PROVED, PROVED UPPER or NOT PROVED, and what is not proved."""
     with ctx.workprec(192):
         kind, n, missed = claim["kind"], exact(claim["parameters"]), ""
@@ -36,53 +37,54 @@ def check(claim):
                 missed = f"delta is not shown to be {claimed:.9g} at epsilon = {epsilon:.9g}"
     return ("PROVED UPPER" if missed else "PROVED"), missed
 
+def q(x: Any) -> Any:
+    return fmpq(*x.as_integer_ratio())
 
-def exact(numbers):  # floats as the fractions they are
+def exp(x: Any) -> Any:
+    return arb(x).exp()
+
+def exact(numbers: dict[str, Any]) -> Any:  # floats as the fractions they are
     return SimpleNamespace(**{k: q(x) if isinstance(x, float) else x for k, x in numbers.items()})
 
-
-def near(log, true):
+def near(log: float, true: Any) -> bool:
     return bool(true == 0 if log == -inf else abs(arb(log) - arb(true).log()) < SLACK)
 
-
-def swapped(m, p, r, *alike, known=()):  # m outcomes have p against r, as many r against p
+def swapped(m: Any, p: Any, r: Any, *alike: Any, known: Any = ()) -> Law:
+    # m outcomes have p against r, as many r against p, others are alike
     known = known or [(p, r), (r, p), *((c, c) for c in alike)]
     return (lambda e: (m * sum((a - exp(e) * b).max(arb(0)) for a, b in ((p, r), (r, p))),) * 2,
-            lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))  # fmt: skip
+            lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))
 
-
-def added(n, delta, density):
+def added(n: Any, delta: Any, density: Any) -> Law:
     at = [(q(v) / n.step + fmpq(1, 2)).floor() * n.step if n.step else q(v) for v in n.values]
     return delta, lambda x, *logs: all(map(near, logs, [density(abs(q(x) - v)) for v in at]))
 
-
-def events(cdf, best, g, low, high):
+def events(cdf: Any, best: Any, g: Any, low: Any, high: Any) -> Any:
     # F(t) - e^eps F(t - distance): at a point of the grid near the best t, and at the best
-    def at(move, e, grid):
+    def at(move: Any, e: Any, grid: Any) -> Any:
         t = best(move, e) if move else None
         if grid and t is not None:
             t = ((t if isinstance(t, fmpq) else t.mid().fmpq()) / grid).floor() * grid
         return arb(0) if t is None else (cdf(t) - exp(e) * cdf(t - move)).max(arb(0))
-
     return lambda e: (at(low, e, g), at(high, e, 0))
 
-
-def geometric(w, steps, e):  # of integers in proportion to r^|k|, r = e^{-1/w}, so many steps apart
-    # the event "at most m" has 1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m
+def geometric(w: Any, steps: Any, e: Any) -> Any:
+    # of integers in proportion to r^|k|, r = e^{-1/w}, N steps apart: the event "at most m" has
+    # 1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m
     steps, top = int(steps), int(((steps - 1 - e * w) / 2).floor())
     some = range(max(top - 1, 0), min(top + 3, steps)) if e * w < steps else ()
     lost = [(exp(-(m + 1) / w) + exp(e - (steps - m) / w)) / (1 + exp(-1 / w)) for m in some]
     return reduce(arb.max, [1 - one for one in lost], arb(0))
 
-
-def two_sided(x):  # the distribution function of Laplace noise of scale 1
+def two_sided(x: Any) -> Any:  # the distribution function of Laplace noise of scale 1
     left, right = exp(x) / 2, 1 - exp(-x) / 2
     return left if x < 0 else right if x >= 0 else left.union(right)
 
-
-def normals(n, e, g, low, high):
-    phi = lambda x: (-arb(x) / arb(2).sqrt()).erfc() / 2
-    profile = lambda mu: phi(mu / 2 - arb(e) / mu) - exp(e) * phi(-mu / 2 - arb(e) / mu)
+def normals(n: Any, e: Any, g: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    def phi(x: Any) -> Any:
+        return (-arb(x) / arb(2).sqrt()).erfc() / 2
+    def profile(mu: Any) -> Any:
+        return phi(mu / 2 - arb(e) / mu) - exp(e) * phi(-mu / 2 - arb(e) / mu)
     if not g:
         return (profile(high),) * 2
     # Above: docs/proofs/discrete.md, 3, tau = 2.  Below: the event "at most t", its sums by
@@ -92,8 +94,7 @@ def normals(n, e, g, low, high):
     below = phi(t) / (1 + 5 * exp(-2 * (arb.pi() / g) ** 2)) - (g if t > 0 else 0)
     return below - exp(e) * phi(t + g - low), profile(mu) * (1 + 5 * exp(-8 * arb.pi() ** 2)) ** d
 
-
-def noise(kind, n):
+def noise(kind: str, n: Any) -> Any:
     # In drawn scales: a step of the grid, the least distance on it and the greatest.  Rounding
     # moves values apart by a step at most in each coordinate (docs/proofs/discrete.md).
     s, c, d = n.drawn_scale, 2 - getattr(n, "monotone", True), getattr(n, "dimension", 1) or 1
@@ -110,7 +111,7 @@ def noise(kind, n):
             return added(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / total)
         case "DiscreteLaplace":
             return added(n, lambda e: (geometric(s, n.sensitivity, e),) * 2,
-                         lambda x: exp(-x / s) * arb(1 / (2 * s)).tanh())  # fmt: skip
+                         lambda x: exp(-x / s) * arb(1 / (2 * s)).tanh())
         case "Laplace":
             ends = lambda e: tuple(geometric(1 / g, (far / g).floor(), e) for far in (low, high))
             return added(n, ends if g else events(*laplace), lambda x: exp(-x / s) / (2 * s))
@@ -120,7 +121,7 @@ def noise(kind, n):
             cdf = lambda x: (two_sided(x) - exp(-r) / 2) / mass if abs(x) < r else arb(x > 0)
             best = lambda m, e: m - r if e >= m else min(max((m - e) / 2, m - r), r)
             return added(n, events(cdf, best, g, low, high), lambda x: (
-                exp(-x / s) / (2 * s * mass) if x <= r * s else arb(0)))  # fmt: skip
+                exp(-x / s) / (2 * s * mass) if x <= r * s else arb(0)))
         case "Gaussian":
             delta, root = lambda e: normals(n, e, g, low, high), s * (2 * arb.pi()).sqrt()
             return added(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / root)
@@ -133,15 +134,15 @@ def noise(kind, n):
             return added(n, delta, lambda x: a * b ** int((x / s - u).floor() + 1))
         case "Exponential" | "NoisyMax" | "LazyExponential" | "PermuteAndFlip":
             # the worst odds are (e^{r - t} - 1) / (1 - e^-t) with t = (eps + r) / 2
-            odds = lambda r, e: arb((r - e) / 2).expm1() / -arb(-(e + r) / 2).expm1()
-            gap, won = lambda r, e: odds(r, e).log() if e < r else None, lambda x: 1 / (1 + exp(-x))
-            law = laplace if kind == "PermuteAndFlip" else (won, gap, g, low, high)
+            gap = lambda r, e: None if e >= r else (
+                arb((r - e) / 2).expm1() / (1 - exp(-(e + r) / 2))).log()
+            odds = lambda x: 1 / (1 + exp(-x)), gap, g, low, high
+            law = laplace if kind == "PermuteAndFlip" else odds
             gaps = [(q(a) - q(b)) / s for a, b in n.values]
             return events(*law), lambda x, *logs: all(
-                map(near, logs, [law[0](-gap if x else gap) for gap in gaps]))  # fmt: skip
+                map(near, logs, [law[0](-gap if x else gap) for gap in gaps]))
 
-
-def listed(kind, n):
+def listed(kind: str, n: Any) -> Any:
     k, truth, lie = getattr(n, "k", 2), getattr(n, "keep", 1), 1 - getattr(n, "keep", 1)
     match kind:
         case "RandomizedResponse" | "BinaryLabel":
@@ -168,10 +169,10 @@ def listed(kind, n):
             return swapped(1, p * y, z * r, known=[(f * a, f * b) for f in rest for a, b in pairs])
         case "LocalHashing":  # two labels are hashed to uniform different residues of a prime
             prime = next(p for p in range(k, 2 * k + 2) if fmpz(p).is_prime())
-            (each, more), pairs = divmod(prime, n.buckets), prime * (prime - 1)
+            (each, more), count = divmod(prime, n.buckets), prime * (prime - 1)
             alike = more * (each + 1) * each + (n.buckets - more) * each * (each - 1)
-            a, b = truth / pairs, lie / ((n.buckets - 1) * pairs)
-            return swapped(pairs - alike, a, b, a, b)
+            a, b = truth / count, lie / ((n.buckets - 1) * count)
+            return swapped(count - alike, a, b, a, b)
         case "PrivUnit":  # a cap and its opposite; masses of exact directions err by n.error
             mass = (1 - arb(n.height**2).beta_lower(fmpq(1, 2), fmpq(n.dimension - 1, 2), True)) / 2
             share = n.cap_share if n.error else (truth - mass) / (1 - mass)
@@ -180,13 +181,12 @@ def listed(kind, n):
             return swapped(1, share + cap, cap, known=known)
         case "PartitionSelection":  # of k people, w_k of 2^63 words keep their key
             kept = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
-            pairs = [*kept, *((1 - b, 1 - a) for a, b in kept)]
-            known = [pair[::way] for pair in pairs for way in (1, -1)]
-            return lambda e: (reduce(arb.max, [b - exp(e) * a for a, b in pairs]),) * 2, (
-                lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))  # fmt: skip
+            kept += [(1 - b, 1 - a) for a, b in kept]
+            known = [*kept, *((b, a) for a, b in kept)]
+            return lambda e: (reduce(arb.max, [b - exp(e) * a for a, b in kept]),) * 2, (
+                lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))
 
-
-def adds_up(name, t):
+def adds_up(name: str, t: Any) -> bool:
     if name == "IntegerStaircase":  # the share of the first level, the most probable cells
         first = 1 / (1 + fmpq(t.stair, t.top) / arb(1 / t.width).expm1())
         return fmpq(*t.low) <= first <= fmpq(*t.high)
