@@ -40,7 +40,6 @@ CASES = [  # what a broken certificate says is not below the truth, or not above
     ("mass_at_infinity_forgotten", "infinite", BELOW),
     ("sampled_rate_doubled", "sampled", ABOVE),
     ("steps_of_an_epoch_off_by_one", "an epoch", None),
-    ("aliases_of_an_epoch_forgotten", "an epoch", None),
     ("line_of_an_epoch_cut_off_too_early", "an epoch", None),
 ]
 
