@@ -11,6 +11,7 @@ WIDTH = 100
 
 def verdicts() -> Iterator[dict[str, Any]]:
     """Yield for each declared mechanism what was proved of it, as plain values."""
+    from accountant.proofs.checked_proof import NOT_PROVED
     from accountant.proofs.mechanism_claims import claim_of, declared_mechanisms
     from accountant.verifier.mechanisms import check
 
@@ -20,7 +21,12 @@ def verdicts() -> Iterator[dict[str, Any]]:
         if one.why_no_formula:
             yield row | {"epsilons": [], "verdict": "no formula", "reason": one.why_no_formula}
             continue
-        claim = claim_of(one)
+        try:
+            claim = claim_of(one)
+        except (TypeError, ValueError) as error:  # a mechanism of another package
+            reason = f"its claim is not in numbers: {error}"
+            yield row | {"epsilons": [], "verdict": NOT_PROVED, "reason": reason}
+            continue
         word, reason = check(claim)
         grid = [epsilon for epsilon, _ in claim["profile"]]
         integers = sum(len(table.get("ends", ())) for table in claim["tables"])
@@ -42,13 +48,10 @@ def shown_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield from _wrapped(row["parameters"], 14 + width + 2)
         if row["reason"]:
             yield from _wrapped(row["reason"], 14 + width + 2)
-    reasons: dict[tuple[str, str], int] = {}
-    for row in rows:
-        if not row["epsilons"]:
-            key = row["mechanism"], row["reason"]
-            reasons[key] = reasons.get(key, 0) + 1
-    for name, reason in reasons:
-        yield f"{'no formula':<12}  {name:<{width}}  {reason}"
+    others = [(row["verdict"], row["mechanism"], row["reason"])
+              for row in rows if not row["epsilons"]]  # fmt: skip
+    for word, name, reason in dict.fromkeys(others):
+        yield f"{word:<12}  {name:<{width}}  {reason}"
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

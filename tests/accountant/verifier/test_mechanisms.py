@@ -195,6 +195,14 @@ def test_a_kind_that_is_not_known_is_not_proved():
     assert checker.check(claim) == ("NOT PROVED", "the kind Uniform has no proof here")
 
 
+def test_a_mechanism_of_another_package_is_not_proved(monkeypatch, capsys):
+    kinds = {"Laplace": mechanisms.Laplace}
+    monkeypatch.setattr("accountant.proofs.mechanism_claims.plan_kinds", lambda: kinds)
+    monkeypatch.setattr(mechanisms.Laplace, "worst_pair", lambda self, epsilon: ("no", "number"))
+    assert main(["verify", "--mechanisms"]) == 1
+    assert "NOT PROVED    Laplace  its claim is not in numbers" in capsys.readouterr().out
+
+
 def test_the_checker_is_short_and_imports_nothing_of_the_project():
     source = Path(checker.__file__).read_text()
     assert len(source.splitlines()) <= 200
