@@ -48,7 +48,7 @@ def certify(
     from pathlib import Path
 
     from accountant.accountants.tight import Tight
-    from accountant.cli.exit_status import print_error
+    from accountant.cli.exit_status import CommandFailed
     from accountant.cli.options import delta_of, repeated
     from accountant.cli.progress import waiting
     from accountant.errors import ParameterError, UnsupportedPlan
@@ -71,8 +71,7 @@ def certify(
                 made = proof_of_claim(whole, at, found.lower, found.upper)
             write_atomically(Path(proof), made.document)
     except UnsupportedPlan as error:
-        print_error("python -m accountant", f"no proof was written: {error}")
-        raise typer.Exit(NO_PROOF) from None
+        raise CommandFailed(f"no proof was written: {error.instead}", NO_PROOF) from None
     words, facts = _report(found, at, proof, made)
     print(words, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:

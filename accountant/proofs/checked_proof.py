@@ -125,7 +125,7 @@ def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict
     try:
         return verdict_on(write_proof(plan, delta, lower, upper))
     except UnsupportedPlan as none:
-        return Verdict(NOT_PROVED, str(none), lower, upper, delta, to_dict(plan), "")
+        return Verdict(NOT_PROVED, none.instead, lower, upper, delta, to_dict(plan), "")
 
 
 def refuse_without_flint() -> None:
@@ -142,8 +142,9 @@ def verdict_on(document: bytes) -> Verdict:
 
     try:
         return verify(document)
-    except ProofError as error:
-        raise ParameterError("proof", f"{len(document):,} bytes", f"a proof ({error})") from None
+    except (ProofError, MemoryError) as error:
+        why = str(error) or "it needs more memory than there is"
+        raise ParameterError("proof", f"{len(document):,} bytes", f"a proof ({why})") from None
 
 
 def read_proof(proof: Proof) -> bytes:

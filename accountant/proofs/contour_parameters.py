@@ -13,7 +13,7 @@ from accountant.proofs.no_road import NoRoad
 from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
 
 MAX_NODES = 2**19 - 1
-ALIAS_RATIOS = np.geomspace(1.02, 20, 40)
+ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
 Parts = Sequence[tuple[FloatPair, int]]
 
 
@@ -30,6 +30,7 @@ class Contour:
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
         self.smooth, self.target = smooth, math.log(delta * share)
+        self.log_delta = math.log(delta)
 
     def _log_size(self, a: float) -> float:
         return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
@@ -52,20 +53,24 @@ class Contour:
         )
         return _dyadic(math.exp(found.x))
 
-    def _alias(self) -> tuple[float, float]:
-        """Return a step whose aliases are small, and the b that shows it."""
-        size = [self._log_size(self.a * ratio) for ratio in ALIAS_RATIOS]
-        period = (3 - self.target) / self.a
-        for _ in range(40):
-            heights = [
-                one - (ratio - 1) * self.a * period
-                for one, ratio in zip(size, ALIAS_RATIOS, strict=True)
-            ]
-            best = int(np.argmin(heights))
-            if heights[best] < self.target:
-                return 2 * math.pi / period, _dyadic(self.a * ALIAS_RATIOS[best])
-            period *= 1.15
-        raise NoRoad("the tail of the losses is too heavy for a contour")
+    def _line(self) -> tuple[float, float, float]:
+        """Return an abscissa, a step whose aliases are small, and the b that shows it.
+
+        Far to the right moments explode, at times just beyond the saddle: a stays left of it.
+        """
+        grid = self.a * ALIAS_RATIOS
+        sizes = np.array([self._log_size(b) for b in grid])
+        best = (math.inf, self.a, self.a)
+        for factor in (1.0, 0.9, 0.8, 0.65, 0.5, 0.35):
+            a = factor * self.a
+            some = grid > 1.0001 * a
+            periods = (sizes[some] + 3 - self.target) / (grid[some] - a)
+            k = int(np.argmin(periods))
+            period = max((3 - self.target) / a, float(periods[k]))
+            if period < 0.95 * best[0]:
+                best = (period, a, float(grid[some][k]))
+        period, a, b = best
+        return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
 
     def _log_tail(self, u: float) -> float:
         found = sum(n * one.log_decay(self.a, u) for one, n in self.parts)
@@ -83,10 +88,28 @@ class Contour:
             low, high = (low, middle) if small else (middle, high)
         return high + 2
 
+    def chernoff(self) -> dict[str, Any] | None:
+        """Return an entry of one node, the bound by a moment alone, where that is enough."""
+        for a in np.geomspace(self.a / 64, 4 * self.a, 17).tolist():
+            log_share = a * math.log(a) - (a + 1) * math.log1p(a)
+            if self._log_size(a) + log_share < self.log_delta - 0.1:
+                mixtures = [one for one, _ in self.parts if isinstance(one, FloatMixture)]
+                rules = [{"alias": one.rule(a, -6 - math.log(self.releases))} for one in mixtures]
+                return {
+                    "road": "contour",
+                    "a": _dyadic(a).hex(),
+                    "h": (1.0).hex(),
+                    "b": (0.0).hex(),
+                    "nodes": 1,
+                    "smooth": (0.0).hex(),
+                    "bits": 128 + 32 * math.ceil(math.log2(self.releases) / 32),
+                    "rules": rules,
+                }
+        return None
+
     def entry(self, lower: bool) -> dict[str, Any]:
         """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases."""
-        h, b = self._alias()
-        h = _dyadic(h)
+        self.a, h, b = self._line()
         found, smooth = None, 0.0
         if not any(isinstance(one, (FloatGaussian, FloatMixture)) for one, _ in self.parts):
             smooth = self._smoothing()

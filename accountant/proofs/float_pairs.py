@@ -13,8 +13,10 @@ import numpy as np
 
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
+from accountant.proofs.no_road import NoRoad
 
 POINTS = 1500
+MAX_NODES = 10**5
 
 
 class FloatPair(Protocol):
@@ -154,6 +156,8 @@ class FloatMixture:
         c = (1 + a) * self.most - a * self.least
         far = max(last, math.ceil((c + 1) / h))
         first = self._left_end(a, h, first, log_error - log_grown)
+        if max(far, -first) > MAX_NODES:
+            raise NoRoad("a rule of so many nodes is too long to check")
         return {"y": y.hex(), "h": h.hex(), "first": first, "last": last, "far": far}
 
     def _steps(self, a: float, y: float, log_error: float) -> float:

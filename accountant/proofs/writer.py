@@ -169,7 +169,10 @@ class _Search:
             return
         parts = [(self._float_pair(one, back), n) for one, n in items]
         first = Contour(parts, end, self._delta, 1e-3, 0.0)
-        slack = min(1.0, self._width * first.a)  # what the width of the interval is for delta
+        if not lower and (rough := first.chernoff()) is not None:
+            yield {**head, **rough}
+            return
+        slack = min(1.0, max(self._width * first.a, 1e-13))  # what the width of the interval is for delta
         reason = None
         for share, smooth in ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03)):
             try:

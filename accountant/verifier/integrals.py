@@ -19,7 +19,7 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
 
     Below: aliases k < 0 add at most (mass of P) / (e^{aT} - 1), as g <= mass; those k > 0, for any
     b > a, at most sum_k e^{akT} C e^{-b (eps + kT)}, C = M(b) b^b / (b + 1)^(b + 1), the greatest
-    value of M(b) (1 - e^{-y}) e^{-by}.  Truncation: |z (z + 1)| >= u^2, so nodes |j| > J add at
+    value of M(b) (1 - e^{-y}) e^{-by}: C e^{-b eps} alone bounds delta.  Truncation: |z (z + 1)| >= u^2, so nodes |j| > J add at
     most B / (pi U), U = Jh, where B >= |M(a + iv) e^{-z eps}| for v >= U.
 
     Smoothing by a further N(mu, 1), mu^2 = S: delta does not fall, D_S >= delta, and M decays.
@@ -29,9 +29,16 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     (SU).
     """
     a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
-    count, more = entry.whole("nodes", 2, 2**20), entry.real("smooth", 0, 1)
+    count, more = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
     spend(20 * count * len(parts))
     step, eps, parts = arb(h), arb(epsilon), [*parts, (gaussian(arb(more)), 1)]
+    def chernoff(b: float) -> arb:
+        found = (-b * eps).exp() * (arb(b) / (b + 1)) ** b / (b + 1)
+        for part, times in parts:
+            found *= part.moment(b) ** times
+        return found
+    if count == 1:
+        return arb(0), chernoff(a)
     z, u, line = abscissas(a, h, count), step * (count - 1), [acb(1)] * count
     missed, mass = (-a * eps).exp() / (arb.pi() * u), arb(1)
     for part, times in parts:
@@ -44,9 +51,7 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     found = total(1)
     if not b > a:
         return arb(0), found + missed
-    period, beyond = 2 * arb.pi() / step, (-b * eps).exp() * (arb(b) / (b + 1)) ** b / (b + 1)
-    for part, times in parts:
-        beyond *= part.moment(b) ** times
+    period, beyond = 2 * arb.pi() / step, chernoff(b)
     falls = ((a - arb(b)) * period).exp()
     lower = found - missed - mass / ((a * period).exp() - 1) - beyond * falls / (1 - falls)
     if more:
