@@ -19,14 +19,13 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
 
     Below: aliases k < 0 add at most (mass of P) / (e^{aT} - 1), as g <= mass; those k > 0, for any
     b > a, at most sum_k e^{akT} C e^{-b (eps + kT)}, C = M(b) b^b / (b + 1)^(b + 1), the greatest
-    value of M(b) (1 - e^{-y}) e^{-by}: C e^{-b eps} alone bounds delta.  Truncation: |z (z + 1)| >= u^2, so nodes |j| > J add at
-    most B / (pi U), U = Jh, where B >= |M(a + iv) e^{-z eps}| for v >= U.
+    M(b) (1 - e^{-y}) e^{-by} (so delta <= C e^{-b eps}).  Truncation: |z (z + 1)| >= u^2, so nodes
+    |j| > J add at most B / (pi U), U = Jh, where B >= |M(a + iv) e^{-z eps}| for v >= U.
 
     Smoothing by a further N(mu, 1), mu^2 = S: delta does not fall, D_S >= delta, and M decays.
     d D_s / ds = p_s / 2, p_s the density of the loss at eps, and p_s <= e^{(S-s)/8} sqrt(S/s) p_S
     for s <= S (two normal densities): D_S - delta <= e^{S/8} S p_S.  p_S is at most the same sum
-    without 1 / (z (z + 1)), truncated by B / (pi S U), as int_U^oo e^{-Su^2/2} du <= e^{-SU^2/2} /
-    (SU).
+    without 1 / (z (z + 1)), truncated by B / (pi S U): int_U^oo e^{-Su^2/2} du <= e^{-SU^2/2}/(SU).
     """
     a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
     count, more = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
@@ -61,7 +60,7 @@ def contour(parts: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
 def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple[arb, arb]:
     """Return bounds of delta of an epoch of t steps with Gaussian noise, a sum of log-normals.
 
-    Under Q the ratio of an epoch is S / t, S = sum_i V_i, V = e^{mu x - mu^2/2}, x of N(0, 1).  With
+    Under Q an epoch's ratio is S / t, S = sum_i V_i, V = e^{mu x - mu^2/2}, x of N(0, 1).  With
     g(K) = E (K - S)_+ and phi(s) = E e^{-sV}, delta is, with the record and without it,
 
         (g(K) + t - K) / t, K = t e^eps;    (e^eps / t) g(K), K = t e^-eps;

@@ -56,7 +56,8 @@ class Fields:
         return found
     def real(self, key: str, low: float, high: float) -> float:
         """Return a number between two ends, from the only hexadecimal form of a float."""
-        value = float.fromhex(self.take(key, fits=lambda x: isinstance(x, str) and HEX.fullmatch(x)))
+        fits = lambda x: isinstance(x, str) and HEX.fullmatch(x)  # noqa: E731
+        value = float.fromhex(self.take(key, fits=fits))
         need(low <= value <= high, f"{key} of {self.name} is not in [{low}, {high}]", ProofError)
         return value
     def whole(self, key: str, low: int, high: int, *default: int) -> int:
@@ -95,8 +96,8 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
 def _ways(value: Any, depth: int) -> Ways:
     node, found = Fields(value, "the plan"), [Counter[Any]()]
     kind, count = node.take("kind"), node.whole("count", 0, 10**15, 1)
-    need(depth < 50 and isinstance(kind, str), "a plan is kinds, nested at most 50 deep", ProofError)
-    node.name = kind[:40]
+    need(depth < 50, "a plan is nested at most 50 deep", ProofError)
+    node.name = str(kind)[:40]
     parts = [_ways(one, depth + 1) for one in _list(node, "parts")] if "parts" in node.left else []
     if kind == "Sequential":
         for some in parts:
@@ -108,6 +109,7 @@ def _ways(value: Any, depth: int) -> Ways:
     elif kind == "Parallel" and not node.take("moves", []):
         node.take("by", None)
         found = list({frozenset(one.items()): one for some in parts for one in some}.values())
+        found = found or [Counter()]
     elif kind in ("Repeat", "Stated", "OnePass"):
         found = _ways(node.take("part"), depth + 1)
         node.take("relation", None), node.take("batches", None)
@@ -128,11 +130,11 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
         case "LaplaceLoss":
             return "laplace", node.number("shift")
         case "Gaussian" | "Laplace":
-            rows, idealised = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
+            rows, ideal = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
             ratio = node.number("sensitivity", 0, 2**999, 1) / node.number("scale")
             power = 2 if kind == "Gaussian" else 1  # the exact sampler is wider by its grid's step
             fits = type(rows) is int and rows < (ratio * 2**39) ** power
-            need(ratio and (fits or idealised), f"{kind} on a grid coarser than its sensitivity has no proof here")
+            need(ratio and (fits or ideal), f"{kind} on a grid so coarse has no proof here")
             return kind.lower(), ratio**power
         case "PureLoss" | "ApproxLoss":
             delta = node.number("delta", 0, 1) if kind == "ApproxLoss" else 0 * ONE
@@ -142,7 +144,7 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
             name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
             few = 1 <= shift < 2048 and node.take("dimension", 1) == 1
-            need(few and (kind != "DiscreteGaussian" or scale < 50), f"this {kind} has no proof here")
+            need(few and (kind != "DiscreteGaussian" or scale < 50), f"no proof of this {kind}")
             return name, scale, int(shift)
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
