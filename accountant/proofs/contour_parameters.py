@@ -1,4 +1,4 @@
-"""The contour of a proof: abscissa, step, nodes and the rules of its mixtures, as dyadic numbers."""
+"""The contour of a proof: abscissa, step, nodes, rules of its mixtures, as dyadic numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from accountant.proofs.no_road import NoRoad
 from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
+from accountant.proofs.no_road import NoRoad
 
 MAX_NODES = 2**19 - 1
 ALIAS_RATIOS = np.geomspace(0.35, 20, 80)

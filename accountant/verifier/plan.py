@@ -101,11 +101,11 @@ def _ways(value: Any, depth: int) -> Ways:
     parts = [_ways(one, depth + 1) for one in _list(node, "parts")] if "parts" in node.left else []
     if kind == "Sequential":
         for some in parts:
+            need(len(found) * len(some) <= 64, "too many ways to be in parallel parts")
             if len(some) == 1:
                 found = [one.update(some[0]) or one for one in found]
             else:
                 found = [one + other for one in found for other in some]
-            need(len(found) <= 64, "too many ways to be in parallel parts")
     elif kind == "Parallel" and not node.take("moves", []):
         node.take("by", None)
         found = list({frozenset(one.items()): one for some in parts for one in some}.values())
@@ -169,7 +169,7 @@ def _pairs(node: Fields, first: str, second: str, most: int) -> Any:
     """Return two lists as pairs; the first, and the second if no more than 1, sum to 1."""
     sides = [[Fields({key: x}, node.name).number(key, 0, high) for x in _list(node, key)]
              for key, high in ((first, 1), (second, most))]
-    right = all(abs(sum(one) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
+    right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
     return tuple((w, s) for w, s in zip(*sides, strict=True) if w or most == 1)
 

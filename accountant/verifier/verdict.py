@@ -71,7 +71,8 @@ def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -
                   if one[0] == "mixture" else [] for one, _ in items]
         items = [((*one[:2], *sides) if sides else one, n)
                  for (one, n), sides in zip(items, turned, strict=True)]
-    kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else ((), 0)
+    kinds = {one[0] for one, _ in items}
+    only, n = items[0] if len(items) == 1 else ((None, None), 0)
     if road == "closed form" and kinds <= {"gaussian"}:  # squares of mu add up
         mu2 = sum((parts.exact(one[1]) * n for one, n in items), arb(0))
         return [parts.single(("mixture", mu2, ((ONE, ONE),), STILL), end) if items else arb(0)] * 2
