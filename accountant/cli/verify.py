@@ -19,13 +19,16 @@ MOST_PARTS = 12  # of a plan that are printed
 
 def verify(
     proof: Annotated[
-        str, typer.Argument(metavar="PROOF", help="A file that `certify --proof` wrote.")
-    ],
+        str | None, typer.Argument(metavar="PROOF", help="A file that `certify --proof` wrote.")
+    ] = None,
     plan: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The plan that the proof must be of, .toml or .json."),
     ] = None,
     runs: Runs = None,
+    mechanisms: Annotated[
+        bool, typer.Option("--mechanisms", help="Prove what the mechanisms claim; no PROOF.")
+    ] = False,
     json: Json = None,
 ) -> None:
     """Check a proof of a plan's epsilon: prove both of its ends again, in ball arithmetic.
@@ -41,11 +44,15 @@ def verify(
 
     Read the plan that it prints, or give --plan: a proof says nothing of another plan.
 
-    Examples: python -m accountant verify cost.proof.json;
-    python -m accountant verify cost.proof.json --plan plan.toml --json -
+    With --mechanisms the checker proves for each mechanism, at some epsilons, that delta of its
+    density is what it claims, and that the integers of its exact draws add up.
 
-    Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED; 2 the file is no proof, or of another
-    plan than --plan, or bad usage; 130 interrupted.
+    Examples: python -m accountant verify cost.proof.json;
+    python -m accountant verify cost.proof.json --plan plan.toml --json -;
+    python -m accountant verify --mechanisms
+
+    Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
+    proof, or of another plan than --plan, or bad usage; 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     import time
 
@@ -56,6 +63,11 @@ def verify(
     from accountant.proofs.checked_proof import NOT_PROVED, read_proof, verdict_on
 
     check_writable({"--json": None if json == "-" else json})
+    if mechanisms:
+        _verify_mechanisms(proof or plan or runs, json)
+        return
+    if proof is None:
+        raise ParameterError("PROOF", None, "a file that `certify --proof` wrote; or --mechanisms")
     if plan is None and runs is not None:
         raise ParameterError("--runs", runs, "given with --plan")
     document, start = read_proof(proof), time.perf_counter()
@@ -70,6 +82,25 @@ def verify(
     if json is not None:
         write_json(json, _facts(found, len(document), seconds))
     if found.word == NOT_PROVED:
+        raise typer.Exit(UNPROVED)
+
+
+def _verify_mechanisms(other: str | None, json: str | None) -> None:
+    """Prove what all mechanisms claim, and show it."""
+    from accountant.cli.progress import waiting
+    from accountant.cli.verify_mechanisms import shown_lines, verdicts
+    from accountant.errors import ParameterError
+    from accountant.proofs.checked_proof import NOT_PROVED, refuse_without_flint
+
+    if other is not None:
+        raise ParameterError("--mechanisms", other, "given without PROOF, --plan and --runs")
+    refuse_without_flint()
+    with waiting("proving"):
+        rows = list(verdicts())
+    print("\n".join(shown_lines(rows)), file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        write_json(json, {"mechanisms": rows})
+    if any(row["verdict"] == NOT_PROVED for row in rows):
         raise typer.Exit(UNPROVED)
 
 
