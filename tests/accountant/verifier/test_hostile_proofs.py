@@ -140,6 +140,55 @@ def test_the_checker_keeps_its_limits_of_time_and_memory(tmp_path):
     assert done.stdout.count("no proof") == len(names)
 
 
+REAL = {
+    "a": (8.0).hex(),
+    "b": (0.0).hex(),
+    "h": (2.0**-9).hex(),
+    "smooth": (0.0).hex(),
+    "rules": [],
+}
+PAIR = {"kind": "PairLoss", "p": [0.5, 0.25, 0.25], "q": [0.25, 0.5, 0.25]}
+MANY = {"kind": "PairLoss", "p": [2.0**-12] * 4096, "q": [2.0**-12] * 4096}
+# within each limit alone: a part of the plan, its count, and the road
+HEAVY = {
+    "sums of pairs": (PAIR, 100_000, {"road": "enumeration"}),
+    "a product of outcomes": (
+        {"kind": "PoissonSampled", "rate": 0.5, "part": {"kind": "Sequential", "parts": [MANY] * 3}},
+        1, {"road": "enumeration"},
+    ),
+    "half a million nodes": (
+        {"kind": "LaplaceLoss", "shift": 0.5}, 1000,
+        {"road": "contour", "nodes": 2**19, "bits": 4096, **REAL},
+    ),
+    "entries many times": (
+        {"kind": "GaussianLoss", "mu": 0.5}, 1000,
+        {"road": "contour", "nodes": 2**17, "bits": 2048, **REAL},
+    ),
+    "residues": ({"kind": "LaplaceLoss", "shift": 0.5}, 1000, {"road": "residues", "bits": 4096}),
+    "discrete Gaussians": (
+        {"kind": "DiscreteGaussian", "scale": 50.0}, 70, {"road": "enumeration", "bits": 4096},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_heavy_file_is_refused_in_time(name, tmp_path):
+    """The product of what is within its limits is limited too."""
+    part, count, road = HEAVY[name]
+    entry = {"way": 0, "direction": "forward", "bits": 256, **road}
+    claim = content("contour") | {
+        "plan": {"kind": "Repeat", "part": part, "count": count},
+        "above": [entry] * 128, "below": None, "lower": (0.0).hex(),
+    }  # fmt: skip
+    (tmp_path / "heavy.json").write_bytes(document(claim))
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(tmp_path / "heavy.json")], capture_output=True, text=True,
+        check=False, preexec_fn=limited,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.endswith(("no proof\n", "NOT PROVED\n"))
+
+
 def limited():
     resource.setrlimit(resource.RLIMIT_AS, (2 * GIGABYTE, 2 * GIGABYTE))
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
