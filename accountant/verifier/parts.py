@@ -124,9 +124,9 @@ def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     kind, *given = release
     if kind == "sampled":
         law, r = [(arb(1), arb(1))], exact(given[0])
-        for one in given[1]:
-            law = [(a * p, b * q) for a, b in law for p, q in outcomes(one, back=False)[0]]
-            need(len(law) <= MOST // 10, "too many outcomes")
+        for some, _ in (outcomes(one, back=False) for one in given[1]):
+            need(len(law) * len(some) <= MOST // 10, "too many outcomes")
+            law = [(a * p, b * q) for a, b in law for p, q in some]
         law = [((1 - r) * q + r * p, q) for p, q in law]
     elif kind == "response":
         d, e = exact(given[1]), exact(given[0]).exp()

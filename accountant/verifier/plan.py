@@ -83,7 +83,8 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
 
 def _ways(value: Any, depth: int) -> Ways:
     node, found = Fields(value, "the plan"), [Counter[Any]()]
-    kind, count = node.take("kind"), node.whole("count", 0, 10**15, 1)
+    kind = node.take("kind", fits=lambda x: isinstance(x, str))
+    count = node.whole("count", 0, 10**15, 1)
     need(depth < 50, "a plan is nested at most 50 deep", ProofError)
     node.name = str(kind)[:40]
     parts = [_ways(one, depth + 1) for one in _list(node, "parts")] if "parts" in node.left else []
