@@ -60,9 +60,8 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
 def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -> Any:
     """Return a lower and an upper bound of delta at the end, or of the largest loss."""
     if back:  # (Q, P) of a mixture, mirrored at 0
-        turn = lambda side: tuple((w, -s) for w, s in side)  # noqa: E731
-        items = [((*one[:2], turn(one[3]), turn(one[2])) if one[0] == "mixture" else one, n)
-                 for one, n in items]
+        items = [((*one[:2], *(tuple((w, -s) for w, s in side) for side in one[:1:-1])), n)
+                 if one[0] == "mixture" else (one, n) for one, n in items]
     kinds = {one[0] for one, _ in items}
     only, n = items[0] if len(items) == 1 else ((None, None), 0)
     if road == "closed form" and kinds <= {"gaussian"}:  # squares of mu add up
