@@ -13,6 +13,14 @@ CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2
 USAGE, INTERRUPTED = 2, 130
 
 
+class CommandFailed(Exception):
+    """A command ends here: one line for stderr, and the exit status."""
+
+    def __init__(self, words: str, status: int) -> None:
+        super().__init__(words)
+        self.status = status
+
+
 def parse_number(text: str) -> object:
     """Return the number that the text stands for, or the text itself."""
     for kind in (int, float):
@@ -46,6 +54,9 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
         status = int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
+    except CommandFailed as error:
+        print_error(program, str(error))
+        return error.status
     except CommandLineError as error:
         print_error(program, error.format_message())
         return USAGE

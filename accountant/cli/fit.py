@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accountant.cli.exit_status import parse_number, print_error
+from accountant.cli.exit_status import CommandFailed, parse_number
 from accountant.cli.options import (
     EXCEEDED,
     Delta,
@@ -129,8 +129,7 @@ def _report(
             facts["records"] = dataclasses.asdict(needed)
             lines.append(str(needed))
     except BudgetExceeded as error:
-        print_error("python -m accountant", str(error))
-        raise typer.Exit(EXCEEDED) from None
+        raise CommandFailed(str(error), EXCEEDED) from None
     print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
         write_json(json, facts)

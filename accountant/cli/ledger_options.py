@@ -34,18 +34,17 @@ def open_book(
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url
-    from accountant.cli.exit_status import print_error
+    from accountant.cli.exit_status import CommandFailed
     from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
 
     try:
         with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
             yield found
     except (LedgerCorrupt, LedgerBusy) as error:
-        print_error("python -m accountant ledger", str(error))
-        raise typer.Exit(CORRUPT if isinstance(error, LedgerCorrupt) else BUSY) from None
+        status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
+        raise CommandFailed(str(error), status) from None
     except (BudgetExceeded, DatasetClosed) as error:
-        print_error("python -m accountant ledger", str(error))
-        raise typer.Exit(USAGE) from None
+        raise CommandFailed(str(error), USAGE) from None
 
 
 def print_statuses(statuses: list[Status], as_json: bool = False) -> None:

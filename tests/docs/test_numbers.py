@@ -164,7 +164,8 @@ LOOSE = re.compile("duchi", re.IGNORECASE)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_record_is_what_the_command_prints_now(name, tmp_path):
-    if not all((SHARED / file).is_file() for file in FIGURES[name].data):
+    figure = FIGURES[name]
+    if not all((SHARED / file).is_file() for file in (*figure.data, *figure.optional_data)):
         pytest.skip(f"no data for {name}")
     done = subprocess.run(
         [sys.executable, "-m", "experiments", name, "--out", str(tmp_path)],

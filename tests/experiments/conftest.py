@@ -22,10 +22,15 @@ from experiments.datasets import SHARED
 def run(tmp_path_factory):
     """(folder, what it printed, what it said on stderr) of a quick run."""
 
-    @cache
-    def of(name, seeds=1):
-        if not all((SHARED / file).is_file() for file in FIGURES[name].data):
+    def of(name, seeds=1, *, whole=False):
+        figure = FIGURES[name]
+        needed = (*figure.data, *(figure.optional_data if whole else ()))
+        if not all((SHARED / file).is_file() for file in needed):
             pytest.skip(f"no data for {name}")
+        return made(name, seeds)
+
+    @cache
+    def made(name, seeds):
         folder, said, heard = tmp_path_factory.mktemp(name), io.StringIO(), io.StringIO()
         with (
             contextlib.redirect_stdout(said),

@@ -17,7 +17,7 @@ def test_there_are_four():
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_seeds_change_what_is_random_and_nothing_else(run, name):
-    (_, one, first), (_, two, second) = run(name), run(name, 2)
+    (_, one, first), (_, two, second) = (run(name, seeds, whole=True) for seeds in (1, 2))
     assert "seeds 0 to 0" in first
     assert "seeds 0 to 1" in second
     lines = list(zip(one.splitlines(), two.splitlines(), strict=True))

@@ -42,7 +42,7 @@ def values_in(said):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_form_prints_what_it_printed(run, name):
     kept = json.loads(KEPT.read_text())[name]
-    folder, said, _ = run(name, seeds_of(name))
+    folder, said, _ = run(name, seeds_of(name), whole=True)
     found = values_in(said + "".join(path.read_text() for path in folder.glob("*.csv")))
     assert found == pytest.approx(kept, rel=0.015, abs=1e-12)
 
@@ -55,7 +55,10 @@ def write(folder):
     """Run every quick form, and keep what it prints."""
     kept = {}
     for name in FIGURES:
-        assert all((SHARED / file).is_file() for file in FIGURES[name].data)
+        assert all(
+            (SHARED / file).is_file()
+            for file in (*FIGURES[name].data, *FIGURES[name].optional_data)
+        )
         said, out = io.StringIO(), Path(folder) / name
         with contextlib.redirect_stdout(said):
             assert main([name, "--quick", "--seeds", str(seeds_of(name)), "--out", str(out)]) == 0
