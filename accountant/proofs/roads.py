@@ -26,6 +26,7 @@ MAX_SUMS = 250_000
 MAX_RESIDUES = 300  # beyond, a smoothed contour is quicker
 # of what the width of the interval is for delta: the error, and what a smoothing may add
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
+ANY: Any = ()
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
 
@@ -34,7 +35,7 @@ def roads(
     items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
 ) -> Iterator[Entry]:
     """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least."""
-    kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else ((), 0)
+    kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else (ANY, 0)
     if delta == 0:
         yield {"road": "largest losses", "bits": 256}
     elif kinds <= {"gaussian"} or (n == 1 and kinds <= CLOSED):

@@ -21,20 +21,16 @@ class Part:
     def moment(self, b: float) -> arb:
         """Return a ball of M(b); the name of its rule is "alias"."""
         return self.line(b, 0, 1, "alias")[0].real
-
 def spend(products: float) -> None:
     """Refuse what would take too long, before it starts."""
     Part.left -= products * max(1, ctx.prec / 128) ** 1.5
     need(Part.left > 0, "the check would take too long")
-
 def exact(value: Any) -> arb:
     """Return the ball of a fraction."""
     return value if isinstance(value, arb) else arb(value.numerator) / arb(value.denominator)
-
 def abscissas(a: float, h: float, n: int) -> list[acb]:
     """Return a + ijh for j < n."""
     return [acb(arb(a), arb(h) * j) for j in range(n)]
-
 def waves(weights: list[Any], losses: list[Any], h: float, n: int) -> list[acb]:
     """Return sum_k w_k e^{ijhL_k} for j < n, by one product of matrices: j = i + m j'."""
     m, turns, nodes = max(1, int(n**0.5)), [loss * acb(0, arb(h)) for loss in losses], len(losses)
@@ -44,27 +40,22 @@ def waves(weights: list[Any], losses: list[Any], h: float, n: int) -> list[acb]:
     large = acb_mat(nodes, rows, [w * (t * (m * j)).exp() for w, t in pairs for j in range(rows)])
     found = (small * large).tolist()
     return [found[j % m][j // m] for j in range(n)]
-
 def gaussian(mu2: arb) -> Part:
     """M(z) = e^{z (z + 1) mu^2 / 2}: the integral of a normal density."""
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
         return [(z * (z + 1) * mu2 / 2).exp() for z in abscissas(a, h, n)]
     return Part(line, lambda a, u: ((a * (arb(a) + 1) - u**2) * mu2 / 2).exp())
-
 def laplace(m: arb) -> Part:
-    """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2: three integrals of exponentials.
-
-    |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u: so much at most for v >= u.
-    """
+    """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2: integrals of exponentials."""
+    # |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u: so much at most for v >= u.
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
-        up, down = waves([(a * m).exp()], [m], h, n), waves([(-(a + 1) * m).exp()], [-m], h, n)
+        up, down = waves([(a * m).exp()], [m], h, n), waves([(-a * m - m).exp()], [-m], h, n)
         each = zip(abscissas(a, h, n), up, down, strict=True)
         return [((1 + z) * x + z * y) / (1 + 2 * z) for z, x, y in each]
     def decay(a: float, u: arb) -> arb:
         far = (-m / 2).exp() * ((a + arb(0.5)) * m).cosh() * (1 + 1 / (2 * u))
         return far.min(line(a, 0, 1)[0].real)
     return Part(line, decay)
-
 def finite(law: list[Any], total: arb) -> Part:
     """M(z) = sum p (p/q)^z over the outcomes that both laws have."""
     both = [(p, (p / q).log()) for p, q in law if p > 0 and q > 0]
@@ -72,29 +63,24 @@ def finite(law: list[Any], total: arb) -> Part:
         return waves([p * (a * x).exp() for p, x in both], [x for _, x in both], h, n)
     mass = sum((p for p, _ in both), arb(0))
     return Part(line, lambda a, _: line(a, 0, 1)[0].real, mass, total)
-
 def logs(sides: Any, x: acb) -> list[acb]:
     """Return ln R, R the density of sum w N(s, 1) over that of N(0, 1), of each side."""
     return [sum(((s * x - s * s / 2).exp() * w for w, s in one), acb(0)).log() for one in sides]
-
 def balls(unit2: Any, *sides: Any) -> list[Any]:
     """Return the weights and shifts of a mixture's sides."""
     return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in one] for one in sides]
 
 def mixture(sides: Any, rules: Fields) -> Part:
-    """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z).
-
-    arg R_f(x + iy) is in [0, y max f] and arg R_g(x + iy) in [y min g, 0] for y >= 0 (sums of
-    numbers in a sector): while y (max f - min g) < pi their logarithms are analytic and Im L >= 0,
-    so |e^{ivL}| falls with v.  |R_f(x + iy)| <= R_f(x), |R_g(x + iy)| >= R_g(x) cos(yG/2), G = max
-    g - min g.  So N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a): z = a + iv, v >= 0.
-
-    Trapezoid rule at the nodes kh + iy (Trefethen & Weideman 2014, Theorem 5.1): the error is at
-    most (N(0) + N(2y)) / (e^{2 pi y/h} - 1).  Of |F| too, at most twice the root of N(0) N(2y): it
-    continues to the root of F times its mirror image in the line.  Left out: k < first, where R_f
-    grows and R_g falls with x; k in (last, far], summed; beyond X = h far, (ln F)' <= c - x, c = (1
-    + a) max f - a min g, hence at most F(X) / (X - c).
-    """
+    """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z)."""
+    # arg R_f(x + iy) is in [0, y max f] and arg R_g(x + iy) in [y min g, 0] for y >= 0 (sums of
+    # numbers in a sector): while y (max f - min g) < pi their logarithms are analytic and Im L >=
+    # 0, so |e^{ivL}| falls with v.  |R_f(x + iy)| <= R_f(x), |R_g(x + iy)| >= R_g(x) cos(yG/2), G =
+    # max g - min g.  So N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a): z = a + iv, v
+    # >= 0.  Trapezoid rule at the nodes kh + iy (Trefethen & Weideman 2014, Theorem 5.1): the error
+    # is at most (N(0) + N(2y)) / (e^{2 pi y/h} - 1).  Of |F| too, at most twice the root of N(0)
+    # N(2y): it continues to the root of F times its mirror image in the line.  Left out: k < first,
+    # where R_f grows and R_g falls with x; k in (last, far], summed; beyond X = h far, (ln F)' <= c
+    # - x, c = (1 + a) max f - a min g, hence at most F(X) / (X - c).
     f, g = ([s for _, s in side] for side in sides)
     most, least, nearest = max(f, key=float), min(g, key=float), max(g, key=float)
     def nodes(a: float, name: str) -> tuple[list[acb], list[acb], arb]:
@@ -103,7 +89,7 @@ def mixture(sides: Any, rules: Fields) -> Part:
         y, h = arb(rule.real("y", 1e-9, 99.0)), arb(rule.real("h", 1e-9, 99.0))
         first, last, far = (rule.whole(key, -10**5, 10**5) for key in ("first", "last", "far"))
         rule.done()
-        c, end = (1 + a) * most - a * least, h * far
+        c, end = (1 + arb(a)) * most - a * least, h * far
         spend(50 * (far - first) * len(f + g))
         need(first <= 0 <= last <= far, "a rule has no nodes")
         need(2 * y * (most - least) < arb.pi() and c < end, "a rule where it does not converge")
@@ -130,9 +116,8 @@ def mixture(sides: Any, rules: Fields) -> Part:
         return sum((abs(w * (x * acb(0, u)).exp()) for w, x in each), arb(0)) + error
     mass = sum((w for w, _ in sides[0]), arb(0))
     return Part(line, decay, mass, mass)
-
-LATTICE = {"response", "discrete laplace", "discrete gaussian"}  # losses an equal step apart
 MOST = 300_000
+LATTICE = {"response", "discrete laplace", "discrete gaussian"}  # losses an equal step apart
 
 def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     """Return (p, q) of each outcome, and a ball of the mass of P, listed or not."""
@@ -164,13 +149,10 @@ def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     need(all(x > 0 or x == 0 for one in law for x in one), "a mass that may be 0")
     mass = sum((p for p, _ in law), arb(0))
     return law, mass.union(arb(1)) if kind == "discrete gaussian" else mass
-
 def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
-    """Return bounds of sum (p - e^eps q)_+ over all outcomes; those not listed add at most P.
-
-    The law of n releases is the n-th power of a polynomial: outcome k is x^k where losses are an
-    equal step apart, else x^((n + 1)^(k - 1)), whose exponents count each outcome.
-    """
+    """Return bounds of sum (p - e^eps q)_+ over all outcomes; those not listed add at most P."""
+    # The law of n releases is the n-th power of a polynomial: outcome k is x^k where losses are an
+    # equal step apart, else x^((n + 1)^(k - 1)), whose exponents count each outcome.
     found, whole, some = [(arb(1), arb(1))], arb(1), arb(1)
     for one, n in items:
         law, total = outcomes(one, back)
@@ -181,21 +163,19 @@ def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
         need(len(found) * (powers[-1] * n + 1) <= MOST, "too many sums of losses")
         spend(2 * len(found) * (powers[-1] * n + 1))
         at = dict(zip(powers, law, strict=True))
-        none, ks = (arb(0), arb(0)), range(powers[-1] + 1)
-        p, q = (arb_poly([at.get(k, none)[i] for k in ks]) ** n for i in (0, 1))
+        dense = [at.get(k, (arb(0), arb(0))) for k in range(powers[-1] + 1)]
+        p, q = (arb_poly(list(side)) ** n for side in zip(*dense, strict=True))
         terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if p[k] != 0 or q[k] != 0]
         found = [(a * b, c * d) for a, c in found for b, d in terms]
     e, sure = arb(epsilon).exp(), whole - some
     sticks = sum(((p - e * q).max(arb(0)) for p, q in found), arb(0))
     return sticks + sure.lower().max(arb(0)), sticks + sure.upper()
-
 def residues(m: Any, n: int, epsilon: float) -> arb:
-    """Return delta of n equal Laplaces by the residues of M^n e^{-z eps} / (z (z + 1)).
-
-    The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m -
-    eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole of
-    order n at -1/2, a coefficient of a series in w = z + 1/2, and for k = n one of residue 1 at 0.
-    """
+    """Return delta of n equal Laplaces by the residues of M^n e^{-z eps} / (z (z + 1))."""
+    # The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m
+    # - eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole
+    # of order n at -1/2, a coefficient of a series in w = z + 1/2, and for k = n one of residue 1
+    # at 0.
     spend(n**3 / 4)
     m, total, half = exact(m), arb(0), arb(0.5)
     minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
@@ -210,11 +190,9 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
         term = arb.bin_uiui(n, k) * ((k - n) * m).exp() * (term / arb(2) ** n + (k == n))
         total += term if c > 0 else term.union(arb(0))
     return total
-
 def tail(x: arb) -> arb:
     """Return P(N(0, 1) > x)."""
     return (x / arb(2).sqrt()).erfc() / 2
-
 def single(release: Any, epsilon: float) -> arb:
     """Return delta of one Laplace release, or of one mixture of Gaussians against another."""
     kind, *given = release

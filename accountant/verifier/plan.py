@@ -9,13 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 HEX = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # as float.hex writes it
-
 class ProofError(ValueError):
     """The file is no proof: one line says what is wrong."""
-
 class NoProof(Exception):
     """A step of the proof that failed, in a sentence."""
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """PROVED (both ends), PROVED UPPER, or NOT PROVED and the step that failed."""
@@ -26,12 +23,10 @@ class Verdict:
     delta: float
     plan: dict[str, Any]
     digest: str
-
 def need(holds: Any, reason: str, error: type[Exception] = NoProof) -> None:
     """Go on only where something holds."""
     if not holds:
         raise error(reason)
-
 def parse(document: bytes) -> "Fields":
     """Return the content of a file, which must have the only bytes that say the same."""
     need(isinstance(document, bytes) and len(document) <= 2**20, "more than 1 MiB", ProofError)
@@ -42,7 +37,6 @@ def parse(document: bytes) -> "Fields":
         raise ProofError(f"no JSON of finite numbers: {str(error)[:99]}") from None
     need(f"{text}\n".encode() == document, "not canonical: sorted keys, no blanks", ProofError)
     return Fields(found, "the proof")
-
 class Fields:
     """A table of which each field is asked for, with what it may hold."""
     def __init__(self, value: Any, name: str) -> None:
@@ -56,8 +50,7 @@ class Fields:
         return found
     def real(self, key: str, low: float, high: float) -> float:
         """Return a number between two ends, from the only hexadecimal form of a float."""
-        fits = lambda x: isinstance(x, str) and HEX.fullmatch(x)  # noqa: E731
-        value = float.fromhex(self.take(key, fits=fits))
+        value = float.fromhex(self.take(key, fits=lambda x: HEX.fullmatch(str(x))))
         need(low <= value <= high, f"{key} of {self.name} is not in [{low}, {high}]", ProofError)
         return value
     def whole(self, key: str, low: int, high: int, *default: int) -> int:
@@ -74,22 +67,17 @@ class Fields:
 Ways = list[Counter[Any]]
 ONE, STILL = Fraction(1), ((Fraction(1), Fraction(0)),)
 FINITE = {"response", "pair", "discrete laplace"}
-
 def alternatives(plan: Any, *, decimal: bool) -> Ways:
-    """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float.
-
-    A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest of
-    all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
-
-        ("gaussian", mu^2)             N(mu, 1), N(0, 1)
-        ("laplace", m)                 Laplace(m, 1), Laplace(0, 1)
-        ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
-        ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
-        ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
-        ("pair", ((p, q), ...))        two finite distributions
-        ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift)
-        ("sampled", rate, parts)       (1-rate) Q + rate P, Q of some finite releases of one sample
-    """
+    """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
+    # A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest
+    # of all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
+    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1)
+    #     ("laplace", m)                 Laplace(m, 1), Laplace(0, 1)
+    #     ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
+    #     ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
+    #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
+    #     ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift), ("pair", masses)
+    #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
     read = Fraction if decimal else lambda text: Fraction(float(text))
     return _ways(json.loads(json.dumps(plan), parse_float=read), 0)
 
@@ -119,10 +107,8 @@ def _ways(value: Any, depth: int) -> Ways:
     node.done()
     need(all(n * count <= 10**18 for some in found for n in some.values()), "too many releases")
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
-
 def _list(node: Fields, key: str) -> list[Any]:
     return list(node.take(key, fits=lambda x: isinstance(x, list)))
-
 def _release(kind: str, node: Fields, depth: int) -> Any:
     """Return one release, or None where nothing is released."""
     match kind:
@@ -165,7 +151,6 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             node.take("relation", None)
             return ("allocation", part[1], steps) if steps > 1 else part
     raise NoProof(f"the kind {node.name} has no proof here")
-
 def _pairs(node: Fields, first: str, second: str, most: int) -> Any:
     """Return two lists as pairs; the first, and the second if no more than 1, sum to 1."""
     sides = [[Fields({key: x}, node.name).number(key, 0, high) for x in _list(node, key)]
@@ -173,14 +158,12 @@ def _pairs(node: Fields, first: str, second: str, most: int) -> Any:
     right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
     return tuple((w, s) for w, s in zip(*sides, strict=True) if w or most == 1)
-
 def _one(ways: Ways) -> Any:
     """Return the one release of a part; several Gaussians are one."""
     if len(ways) == 1 and {one[0] for one in ways[0]} == {"gaussian"} and len(ways[0]) < 99:
         return "gaussian", sum(one[1] * n for one, n in ways[0].items())
     need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
     return next(iter(ways[0]))
-
 def _sampled(node: Fields, depth: int) -> Any:
     rate, relation, value = node.number("rate", 0, 1), node.take("relation", ""), node.take("part")
     inner, replaced = _ways(value, depth), relation == "replace-one"
