@@ -48,8 +48,9 @@ def test_a_certificate_verifies_and_its_file_is_written_whole(tmp_path, proof):
     assert found.to_records()[0].keys() == {"lower", "upper", "width", "engine", "terms"}
 
 
-@pytest.mark.parametrize("plan", [2 * PureLoss(0.09083298708782535),
-                                  1 * LaplaceLoss(0.9902346388558191), 3 * PureLoss(0.1)])  # fmt: skip
+@pytest.mark.parametrize(
+    "plan", [2 * PureLoss(0.09083298708782535), LaplaceLoss(0.9902346388558191), 3 * PureLoss(0.1)]
+)
 def test_at_delta_0_plan_and_ends_are_what_is_printed(plan):
     """The floats of the ends may be below the sum of the floats of the plan."""
     assert Tight().certify(plan, 0.0).verify().word == "PROVED"
