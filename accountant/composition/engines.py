@@ -125,7 +125,7 @@ def _rough_contours(
     if long.nodes <= LONG_NODES or direct.operations <= long.operations:
         return
     rough = Contour(cgf, a, epsilon, ROUGH_SMOOTHING * smoothing)
-    if not rough.nodes <= LONG_NODES:
+    if not (rough.nodes <= LONG_NODES and _is_affordable(rough)):
         return
     rough.integrate()
     yield rough
@@ -134,8 +134,9 @@ def _rough_contours(
     more = min(usual / rough.added_share, ROUGH_SMOOTHING) if rough.added_share > 0 else 1.0
     if more > LEAST_GAIN:
         contour = Contour(cgf, a, epsilon, smoothing * more)
-        contour.integrate()
-        yield contour
+        if _is_affordable(contour):
+            contour.integrate()
+            yield contour
 
 
 def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Contour:
