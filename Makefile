@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 # what both ends of the declared versions run: the parts that lean on other packages most
-ENDS_EXTRAS := plot,cluster,postgres
+ENDS_EXTRAS := plot,cluster,postgres,verify
 ENDS_TOOLS := pytest pytest-xdist hypothesis mpmath psutil click threadpoolctl
 ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
   tests/accountant/book/test_database_files.py tests/accountant/book/test_verification.py \

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import typer
 
+from accountant.cli.certify import certify
 from accountant.cli.compare import compare
 from accountant.cli.exit_status import exit_process, run_app
 from accountant.cli.explain import explain
@@ -15,11 +16,12 @@ from accountant.cli.ledger import app as ledger
 from accountant.cli.page import page
 from accountant.cli.plan import plan
 from accountant.cli.training import training
+from accountant.cli.verify import verify
 
 PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan, "fit": fit, "compare": compare, "explain": explain, "page": page,
-    "training": training,
+    "training": training, "certify": certify, "verify": verify,
 }  # fmt: skip
 HELP = """Plan a privacy budget before any data are read, and say what it means.
 
@@ -38,7 +40,9 @@ A plan file has a table for each line of the plan:
 Examples: python -m accountant fit wanted.toml --out plan.toml;
 python -m accountant plan plan.toml; python -m accountant compare plan.toml --delta 1e-6;
 python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
-python -m accountant ledger --help; python -m accountant training --help
+python -m accountant ledger --help; python -m accountant training --help;
+python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json;
+python -m accountant verify cost.proof.json
 
 A first word that is no command means compare. Exit status: 0 answered, 1 the budget does not
 suffice, 2 bad usage or a bad plan file, 130 interrupted.

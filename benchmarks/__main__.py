@@ -20,7 +20,11 @@ FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "randomgen", "dp-accounting", "opendp",
              "multi-freq-ldpy", "prv-accountant", "autodp")  # fmt: skip
-WITH_TABLES = {"bench_sampled_gaussians", "bench_sampling_schemes"}  # of docs/accounting.md
+WITH_TABLES = {
+    "bench_proofs",
+    "bench_sampled_gaussians",
+    "bench_sampling_schemes",
+}  # of docs/accounting.md
 HEAD = """# Benchmarks
 
 What `make bench` printed. Every bench compares with a named peer, or with a limit that the machine

@@ -96,6 +96,21 @@ class DiscreteGaussian(AdditiveNoise):
         """Whether the loss is not that of one enumerated pair."""
         return not isinstance(self.loss, DiscreteGaussianLoss)
 
+    @property
+    def why_no_formula(self) -> str:
+        """A bound stands for what is too long to list."""
+        return "a Gaussian or zCDP bound, which no pair attains" if self.loss_is_upper_bound else ""
+
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale of the noise."""
+        return {"drawn_scale": self.scale, "step": 0.0}
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The table of the noise."""
+        return [IntegerNoise(self.scale, 2).table]
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
         del epsilon

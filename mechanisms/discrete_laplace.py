@@ -123,6 +123,16 @@ class DiscreteLaplace(AdditiveNoise):
         return self.sensitivity > MAX_SHIFT
 
     @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale of the noise."""
+        return {"drawn_scale": self.drawn_scale, "step": 0.0}
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The table of the noise."""
+        return [IntegerNoise(self.drawn_scale, 1).table]
+
+    @property
     def drawn_scale(self) -> float:
         """The scale of the noise as it is drawn.
 

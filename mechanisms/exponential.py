@@ -25,7 +25,7 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
-from mechanisms.exact_noise.exact_selection import draw_by_weights
+from mechanisms.exact_noise.exact_selection import WeightTable, draw_by_weights
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
@@ -101,6 +101,14 @@ class Exponential(SelectionMechanism):
     def loss(self) -> BoundedRangeLoss:
         """Bounded range ``2 sensitivity / scale``, or half of it if monotone."""
         return BoundedRangeLoss(self._score_range)
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The ranges of words of the two candidates of the worst pair."""
+        if self.arithmetic is not EXACT:
+            return []
+        scores = self.noise_centre(self.worst_pair()[0])
+        return [WeightTable.of(scores[None], self.drawn_scale).table]
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""

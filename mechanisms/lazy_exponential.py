@@ -171,6 +171,11 @@ class LazyExponential(ScoreMechanism):
         """Bounded range ``2 sensitivity / scale``."""
         return self._listed.loss
 
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """Those of `Exponential`, whose law it is."""
+        return self._listed.drawn_tables
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[ListedScores, ListedScores]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
         first, second = self._listed.worst_pair(epsilon)

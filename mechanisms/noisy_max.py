@@ -127,6 +127,11 @@ class NoisyMax(SelectionMechanism):
         """Whether the noise is Laplace: pairs only approach its pure epsilon."""
         return self.noise == "laplace"
 
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """Those of `Exponential`, which Gumbel noise makes."""
+        return self._by_weights.drawn_tables if self.noise == "gumbel" else []
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
         if self.noise == "gumbel":

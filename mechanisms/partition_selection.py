@@ -190,6 +190,16 @@ class PartitionSelection(Mechanism):
         """True: delta is attained at epsilon, elsewhere the profile is a bound."""
         return True
 
+    @property
+    def why_no_formula(self) -> str:
+        """One key's delta is attained at its epsilon."""
+        return "" if self.keys == 1 else "the loss of several keys composes that of one"
+
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """How many of 2^63 words keep a key of each count."""
+        return {"words": self._words.tolist()}
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[KeyCounts, KeyCounts]:
         """Return counts where a person more adds delta at the declared epsilon."""
         del epsilon

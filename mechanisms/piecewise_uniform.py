@@ -137,6 +137,15 @@ class PiecewiseUniform(MeanOracle):
         # the other's piece is a share (C - 1) / (C + 1) = (1 - keep) / keep of this one's rest
         return response_pair(self.keep, (1 - self.keep) * (1 - self.keep) / self.keep)
 
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The widths of the piece and of the rest, in a unit of length."""
+        if self.arithmetic is EXACT:
+            return {"piece": piece_cells(self.keep), "rest": 2 * CENTRES, "unit": self._step}
+        # exact floats: keep is above 1/2
+        unit = self.radius / (2 * self.keep - 1)
+        return {"piece": 2 * (1 - self.keep), "rest": 2 * self.keep, "unit": unit}
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
         """Return the two ends, whose pieces do not meet, for any epsilon."""
         del epsilon

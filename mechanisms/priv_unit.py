@@ -247,6 +247,13 @@ class PrivUnit(FixedLengthMeanOracle):
             self.keep, (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12), moved=4e-12
         )
 
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The share of the cap alone, and how wrong masses of exact directions may be."""
+        exact = self.arithmetic is EXACT
+        error = cap_mass_error(self.dimension) if exact else 0.0
+        return {"cap_share": self._cap_share, "error": error}
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return two opposite vectors of full length, for any epsilon."""
         del epsilon

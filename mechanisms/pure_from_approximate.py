@@ -166,6 +166,11 @@ class PureFromApproximate(PostProcessing):
         )
 
     @property
+    def why_no_formula(self) -> str:
+        """The epsilon holds for all public samples."""
+        return "a bound over all public samples, which no pair attains"
+
+    @property
     def values(self) -> Values:
         """Numbers; a vector would need one release for each coordinate."""
         numbers: Values = dataclasses.replace(self.inner.values, axes=0)

@@ -133,6 +133,11 @@ class RunLengthExponential(Mechanism):
         """Bounded range ``2 sensitivity / scale``: a choice among all combinations of indices."""
         return self._listed.loss
 
+    @property
+    def why_no_formula(self) -> str:
+        """The claim is that of `Exponential`."""
+        return "the loss is that of Exponential, over all combinations"
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return one list of two candidates whose gap shrinks by the largest amount."""
         first, second = self._listed.worst_pair(epsilon)

@@ -167,6 +167,21 @@ class Staircase(AdditiveNoise):
         return self.upper
 
     @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The stair that is drawn, its upper part as a fraction, and how its levels fall."""
+        if self.arithmetic is EXACT:
+            law, step = self._grid_steps, grid.grid_step(self._coarser)
+            return {"drawn_scale": self.drawn_stair, "step": step, "width": law.width,
+                    "top": law.upper, "stair": law.stair}  # fmt: skip
+        top, stair = self.upper.as_integer_ratio()
+        return {"drawn_scale": self.sensitivity, "step": 0.0, "top": top, "stair": stair}
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The share of the first level, and the table of the levels below."""
+        return self._grid_steps.tables if self.arithmetic is EXACT else []
+
+    @property
     def _coarser(self) -> float:
         """The length that sets the grid: 2^40 to 2^41 of its steps."""
         return max(self.scale, self.sensitivity)

@@ -150,10 +150,7 @@ class TruncatedLaplace(RealNoise):
         if self.arithmetic is EXACT:
             # continuous noise within a whole number of steps, rounded to the middle of its step
             k = grid.grid_exponent(self.scale)
-            law = IntegerNoise(
-                math.ldexp(self.drawn_scale, -k), 1, reach=self._reach_steps - 1, cells=True
-            )
-            noise = law.draw(math.prod(shape), source).reshape(shape)
+            noise = self._cells.draw(math.prod(shape), source).reshape(shape)
             return grid.add_steps(real, k, noise, middle=True)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
         share = source.random(shape) * math.expm1(-self.reach)
@@ -177,6 +174,25 @@ class TruncatedLaplace(RealNoise):
     def _reach_steps(self) -> int:
         # one more covers all rounding; a longer reach costs less
         return math.ceil(self.reach * (self.drawn_scale / grid.grid_step(self.scale))) + 1
+
+    @property
+    def _cells(self) -> IntegerNoise:
+        """The exact noise: cells of the grid."""
+        width = math.ldexp(self.drawn_scale, -grid.grid_exponent(self.scale))
+        return IntegerNoise(width, 1, reach=self._reach_steps - 1, cells=True)
+
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale and the grid of the noise, and its reach in steps of it."""
+        if self.arithmetic is not EXACT:
+            return {"drawn_scale": self.scale, "step": 0.0}
+        step = grid.grid_step(self.scale)
+        return {"drawn_scale": self.drawn_scale, "step": step, "reach_steps": self._reach_steps}
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The table of the cells."""
+        return [self._cells.table] if self.arithmetic is EXACT else []
 
     @property
     def deviation(self) -> float:

@@ -6,8 +6,10 @@ Wutschitz (2021) for two-sided answers; the certificate is proved in `docs/proof
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -16,8 +18,10 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.one_way import chernoff_epsilon, one_way
 from accountant.composition.certificate import Certificate
 from accountant.domains import DELTA, Interval, each_checked
+from accountant.files import write_atomically
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan, directions
+from accountant.proofs.checked_proof import check_claim, checked_target, proof_of_claim
 
 
 @final
@@ -51,7 +55,9 @@ class Tight(Accountant):
     def __post_init__(self) -> None:
         Interval(1e-10, 1e-2).check("width", self.width)
 
-    def certify(self, plan: Plan, delta: float) -> Certificate:
+    def certify(
+        self, plan: Plan, delta: float, *, proof: str | os.PathLike[str] | None = None
+    ) -> Certificate:
         """Return the interval that holds the epsilon of a plan at ``delta``, over both directions.
 
         Parameters
@@ -60,13 +66,37 @@ class Tight(Accountant):
             A plan, a loss or a mechanism.
         delta : float
             In [0, 1).
+        proof : path, optional
+            A file, replaced as a whole: what others need to prove the interval again, by
+            ``python -m accountant verify``.  It is checked before it is written.
 
         Returns
         -------
         Certificate
-            Lower end rounded down, upper end rounded up, and the method that answered.
+            Lower end rounded down, upper end rounded up, and the method that answered; its
+            ``verify()`` proves it again.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If a proof is wanted and the checker accepts none for such a plan; nothing is written.
+        ParameterError
+            If a proof is wanted without python-flint (``pip install "dp-attest[verify]"``).
+
+        References
+        ----------
+        ``docs/certificates.md`` says what a proof holds.
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
+        target = None if proof is None else checked_target(proof)
+        found = self._interval(plan, delta)
+        claim = (plan, delta, found.lower, found.upper)
+        if target is not None:
+            write_atomically(target, proof_of_claim(*claim).document)
+        return replace(found, check=partial(check_claim, *claim))
+
+    def _interval(self, plan: Plan, delta: float) -> Certificate:
+        """Return the interval of a checked plan, over both directions."""
         first, *rest = directions(plan)
         first_way = one_way(first, self.width, at_zero=delta == 0)
         found = first_way.certify(delta)
@@ -105,7 +135,7 @@ class Tight(Accountant):
 
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return the upper end of `bracket`."""
-        return self.certify(plan, delta).upper
+        return self._interval(as_plan(plan), DELTA.check("delta", delta)).upper
 
     def epsilons(
         self, plan: Plan, deltas: Sequence[float] | Array, *, with_envelopes: bool = True

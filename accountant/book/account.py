@@ -15,6 +15,12 @@ from accountant.book.chain.hash_chain import (
     digest,
 )
 from accountant.book.label_claim import LabelClaim
+from accountant.book.limits.plan_proofs import (
+    proof_for,
+    refuse_above,
+    refuse_unplanned,
+    refuse_unproved,
+)
 from accountant.book.limits.user_totals import encode_users
 from accountant.book.log import Log
 from accountant.errors import (
@@ -25,6 +31,7 @@ from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import Total
 from accountant.plans.plan import Plan, Repeat, as_plan
+from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
 FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
@@ -58,6 +65,8 @@ class Account(AccountCharges):
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
         self.refuse_idealised(mechanism)
+        if self.verified and "run" not in facts:  # else a second look at a step, after a crash
+            refuse_unplanned()
         words, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
@@ -90,17 +99,28 @@ class Account(AccountCharges):
                 self.log.attach(entry, raw)
         return entry
 
-    def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
+    def reserve_plan(
+        self,
+        plan: Plan,
+        facts: dict[str, Any],
+        key: str | None,
+        proof: Proof | CheckedProof | None = None,
+        verified: bool = False,
+    ) -> LogEntry:
         """Charge a whole plan to all users; of a parallel, the largest part is charged.
 
-        A first plan whose sum does not fit is charged its certified epsilon.
+        A first plan whose sum does not fit is charged its certified epsilon.  With ``verified``, or
+        where the data set was opened so, it is charged only with a proof that checks.
         Where another process was the first to reserve a plan under the key, its entry is returned.
         """
         self.refuse_idealised(plan)
         with self.log.reading():
             self.follow_terms()
             unspent = self.log.last_charge(self.name) is None
+            paid_for = self.free_runs(plan) > 0
+        verified = verified or self.verified
         # before the lock, which others wait for
+        proved = proof_for(plan, self.budget, proof, verified and not paid_for)
         certified = self.certified_epsilon(plan) if unspent else math.inf
         with self._charging():
             earlier = None if key is None else self.log.entry_with_key(key)
@@ -108,18 +128,32 @@ class Account(AccountCharges):
                 return earlier
             self.refuse_if_over()
             paid = self.next_run_set_aside(plan)
-            return self._append_plan(plan, {**facts, **paid}, certified, key)
+            if not paid and proved is not None:  # the budget may be another one by now
+                refuse_above(proved, self.budget)
+            elif not paid and verified:
+                refuse_unproved(self.budget)
+            return self._append_plan(plan, {**facts, **paid}, certified, key, proved)
 
-    def set_aside(self, plan: Plan, runs: int, certified: float) -> None:
+    def set_aside(
+        self, plan: Plan, runs: int, certified: float, proved: CheckedProof | None = None
+    ) -> None:
         """Charge so many runs of a plan at once; inside the transaction that opens the data set."""
         self.refuse_idealised(plan)
         whole = plan if runs == 1 else Repeat(plan, runs)
-        self._append_plan(whole, {"run": None, "coins": [], "runs": runs}, certified, None)
+        self._append_plan(whole, {"run": None, "coins": [], "runs": runs}, certified, None, proved)
 
     def _append_plan(
-        self, plan: Plan, facts: dict[str, Any], certified: float, key: str | None
+        self,
+        plan: Plan,
+        facts: dict[str, Any],
+        certified: float,
+        key: str | None,
+        proved: CheckedProof | None,
     ) -> LogEntry:
         """Append the charge of a plan, or of a run that was set aside, which costs no more."""
+        if proved is not None:
+            facts = {**facts, "proof": proved.facts()}
+            certified = max(certified, proved.epsilon)
         last = self.log.last_charge(self.name)
         whole = {**facts, "plan": to_dict(plan), "relation": self.relation(last, plan)}
         notion, _ = self.standing_after(last)

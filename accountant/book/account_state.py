@@ -48,6 +48,7 @@ class AccountState:
         self.aside: dict[str, Any] | None = facts.get("aside")
         self.buckets: str | None = facts.get("buckets")  # what they are, such as regions
         self.idealised: bool = facts.get("idealised", False)
+        self.verified: bool = facts.get("verified", False)  # takes proved plans only
         self.opened: str = facts["time"]
         self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]

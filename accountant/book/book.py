@@ -19,6 +19,7 @@ from accountant.book.dataset_opening import DatasetTerms, checked_buckets, check
 from accountant.book.history import (
     Status,
 )
+from accountant.book.limits.plan_proofs import refuse_unplanned
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.plans.plan import Plan, as_plan
@@ -37,6 +38,8 @@ class Book(BookTerms):
     ----------
     log : Log
         What `Book.open` opens.
+    verified : bool
+        As in `Book.open`.
 
     Examples
     --------
@@ -54,6 +57,10 @@ class Book(BookTerms):
     >>> book.close(); folder.cleanup()
     """
 
+    def __init__(self, log: Log, verified: bool = False) -> None:
+        super().__init__(log)
+        self._verified = verified
+
     @classmethod
     def open(
         cls,
@@ -64,6 +71,7 @@ class Book(BookTerms):
         create: bool = True,
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
+        verified: bool = False,
     ) -> Self:
         """Open or create a book.
 
@@ -83,6 +91,9 @@ class Book(BookTerms):
         key : bytes or path, optional
             A secret of at least 16 bytes, or a file of it: signs every entry that is written and
             every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with its key only.
+        verified : bool
+            Whether data sets are opened with ``verified=True``, and plans of all others also only
+            with a proof, by this object.
 
         Returns
         -------
@@ -97,6 +108,8 @@ class Book(BookTerms):
             If the last entries do not fit together, or SQLite's log ahead is damaged; `verify`
             checks all.
         """
+        if not isinstance(verified, bool):
+            raise ParameterError("verified", verified, "True or False")
         who = None if author is None else checked_name("author", author)
         held = None if pin is None else HeadPin(pin)
         signs = None if key is None else SigningKey(key)
@@ -125,7 +138,7 @@ class Book(BookTerms):
         except BaseException:
             log.close()
             raise
-        return cls(log)
+        return cls(log, verified)
 
     def dataset(
         self,
@@ -144,6 +157,8 @@ class Book(BookTerms):
         buckets: str | None = None,
         plan: Plan | None = None,
         runs: int | None = None,
+        verified: bool | None = None,
+        proof: bytes | str | os.PathLike[str] | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -184,6 +199,12 @@ class Book(BookTerms):
             then paid for.  Without ``notion`` the one in which it fits is chosen.
         runs : int, optional
             How many runs of the plan are set aside; 1 by default.
+        verified : bool, optional
+            Whether nothing is spent but by plans whose cost is proved: `ledger` then needs ``plan``
+            and ``proof``, and ``plan`` here the proof of all its runs.  False by default.
+        proof : bytes or path, optional
+            What ``Tight().certify(runs * plan, delta, proof=...)`` wrote, at the budget's delta: it
+            is checked before anything is written, and the log names its digest.
 
         Returns
         -------
@@ -199,9 +220,11 @@ class Book(BookTerms):
         """
         asked = DatasetTerms(
             budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
-            plan, runs,
+            plan, runs, verified, proof,
         )  # fmt: skip
         if budget is not None and self._found(checked_name("name", name)) is None:
+            if self._verified and verified is None:
+                asked = asked._replace(verified=True)
             asked.write(self._log, name)
         account = self._account(name)
         with self._log.reading():
@@ -221,6 +244,7 @@ class Book(BookTerms):
         run: str | None = None,
         undeclared: bool = False,
         buckets: Iterable[str] | None = None,
+        proof: bytes | str | os.PathLike[str] | None = None,
     ) -> BookLedger:
         """Return a gate to data that spends the budget of a data set.
 
@@ -244,6 +268,10 @@ class Book(BookTerms):
             As in `Ledger`; the log and every report show what was released so.
         buckets : iterable of str, optional
             The buckets whose people the data are of: each pays for all that is released here.
+        proof : bytes or path, optional
+            What ``Tight().certify(plan, delta, proof=...)`` wrote, at the budget's delta: it is
+            checked before the plan is paid for, and the log names its digest.  Needed where the
+            data set, or the book, was opened with ``verified=True``, but for a run that is paid.
 
         Returns
         -------
@@ -262,8 +290,14 @@ class Book(BookTerms):
             raise ParameterError("run", run, "given with a plan")
         whole = None if plan is None else as_plan(plan)
         account = self._account(name)
-        named = checked_buckets(account.buckets, buckets)
-        return BookLedger(account, data, whole, rng, public, run, undeclared, named)
+        named, verified = checked_buckets(account.buckets, buckets), self._verified
+        if whole is None and proof is not None:
+            raise ParameterError("proof", "a proof", "given with plan=")
+        if whole is None and (verified or account.verified):
+            refuse_unplanned()
+        return BookLedger(
+            account, data, whole, rng, public, run, undeclared, named, proof, verified
+        )
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -23,6 +23,7 @@ from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, checked_users
 from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.plan import Plan
+from accountant.proofs.checked_proof import Proof
 from accountant.randomness import Rng
 
 
@@ -45,6 +46,8 @@ class BookLedger(Ledger):
         run: str | None,
         undeclared: bool = False,
         buckets: tuple[str, ...] = (),
+        proof: Proof | None = None,
+        verified: bool = False,
     ) -> None:
         self._book_meter = meter = BookMeter(
             account, self._noise_fingerprint, lambda: self._answering, rng is not None, buckets
@@ -59,8 +62,9 @@ class BookLedger(Ledger):
             warn_of_large_delta(account.budget.delta, self._users)
         if self._plan is not None:
             meter.run = PlanRun(
-                account, self._plan, run, self._users, self.coin_words, meter.bucket_facts
-            )
+                account, self._plan, run, self._users, self.coin_words, meter.bucket_facts,
+                proof, verified,
+            )  # fmt: skip
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 

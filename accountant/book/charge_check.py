@@ -9,6 +9,7 @@ from accountant.accountants.tight import Tight
 from accountant.book.account import Account
 from accountant.book.account_state import PAID, Standing
 from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import decoded, encoded
@@ -56,6 +57,7 @@ class ChargeCheck:
             return notion.add(total, cost)
 
         self._check_runs(account, facts, entry)
+        self._check_proof(account, facts)
         if users is not None:
             account.apply(users, entry)
             after = largest_total([users.worst_total(), before])
@@ -124,6 +126,16 @@ class ChargeCheck:
                 self._refuse("is one run more than was set aside")
             else:
                 self._runs[account.name] = first, made + 1
+
+    def _check_proof(self, account: Account, facts: dict[str, Any]) -> None:
+        """Check that a data set of proved plans was spent by these alone."""
+        if not account.verified or PAID in facts:
+            return
+        if facts["kind"] == "reserve":
+            if facts.get("run") is None:
+                self._refuse("spends outside of a plan, which its data set does not take")
+        elif not is_stated(facts, account.budget):
+            self._refuse("opens a plan without a proof, which its data set does not take")
 
     def _check_certified(self, account: Account, facts: dict[str, Any]) -> None:
         """Check the epsilon that a plan was charged, up to the round-off of another machine."""

@@ -12,6 +12,7 @@ from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.chain.hash_chain import canonical_json
 from accountant.book.limits.composition_rule import rule_for
+from accountant.book.limits.plan_proofs import proof_for
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import checked_window
 from accountant.book.log import Log
@@ -24,6 +25,7 @@ from accountant.ledger.certified_plan import (
 )
 from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
 from accountant.plans.plan import Plan, Repeat, as_plan
+from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
 RUNS = IntegerRange(1, 1_000_000)
@@ -46,6 +48,8 @@ class DatasetTerms(NamedTuple):
     buckets: str | None = None
     plan: Plan | None = None
     runs: int | None = None
+    verified: bool | None = None
+    proof: Proof | CheckedProof | None = None
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -69,7 +73,8 @@ class DatasetTerms(NamedTuple):
             "order": notion.order,
             "users": None if self.users is None else USERS.check("users", self.users),
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
-            **({"idealised": True} if self._takes_idealised() else {}),
+            **self._checked_flag("idealised", self.idealised),
+            **self._checked_flag("verified", self.verified),
             **({} if self.expires is None else {"expires": utc_time("expires", self.expires)}),
             **({} if self.people is None else {"people": checked_name("people", self.people)}),
             **limits,
@@ -88,8 +93,9 @@ class DatasetTerms(NamedTuple):
     def checked_plan(self) -> Plan | None:
         """Return all runs of the plan that is set aside, as one plan."""
         if self.plan is None:
-            if self.runs is not None:
-                raise ParameterError("runs", self.runs, "given with plan=")
+            for name in ("runs", "proof"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(name, getattr(self, name), "given with plan=")
             return None
         if self.window is not None or self.buckets is not None:
             allowed = "absent: each window, or bucket, pays for the runs that are made in it"
@@ -97,22 +103,33 @@ class DatasetTerms(NamedTuple):
         plan, runs = as_plan(self.plan), 1 if self.runs is None else RUNS.check("runs", self.runs)
         return plan if runs == 1 else Repeat(plan, runs)
 
-    def _takes_idealised(self) -> bool:
-        if self.idealised is not None and not isinstance(self.idealised, bool):
-            raise ParameterError("idealised", self.idealised, "True or False")
-        return bool(self.idealised)
+    def checked_proof(self) -> CheckedProof | None:
+        """Return the proof of what is set aside, checked; refuse a missing one that is wanted."""
+        whole, budget = self.checked_plan(), self.budget
+        if whole is None or budget is None:
+            return None
+        return proof_for(whole, budget, self.proof, bool(self.verified))
+
+    def _checked_flag(self, name: str, stated: object) -> dict[str, bool]:
+        """Return what an entry says of a demand: nothing where it is not made."""
+        if stated is not None and not isinstance(stated, bool):
+            raise ParameterError(name, stated, "True or False")
+        return {name: True} if stated else {}
 
     def write(self, log: Log, name: str) -> None:
         """Write the terms, and what is set aside, unless another process did so first."""
         facts, whole = self.checked_facts(), self.checked_plan()
         # before the lock, which others wait for
         certified = math.inf if whole is None else self._certified_epsilon(whole, facts)
+        proved = self.checked_proof()
         with log.writing():
             if log.entry_with_key(dataset_key(name)) is not None:
                 return
             opened = log.append("dataset", facts, name, dataset_key(name))
             if self.plan is not None:
-                Account(log, opened).set_aside(as_plan(self.plan), self.runs or 1, certified)
+                Account(log, opened).set_aside(
+                    as_plan(self.plan), self.runs or 1, certified, proved
+                )
 
     def _certified_epsilon(self, whole: Plan, facts: dict[str, Any]) -> float:
         """Return the exact cost of what is set aside, where its sum does not fit the budget."""
@@ -138,6 +155,7 @@ class DatasetTerms(NamedTuple):
             ("users", self.users, account.users),
             ("unit", self.unit, account.unit),
             ("idealised", self.idealised, account.idealised),
+            ("verified", self.verified, account.verified),
             ("people", self.people, account.people),
             ("window", self.window, account.window and account.window.kind),
             ("carry", self.carry, account.window and account.window.carry),

@@ -18,7 +18,7 @@ SCHEMA = 1
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
     "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
-    "buckets",
+    "buckets", "proof",
 )  # fmt: skip
 COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",

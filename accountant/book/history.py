@@ -88,6 +88,7 @@ class StatusFields(NamedTuple):
     window: str | None
     buckets: str | None
     runs: tuple[int, int] | None
+    verified: bool
 
 
 class Status(TableDisplay, StatusFields):
@@ -101,7 +102,8 @@ class Status(TableDisplay, StatusFields):
     where a ``window``, a month or some days, takes over what those before it left, or where one
     before had a larger budget.  ``total``, ``limit`` and ``epsilon`` are of the window that is
     open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan
-    that was set aside were made, and are paid.
+    that was set aside were made, and are paid.  ``verified`` says that each plan is opened with a
+    proof of its cost.
     """
 
     __slots__ = ()
@@ -182,7 +184,7 @@ class Line(NamedTuple):
     ``counts``, which can change from line to line; ``who`` the number of users, None for all.
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
     which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
-    paid.
+    paid.  ``proof`` is the SHA-256 digest of the proof with which a plan was opened.
     """
 
     seq: int
@@ -203,6 +205,7 @@ class Line(NamedTuple):
     executor: str
     notion: CompositionNotion[Any]
     buckets: tuple[str, ...] = ()
+    proof: str = ""
 
     @property
     def total(self) -> float:
@@ -264,7 +267,7 @@ def status_of(account: Account) -> Status:
         account.people, _protects(account),
         account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
         None if account.window is None else account.window.label(account.log.latest),
-        account.buckets, account.runs(),
+        account.buckets, account.runs(), account.verified,
     )  # fmt: skip
 
 

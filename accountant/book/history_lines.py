@@ -55,6 +55,7 @@ class Spend(Facts, gc=False):
     undeclared: str = ""
     executor: str = ""
     runs: int | None = None  # of a plan that is set aside
+    proof: dict[str, Any] | None = None
     buckets: Any = None  # names, or what each has spent after it
 
 
@@ -157,6 +158,7 @@ class LineReader:
             None if who is None else _count_of_users(who), one.label,
             None if run is None else self._run(run), one.seeded, outcome, answer, one.undeclared,
             one.executor, self._notion, tuple(one.buckets or ()),
+            "" if one.proof is None else str(one.proof.get("sha256")),
         )  # fmt: skip
 
     def _line_of_terms(self, one: Spend) -> Line:

@@ -12,6 +12,7 @@ from accountant.ledger.interfaces import Releasable
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
+from accountant.proofs.checked_proof import Proof
 from accountant.serialisation.plan_json import to_dict
 
 
@@ -34,6 +35,8 @@ class PlanRun:
         users: int,
         coins: tuple[int, ...],
         buckets: dict[str, Any],
+        proof: Proof | None = None,
+        verified: bool = False,
     ) -> None:
         self._account, self._plan, self._users = account, plan, users
         key = None if name is None else canonical_json({"dataset": account.name, "run": name})
@@ -41,7 +44,7 @@ class PlanRun:
             opened = None if key is None else account.log.entry_with_key(key)
         if opened is None:
             facts = {"run": name, "coins": list(coins), **buckets}
-            opened = account.reserve_plan(plan, facts, key)
+            opened = account.reserve_plan(plan, facts, key, proof, verified)
         if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
         if sorted(opened.facts.get("buckets", ())) != buckets.get("buckets", []):

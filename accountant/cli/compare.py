@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accountant.cli.exit_status import CommandLineError, parse_number
-from accountant.cli.options import Json, PlanName
+from accountant.cli.options import Json, PlanName, ProofFile
 
 if TYPE_CHECKING:
     from accountant.reports.comparison import Comparison
@@ -25,6 +25,7 @@ def compare(
     epsilon: Annotated[
         str | None, typer.Option(metavar="E", help="Print delta at this epsilon instead.")
     ] = None,
+    proof: ProofFile = None,
     json: Json = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
@@ -50,12 +51,17 @@ def compare(
     Kinds are the mechanisms (Laplace, Gaussian, NoisyMax, ...), the losses (PureLoss, ZCDPLoss,
     ...) and the nodes (Parallel, Shuffled, Grouped, ...).
 
+    With --proof the row of Tight is what the file proves: it is checked in ball arithmetic first,
+    and must be of this plan and this delta.
+
     Examples: python -m accountant plan.toml --delta 1e-6;
     python -m accountant compare plan.toml --epsilon 1 --json - ;
     python -m accountant compare plan.toml --delta 1e-6 --plot cost.png
 
-    Exit status: 0 answered, 2 bad usage or a bad plan file, 130 interrupted.
+    Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
+    130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
+    from accountant.cli.progress import waiting
     from accountant.domains import DELTA, EPSILON
     from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file, read_plan
@@ -64,16 +70,18 @@ def compare(
 
     if delta is not None and epsilon is not None:
         raise CommandLineError("give --delta or --epsilon, one of the two")
+    if epsilon is not None and proof is not None:
+        raise CommandLineError("give --proof with --delta: a proof is of epsilon at a delta")
     check_writable({"--json": None if json == "-" else json, "--plot": plot})
     whole, budget = read_plan(plan), read_file(plan).budget
-    if epsilon is not None:
-        table = by_epsilon(whole, EPSILON.check("--epsilon", parse_number(epsilon)))
-    elif delta is not None:
-        table = by_delta(whole, DELTA.check("--delta", parse_number(delta)))
-    elif budget is not None:
-        table = by_delta(whole, budget.delta)
-    else:
+    if epsilon is None and delta is None and budget is None:
         raise CommandLineError(f"give --delta or --epsilon: {plan} has no [budget] with a delta")
+    with waiting("computing"):
+        if epsilon is not None:
+            table = by_epsilon(whole, EPSILON.check("--epsilon", parse_number(epsilon)))
+        else:
+            at = budget.delta if delta is None else DELTA.check("--delta", parse_number(delta))  # type: ignore[union-attr]  # just seen
+            table = by_delta(whole, at, proof=proof)
     _report(table, json)
     if plot is not None:
         from accountant.reports.plot import plot as draw

@@ -97,9 +97,10 @@ def _words_of_line(line: Line, epsilon: str) -> str:
 
 
 def _notes(line: Line) -> str:
-    """Return the run, the label and the buckets of a line, and what is trusted."""
+    """Return the run, label and buckets of a line, what is trusted, and the digest of its proof."""
     trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
     trusted.append(f"executor {line.executor}" * bool(line.executor))
+    trusted.append(f"proof {line.proof}" * bool(line.proof))
     return " ".join(
         filter(
             None, [line.run, line.label, ", ".join(line.buckets), "seeded" * line.seeded, *trusted]

@@ -19,6 +19,7 @@ from accountant.cli.ledger_options import (
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
     from accountant.plans.plan import Plan
+    from accountant.proofs.checked_proof import CheckedProof
 
 
 def open_(
@@ -80,6 +81,18 @@ def open_(
         str | None,
         typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
     ] = None,
+    proof: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What `certify` wrote for all runs of --plan; it is checked first."
+        ),
+    ] = None,
+    verified: Annotated[
+        bool,
+        typer.Option(
+            "--verified", help="Nothing is spent but by plans that have a proof of their cost."
+        ),
+    ] = False,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
@@ -88,33 +101,40 @@ def open_(
 
     Examples: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person";
     python -m accountant ledger open book.db visits --plan plan.toml --runs 12;
+    python -m accountant ledger open book.db votes --plan plan.toml --proof cost.proof.json
+    --verified;
     python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
     from accountant.book.dataset_opening import DatasetTerms, checked_name
     from accountant.cli.exit_status import parse_number
+    from accountant.errors import ParameterError
 
     a, n, many, more = (
         None if one is None else parse_number(one) for one in (order, users, runs, carry)
     )
     checked_name("name", name)
-    whole, budget = _budget(epsilon, delta, plan, many)
+    if proof is not None and plan is None:
+        raise ParameterError("--proof", proof, "given with --plan")
+    whole, budget, proved = _budget(epsilon, delta, plan, many, proof)
     terms = DatasetTerms(
         budget, notion, a, n, unit, idealised or None, expires, people, window, more, buckets,  # type: ignore[arg-type]  # checked next
-        whole, many,  # type: ignore[arg-type]
+        whole, many, verified or None, proved,  # type: ignore[arg-type]
     )  # fmt: skip
-    terms.checked_facts()  # before a book is made
+    terms.checked_facts()
+    terms.checked_proof()  # before a book is made
     with open_book(book, pin, create=True, key=key) as found:
         print_statuses([found.dataset(name, **terms._asdict())], json)
 
 
 def _budget(
-    epsilon: str | None, delta: str | None, plan: str | None, runs: object
-) -> tuple[Plan | None, Budget]:
-    """Return the plan, and the budget: as stated, else that of the file, else what it costs."""
+    epsilon: str | None, delta: str | None, plan: str | None, runs: object, proof: str | None
+) -> tuple[Plan | None, Budget, CheckedProof | None]:
+    """Return the plan, the budget: as stated, else that of the file, else its cost; its proof."""
     from accountant.accountants.budget import Budget
     from accountant.accountants.tight import Tight
     from accountant.book.dataset_opening import RUNS
     from accountant.cli.exit_status import parse_number
+    from accountant.cli.options import proof_of_plan
     from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_file
@@ -126,14 +146,17 @@ def _budget(
     if delta is not None:
         d = DELTA.check("--delta", parse_number(delta))
     whole = None if file is None else file.plan
-    if epsilon is not None:
-        return whole, Budget(POSITIVE.check("--epsilon", parse_number(epsilon)), d)
+    stated = None if epsilon is None else POSITIVE.check("--epsilon", parse_number(epsilon))
     if whole is None:
-        raise ParameterError("--epsilon", None, "given, or a --plan whose cost it is")
-    if own is not None:
-        return whole, Budget(own.epsilon, d)
+        if stated is None:
+            raise ParameterError("--epsilon", None, "given, or a --plan whose cost it is")
+        return None, Budget(stated, d), None
     many = 1 if runs is None else RUNS.check("--runs", runs)
-    cost = Tight().epsilon(Repeat(whole, many), d)
+    every = whole if many == 1 else Repeat(whole, many)
+    proved = proof_of_plan(every, d, proof)
+    if stated is not None or own is not None:
+        return whole, Budget(own.epsilon if stated is None else stated, d), proved  # type: ignore[union-attr]  # just seen
+    cost = Tight().epsilon(every, d) if proved is None else proved.epsilon
     if cost == float("inf"):
         raise ParameterError("--delta", d, "one at which the plan has an epsilon")
-    return whole, Budget(cost, d)
+    return whole, Budget(cost, d), proved

@@ -116,6 +116,8 @@ def _words_of_status(one: Status) -> Iterator[str]:
         yield f"  one window has at most epsilon {format_upper(one.most)}"
     if one.runs is not None:
         yield f"  {one.runs[0]:,} of {one.runs[1]:,} runs of the plan that was set aside are made"
+    if one.verified:
+        yield "  each plan is opened with a proof of its cost"
     if one.closed is not None:
         yield f"  closed {one.closed[:19]} (UTC): {one.reason}"
     elif one.expires is not None:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
     from accountant.formats.plan_file import PlanFile
     from accountant.planning.allocation_table import Allocation
+    from accountant.plans.plan import Plan
+    from accountant.proofs.checked_proof import CheckedProof
 
 PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, .toml or .json.")]
 Epsilon = Annotated[
@@ -21,6 +23,16 @@ Delta = Annotated[
 ]
 Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
+Runs = Annotated[
+    str | None, typer.Option(metavar="N", help="The plan N times, as one plan; once by default.")
+]
+ProofFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A proof of the plan's cost that `certify` wrote: check it, and say so.",
+    ),
+]
 EXCEEDED = 1
 
 
@@ -62,3 +74,37 @@ def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
     least = own.epsilon if epsilon is None else POSITIVE.check("--epsilon", parse_number(epsilon))  # type: ignore[union-attr]  # just seen
     rest = own.delta if own else 0.0
     return Budget(least, rest if delta is None else DELTA.check("--delta", parse_number(delta)))
+
+
+def delta_of(file: PlanFile, delta: str | None) -> float:
+    """Return the delta of the option, else of the file's budget."""
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import DELTA
+    from accountant.errors import ParameterError
+
+    if delta is not None:
+        return DELTA.check("--delta", parse_number(delta))
+    if file.budget is None:
+        raise ParameterError("--delta", None, "given, or a [budget] in the file")
+    return file.budget.delta
+
+
+def repeated(plan: Plan, runs: str | None) -> Plan:
+    """Return the plan as often as the option says."""
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import RECORDS
+    from accountant.plans.plan import Repeat
+
+    many = 1 if runs is None else RECORDS.check("--runs", parse_number(runs))
+    return plan if many == 1 else Repeat(plan, many)
+
+
+def proof_of_plan(plan: Plan, delta: float, proof: str | None) -> CheckedProof | None:
+    """Return the proof of the option, checked, or refuse it."""
+    from accountant.cli.progress import waiting
+    from accountant.proofs.checked_proof import checked_proof
+
+    if proof is None:
+        return None
+    with waiting("checking the proof"):
+        return checked_proof(plan, delta, proof)

@@ -10,7 +10,7 @@ import typer
 
 from accountant.cli.exit_status import CommandLineError
 from accountant.cli.ledger_options import KeyFile, PinFile
-from accountant.cli.options import Delta, Epsilon, Force, budget_of
+from accountant.cli.options import Delta, Epsilon, Force, ProofFile, budget_of, proof_of_plan
 from accountant.cli.progress import terminal_progress
 
 PROGRAM = "python -m accountant page"
@@ -23,6 +23,7 @@ def page(
     ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
+    proof: ProofFile = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="BOOK", help="Show a ledger instead: a file or a URL.")
     ] = None,
@@ -37,14 +38,17 @@ def page(
     """Write one self-contained page: a plan against its budget, or what a ledger has spent.
 
     The page of a plan has its cost by every accountant, what remains, and sliders over noise,
-    number and delta; noise that the plan leaves open is found first. The page of a ledger has
-    what was spent, when and by whom. Pages make no network request and hold no data.
+    number and delta; noise that the plan leaves open is found first. With --proof its cost is the
+    one that the file proves: it is checked in ball arithmetic first, and must be of this plan and
+    of the budget's delta. The page of a ledger has what was spent, when and by whom. Pages make
+    no network request and hold no data.
 
     Examples: python -m accountant page plan.toml --out budget.html;
     python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
     python -m accountant page --ledger spent.db --dataset visits --out history.html
 
-    Exit status: 0 written, 2 bad usage, a bad plan file or no such ledger, 130 interrupted.
+    Exit status: 0 written, 2 bad usage, a bad plan file, a proof that does not prove its cost or
+    no such ledger, 130 interrupted.
     """
     from pathlib import Path
 
@@ -57,38 +61,39 @@ def page(
     if (plan is None) == (ledger is None):
         raise CommandLineError("give PLAN or --ledger, one of the two")
     if ledger is not None:
-        if epsilon is not None or delta is not None:
-            raise CommandLineError("--ledger is given without a budget: the book has its own")
+        if (epsilon, delta, proof) != (None, None, None):
+            raise CommandLineError("--ledger is given without a budget or a proof of a plan")
         content = _history(ledger, dataset, pin, key)
     elif (dataset, pin, key) != (None, None, None):
         raise ParameterError("--dataset, --pin, --key", dataset or pin, "given with --ledger")
     else:
-        content = _plan(str(plan), epsilon, delta)
+        content = _plan(str(plan), epsilon, delta, proof)
     write_atomically(Path(out), content)
 
 
-def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
+def _plan(name: str, epsilon: str | None, delta: str | None, proof: str | None) -> str:
     import shlex
     from pathlib import Path
 
     from accountant.errors import BudgetExceeded, ParameterError
     from accountant.formats.plan_toml import read_file
-    from accountant.reports.plan_lines import lines_of_file
+    from accountant.reports.plan_lines import lines_of_file, plan_of
     from accountant.reports.plan_page import plan_page
     from accountant.reports.plan_summary import step_count, summarise
 
     file = read_file(name)
     budget = budget_of(file, epsilon, delta)
     again = [*PROGRAM.split(), Path(name).name]
-    for option, value in (("--epsilon", epsilon), ("--delta", delta)):
+    for option, value in (("--epsilon", epsilon), ("--delta", delta), ("--proof", proof)):
         again += [] if value is None else [option, value]
     try:
         lines = lines_of_file(file, budget)
     except BudgetExceeded as error:
         allowed = f"one that leaves a budget to share ({error})"
         raise ParameterError("plan", name, allowed) from None
+    proved = proof_of_plan(plan_of(lines), budget.delta, proof)
     with _progress_bar(step_count(lines)) as tick:
-        summary = summarise(lines, budget, tick)
+        summary = summarise(lines, budget, tick, proved)
     return plan_page(summary, Path(name).name, shlex.join([*again, "--out", "FILE"]))
 
 

@@ -21,3 +21,13 @@ def terminal_progress(*columns: ProgressColumn) -> Iterator[Progress]:
     # a bar that is started and disabled writes an empty line before rich 14.3
     with bar if screen.is_terminal else contextlib.nullcontext():
         yield bar
+
+
+@contextlib.contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Show words and the seconds since, while work goes on whose end is not known."""
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with terminal_progress(SpinnerColumn(), TextColumn(words), TimeElapsedColumn()) as bar:
+        bar.add_task(words, total=None)
+        yield

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
 
+from accountant.errors import ParameterError
 from accountant.numerics.search import falling_root, grow_until
 from accountant.table_display import Table, TableDisplay
+
+if TYPE_CHECKING:
+    from accountant.verifier import Verdict
 
 
 @final
@@ -26,6 +30,8 @@ class Certificate(TableDisplay):
         The method that answered, such as "closed form" or "contour".
     nodes : int
         Number of terms of its sum; 0 for closed forms.
+    check : callable, optional
+        Writes the proof of the interval and checks it; `Tight.certify` knows how.
 
     Examples
     --------
@@ -39,6 +45,33 @@ class Certificate(TableDisplay):
     upper: float
     engine: str
     nodes: int = 0
+    check: Callable[[], Verdict] | None = field(default=None, repr=False, compare=False)
+
+    def verify(self) -> Verdict:
+        """Prove the interval again, in ball arithmetic and by code that shares none with it.
+
+        Returns
+        -------
+        Verdict
+            ``word`` is "PROVED", "PROVED UPPER" where no more than the upper end was proved, or
+            "NOT PROVED", with a ``reason``.
+
+        Raises
+        ------
+        ParameterError
+            Without python-flint (``pip install "dp-attest[verify]"``), or where the interval is of
+            no whole plan.
+
+        Examples
+        --------
+        >>> from accountant import PureLoss, Tight
+        >>> Tight().certify(10 * PureLoss(0.1), delta=1e-6).verify().word
+        'PROVED'
+        """
+        if self.check is None:
+            allowed = "made by Tight().certify(plan, delta), which knows plan and delta"
+            raise ParameterError("the certificate", self, allowed)
+        return self.check()
 
     def __str__(self) -> str:
         terms = f", {self.nodes:,} terms" if self.nodes else ""

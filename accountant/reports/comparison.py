@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, final
 
 from accountant.accountants.attack_rates import AttackRate, AttackRates, attack_rates
@@ -16,6 +17,7 @@ from accountant.domains import DELTA, EPSILON
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formatting import format_upper
 from accountant.plans.plan import Plan, as_plan
+from accountant.proofs.checked_proof import checked_proof
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plot import cost_figure
 from accountant.table_display import Table, TableDisplay
@@ -148,7 +150,9 @@ class Comparison(TableDisplay):
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def compare(plan: Plan, delta: float | None = None) -> Comparison:
+def compare(
+    plan: Plan, delta: float | None = None, *, proof: bytes | str | PathLike[str] | None = None
+) -> Comparison:
     """Ask every accountant for the epsilon of a plan at ``delta``.
 
     Parameters
@@ -157,6 +161,9 @@ def compare(plan: Plan, delta: float | None = None) -> Comparison:
         A plan, a loss or a mechanism.
     delta : float
         In [0, 1).
+    proof : bytes or path, optional
+        What ``Tight().certify(plan, delta, proof=...)`` wrote: it is checked, and the row of
+        `Tight` is what it proves.
 
     Returns
     -------
@@ -166,7 +173,8 @@ def compare(plan: Plan, delta: float | None = None) -> Comparison:
     Raises
     ------
     ParameterError
-        If delta is missing: a plan by itself has none.
+        If delta is missing: a plan by itself has none.  If the proof is of another plan or delta,
+        or does not prove its claim.
 
     Examples
     --------
@@ -179,13 +187,17 @@ def compare(plan: Plan, delta: float | None = None) -> Comparison:
         how = "given: compare(plan, delta=1e-6), or compare_deltas(plan, epsilon=1.0)"
         raise ParameterError("delta", delta, how)
     delta = DELTA.check("delta", delta)
+    proved = None if proof is None else checked_proof(plan, delta, proof)
     rows = []
     for one in ALL_ACCOUNTANTS:
         start, note = time.perf_counter(), ""
         try:
-            if isinstance(one, Tight):
+            if isinstance(one, Tight) and proved is not None:
+                epsilon: float | None = proved.epsilon
+                note = proved.words
+            elif isinstance(one, Tight):
                 found = one.certify(plan, delta)
-                epsilon: float | None = found.upper
+                epsilon = found.upper
                 note = str(found)
             else:
                 epsilon = one.epsilon(plan, delta)

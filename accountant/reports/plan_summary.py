@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from accountant.accountants.attack_rates import AttackRate, attack_rates
 from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.errors import UnsupportedPlan
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat
+from accountant.proofs.checked_proof import CheckedProof, same_plan
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.what_if_grid import (
@@ -23,6 +24,7 @@ from accountant.reports.what_if_grid import (
     delta_axis,
     what_if,
 )
+from accountant.serialisation.plan_json import to_dict
 
 MAX_CAPACITY_LINES = 40  # lines beyond are not asked how many more fit
 MAX_TURNED_LINES = 8  # lines beyond have no grid of their own: each takes as long as the first
@@ -47,7 +49,8 @@ class LineCost:
 class PlanSummary:
     """The numbers of a page; ``curves`` has an epsilon for each of ``grid.deltas``.
 
-    ``grid`` changes all lines together, each of ``line_grids`` one line alone.
+    ``grid`` changes all lines together, each of ``line_grids`` one line alone.  Where there is a
+    ``proof`` the plan's epsilon is what it proves.
     """
 
     plan: Plan
@@ -57,6 +60,16 @@ class PlanSummary:
     costs: tuple[LineCost, ...]
     curves: dict[str, tuple[float, ...]]
     rates: tuple[AttackRate, ...] = ()
+    proof: CheckedProof | None = None
+
+    def __post_init__(self) -> None:
+        if self.proof is None:
+            return
+        of_this = same_plan(to_dict(self.proof.plan), to_dict(self.plan))
+        if not of_this or self.proof.delta != self.budget.delta:
+            raise ParameterError("proof", self.proof, "of this plan, at the budget's delta")
+        if self.proof.epsilon != self.epsilon:
+            raise ParameterError("proof", self.proof.epsilon, f"of epsilon {self.epsilon!r}")
 
     @property
     def budget_delta_index(self) -> int:
@@ -77,12 +90,18 @@ def step_count(lines: Sequence[PlanLine]) -> int:
 
 
 def summarise(
-    lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback = lambda: None
+    lines: Sequence[PlanLine],
+    budget: Budget,
+    on_step: ProgressCallback = lambda: None,
+    proof: CheckedProof | None = None,
 ) -> PlanSummary:
     """Return the numbers of a page; ``on_step`` is called `step_count` times."""
     plan, deltas = plan_of(lines), delta_axis(budget)
-    grid = what_if(lines, budget, on_step)
-    alone = tuple(what_if(lines, budget, on_step, index) for index in _turned_lines(lines))
+    grid = _with_proved(what_if(lines, budget, on_step), budget, proof)
+    alone = tuple(
+        _with_proved(what_if(lines, budget, on_step, index), budget, proof)
+        for index in _turned_lines(lines)
+    )
     costs = tuple(_costs(plan, lines, budget, on_step))
     curves = {}
     i, j = grid.plan_index
@@ -90,7 +109,18 @@ def summarise(
         known = isinstance(one, Tight)
         curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
         on_step()
-    return PlanSummary(plan, budget, grid, alone, costs, curves, attack_rates(plan).rows)
+    rates = attack_rates(plan).rows
+    return PlanSummary(plan, budget, grid, alone, costs, curves, rates, proof)
+
+
+def _with_proved(grid: WhatIf, budget: Budget, proof: CheckedProof | None) -> WhatIf:
+    """Return the grid with the proved epsilon in the cell of the plan itself."""
+    if proof is None:
+        return grid
+    (i, j), k = grid.plan_index, grid.deltas.index(budget.delta)
+    cells = [[list(cell) for cell in row] for row in grid.epsilon]
+    cells[i][j][k] = proof.epsilon
+    return replace(grid, epsilon=tuple(tuple(tuple(cell) for cell in row) for row in cells))
 
 
 def _turned_lines(lines: Sequence[PlanLine]) -> range:

@@ -258,6 +258,21 @@ class Mechanism(Release):
         """Whether `loss` is only an upper bound, which no pair of neighbours attains."""
         return False
 
+    @property
+    def why_no_formula(self) -> str:
+        """Why `loss` is no formula that the density attains; "" where it is one."""
+        return "an upper bound, which no pair attains" if self.loss_is_upper_bound else ""
+
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """What the law that is drawn has beside the declared parameters, as exact plain numbers."""
+        return {}
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The tables of integers that exact draws come from, as plain numbers."""
+        return []
+
     def __post_init__(self) -> None:
         for name, meaning in parameters_of(type(self)).items():
             checked = meaning.domain_of(self).check(

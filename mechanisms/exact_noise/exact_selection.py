@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,12 @@ class WeightTable:
         lengths = (heights * (1 + HEIGHT_ERROR)).astype(np.uint64)
         lengths += np.uint64(1)
         return cls(scores, scale, counts, tops, heights, np.cumsum(lengths, axis=-1))
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The ranges of the only row, in plain numbers."""
+        return {"table": "WeightTable", "scores": self.scores[0].tolist(), "scale": self.scale,
+                "height": float(self.tops[0]), "ends": self.ends[0].tolist()}  # fmt: skip
 
     def draw(self, size: int | None, rng: np.random.Generator) -> IndexArray:
         """Return one winner of each row, or ``size`` winners of the only row."""

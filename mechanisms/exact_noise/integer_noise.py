@@ -77,6 +77,15 @@ class IntegerNoise:
             done += some.size
         return found
 
+    @property
+    def table(self) -> dict[str, Any]:
+        """The proposal table in plain numbers."""
+        found = proposal_table(self)
+        return {
+            "table": "IntegerNoise", "width": self.width, "power": self.power, "reach": self.reach,
+            "shift": found.shift, "height": found.height_at_zero, "ends": list(found.whole_ends),
+        }  # fmt: skip
+
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""
         x = self._distance(k) / self.width

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -47,6 +47,14 @@ class IntegerStaircase:
     def first_level(self, digits: int) -> tuple[Fraction, Fraction]:
         """Return two fractions with the probability of the first level between them."""
         return _first_level(self.stair, self.upper, self.width, digits)
+
+    @property
+    def tables(self) -> list[dict[str, Any]]:
+        """The share of the first level between two fractions, and the table of the levels below."""
+        low, high = (list(one.as_integer_ratio()) for one in self.first_level(40))
+        first = {"table": "IntegerStaircase", "stair": self.stair, "top": self.upper,
+                 "width": self.width, "low": low, "high": high}  # fmt: skip
+        return [first, IntegerNoise(self.width, 1, cells=True).table]
 
     def level(self, k: int) -> int:
         """Return how often the probability of cell k has fallen."""

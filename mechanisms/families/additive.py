@@ -5,6 +5,7 @@ References: Dwork, McSherry, Nissim & Smith (2006).
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Mechanism, RealLine, Reals, Support, Values, sum_log_density
 from mechanisms.exact_noise import rounding_grid as grid
+from mechanisms.exact_noise.integer_noise import IntegerNoise
 
 DIMENSION = IntegerRange(1)
 ANY_DIMENSION = OrNone(DIMENSION)
@@ -147,6 +149,20 @@ class RealNoise(AdditiveNoise):
             moved = round_up(self.sensitivity + self._rounding_moves(self.dimension or 1))
             return round_up(moved / self.scale + 2.0**-80)
         return round_up_ratio(self.sensitivity, self.scale)
+
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale of the noise, and the step of the grid or 0."""
+        step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
+        return {"drawn_scale": self.drawn_scale, "step": step}
+
+    @property
+    def drawn_tables(self) -> list[dict[str, Any]]:
+        """The table of the noise on the grid."""
+        if self.arithmetic is not EXACT:
+            return []
+        width = math.ldexp(self.drawn_scale, -grid.grid_exponent(self.scale))
+        return [IntegerNoise(width, self.power).table]
 
     def _exact_release(self, value: Array, rng: Generator, shape: tuple[int, ...]) -> Any:
         """Return the value on its grid plus exact noise, in the given shape."""

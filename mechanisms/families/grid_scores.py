@@ -30,6 +30,13 @@ class ScoreMechanism(Mechanism):
         return self.scale
 
     @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale of the noise, and the step of the grid or 0."""
+        step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
+        monotone = getattr(self, "monotone", False)
+        return {"drawn_scale": self.drawn_scale, "step": step, "monotone": monotone}
+
+    @property
     def charged_sensitivity(self) -> float:
         """The sensitivity that the loss states, over ``scale``.
 

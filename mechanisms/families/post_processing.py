@@ -54,6 +54,11 @@ class PostProcessing(Mechanism):
         """True: post-processing may hide part of what the inner release shows."""
         return True
 
+    @property
+    def why_no_formula(self) -> str:
+        """The inner mechanism's claim is what is proved."""
+        return f"the loss is that of {type(self.inner).__name__}"
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return the worst pair of the inner mechanism."""
         pair: tuple[Any, Any] = self.inner.worst_pair(epsilon)

@@ -44,6 +44,7 @@ OWNED = re.compile(
     r"|<!-- table of mechanisms: .*?<!-- end of table -->"
     r"|<!-- cost of exactness: .*?<!-- end of cost -->"
     r"|<!-- table of training: .*?<!-- end of training -->"
+    r"|<!-- table of proofs: .*?<!-- end of proofs -->"
     r"|<!-- table of estimators: .*?<!-- end of estimators -->"
     r"|<!-- table of schemes: .*?<!-- end of schemes -->",
     re.DOTALL | re.MULTILINE,

@@ -1,0 +1,72 @@
+"""Proofs that a data set asks for: a plan is opened only with a proof of its cost that checks.
+
+The proof is checked before anything is spent, and its digest stands in the log as a public fact.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from accountant.accountants.budget import Budget
+from accountant.errors import ParameterError
+from accountant.formatting import format_upper
+from accountant.plans.plan import Plan
+from accountant.proofs.checked_proof import CheckedProof, Proof, checked_proof, shown_delta
+
+DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+def proof_for(
+    plan: Plan, budget: Budget, proof: Proof | CheckedProof | None, verified: bool
+) -> CheckedProof | None:
+    """Return the proof of a plan, checked; refuse a missing one where the data set wants one."""
+    if proof is None:
+        if verified:
+            refuse_unproved(budget)
+        return None
+    found = checked_proof(plan, budget.delta, proof)
+    refuse_above(found, budget)
+    return found
+
+
+def refuse_unproved(budget: Budget) -> None:
+    """Refuse a plan without a proof."""
+    at = shown_delta(budget.delta)
+    allowed = (
+        f"a proof of the plan at delta {at}, as this data set takes no other plans "
+        f"(verified=True): Tight().certify(plan, {at}, proof=FILE) writes it"
+    )
+    raise ParameterError("proof", None, allowed)
+
+
+def refuse_unplanned() -> None:
+    """Refuse releases that no plan, and so no proof, says."""
+    allowed = (
+        "given, with its proof=: this data set takes no releases outside of proved plans "
+        "(verified=True)"
+    )
+    raise ParameterError("plan", None, allowed)
+
+
+def refuse_above(proof: CheckedProof, budget: Budget) -> None:
+    """Refuse a proof that does not show the plan to be within a budget."""
+    if proof.delta != budget.delta or proof.epsilon > budget.epsilon:
+        at = f"{format_upper(proof.epsilon, 9)} at delta {shown_delta(proof.delta)}"
+        allowed = (
+            f"of at most epsilon {budget.epsilon:.9g} at delta {shown_delta(budget.delta)}, the "
+            "budget: fewer releases or more noise fit"
+        )
+        raise ParameterError("proof", f"a proof of epsilon {at}", allowed)
+
+
+def is_stated(facts: dict[str, Any], budget: Budget) -> bool:
+    """Return whether the entry of a plan names a proof, of a cost that the budget holds."""
+    proof = facts.get("proof")
+    return (
+        isinstance(proof, dict)
+        and DIGEST.fullmatch(str(proof.get("sha256"))) is not None
+        and proof["delta"] == budget.delta
+        and 0 <= proof["upper"] <= budget.epsilon
+        and proof["upper"] <= facts.get("certified", float("inf"))
+    )

@@ -1,0 +1,98 @@
+"""``python -m accountant certify``: the interval of a plan's epsilon, and a proof of it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from accountant.cli.options import Delta, Force, Json, PlanName, Runs, write_json
+
+if TYPE_CHECKING:
+    from accountant.composition.certificate import Certificate
+    from accountant.proofs.checked_proof import CheckedProof
+
+NO_PROOF = 1
+
+
+def certify(
+    plan: PlanName,
+    delta: Delta = None,
+    proof: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the proof, such as cost.proof.json.")
+    ] = None,
+    runs: Runs = None,
+    force: Force = False,
+    json: Json = None,
+) -> None:
+    """Say between which two numbers the epsilon of a plan lies, and write a proof of both.
+
+    The proof is a small JSON file. It holds the plan, delta, both ends, and the numbers that a
+    checker needs to compute both ends again, in ball arithmetic: no number of it has to be
+    trusted. Give it to those who rely on epsilon; they check it without the code that made it.
+
+    Example:
+
+    \b
+      python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json
+      python -m accountant verify cost.proof.json --plan plan.toml
+
+    Delta is that of the file's budget, or of --delta. With --runs N the plan is made N times, as
+    `ledger open --runs N` sets it aside.
+
+    Exit status: 0 answered, and written where --proof was given; 1 there is no proof for such a
+    plan, 2 bad usage or a bad plan file, 130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    from pathlib import Path
+
+    from accountant.accountants.tight import Tight
+    from accountant.cli.exit_status import CommandFailed
+    from accountant.cli.options import delta_of, repeated
+    from accountant.cli.progress import waiting
+    from accountant.errors import ParameterError, UnsupportedPlan
+    from accountant.files import check_writable, write_atomically
+    from accountant.formats.plan_toml import read_file, read_plan
+    from accountant.proofs.checked_proof import proof_of_claim, refuse_without_flint
+
+    check_writable({"--json": None if json == "-" else json, "--proof": proof})
+    if proof is not None and Path(proof).exists() and not force:
+        raise ParameterError("--proof", proof, "a file that is not there yet, or --force given")
+    if proof is not None:
+        refuse_without_flint()
+    whole, at = repeated(read_plan(plan), runs), delta_of(read_file(plan), delta)
+    with waiting("computing"):
+        found = Tight().certify(whole, at)
+    made = None
+    try:
+        if proof is not None:
+            with waiting("writing and checking the proof"):
+                made = proof_of_claim(whole, at, found.lower, found.upper)
+            write_atomically(Path(proof), made.document)
+    except UnsupportedPlan as error:
+        raise CommandFailed(f"no proof was written: {error.instead}", NO_PROOF) from None
+    words, facts = _report(found, at, proof, made)
+    print(words, file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        write_json(json, facts)
+
+
+def _report(
+    found: Certificate, delta: float, proof: str | None, made: CheckedProof | None
+) -> tuple[str, dict[str, Any]]:
+    """Return what was found and written, in words and as plain values."""
+    from accountant.proofs.checked_proof import shown_delta
+
+    words = f"at delta {shown_delta(delta)} {found}"
+    facts = {
+        "delta": delta, "lower": found.lower, "upper": found.upper, "engine": found.engine,
+        "terms": found.nodes,
+    }  # fmt: skip
+    if made is None:
+        return words, facts
+    verdict, size = made.verdict, len(made.document)
+    words += f"\nwrote {proof}: {size:,} bytes, SHA-256 {verdict.digest}, {verdict.word}"
+    words += f": {verdict.reason}" * bool(verdict.reason)
+    words += f"\ncheck it: python -m accountant verify {shlex.quote(str(proof))}"
+    return words, {**facts, "proof": {"file": proof, "bytes": size, **made.facts()}}

@@ -1,0 +1,148 @@
+"""``python -m accountant verify``: check a proof of a plan's epsilon in ball arithmetic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from accountant.cli.options import Json, Runs, write_json
+
+if TYPE_CHECKING:
+    from accountant.verifier import Verdict
+
+UNPROVED = 1
+MOST_PARTS = 12  # of a plan that are printed
+
+
+def verify(
+    proof: Annotated[
+        str | None, typer.Argument(metavar="PROOF", help="A file that `certify --proof` wrote.")
+    ] = None,
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The plan that the proof must be of, .toml or .json."),
+    ] = None,
+    runs: Runs = None,
+    mechanisms: Annotated[
+        bool, typer.Option("--mechanisms", help="Prove what the mechanisms claim; no PROOF.")
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Check a proof of a plan's epsilon: prove both of its ends again, in ball arithmetic.
+
+    The checker is a few hundred lines of its own, in accountant/verifier, on python-flint. It
+    reads nothing but numbers from the file, and computes from the plan's definition what they
+    claim. It says one of
+
+    \b
+      PROVED        epsilon is at least the lower and at most the upper end
+      PROVED UPPER  epsilon is at most the upper end: the privacy claim holds
+      NOT PROVED    and which step failed; the claim may be true or false
+
+    Read the plan that it prints, or give --plan: a proof says nothing of another plan.
+
+    With --mechanisms the checker proves for each mechanism, at some epsilons, that delta of its
+    density is what it claims, and that the integers of its exact draws add up.
+
+    Examples: python -m accountant verify cost.proof.json;
+    python -m accountant verify cost.proof.json --plan plan.toml --json -;
+    python -m accountant verify --mechanisms
+
+    Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
+    proof, or of another plan than --plan, or bad usage; 130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    import time
+
+    from accountant.cli.progress import waiting
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable
+    from accountant.formatting import escape_control
+    from accountant.proofs.checked_proof import NOT_PROVED, read_proof, verdict_on
+
+    check_writable({"--json": None if json == "-" else json})
+    if mechanisms:
+        _verify_mechanisms(proof or plan or runs, json)
+        return
+    if proof is None:
+        raise ParameterError("PROOF", None, "a file that `certify --proof` wrote; or --mechanisms")
+    if plan is None and runs is not None:
+        raise ParameterError("--runs", runs, "given with --plan")
+    document, start = read_proof(proof), time.perf_counter()
+    with waiting("checking"):
+        found = verdict_on(document)
+    seconds = time.perf_counter() - start
+    if plan is not None:
+        _refuse_other_plan(found, plan, runs)
+    last = f"{len(document):,} bytes, SHA-256 {found.digest}, checked in {seconds:.1f} s"
+    lines = [*_words(found), *_words_of_plan(found.plan, plan), last]
+    print("\n".join(map(escape_control, lines)), file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        write_json(json, _facts(found, len(document), seconds))
+    if found.word == NOT_PROVED:
+        raise typer.Exit(UNPROVED)
+
+
+def _verify_mechanisms(other: str | None, json: str | None) -> None:
+    """Prove what all mechanisms claim, and show it."""
+    from accountant.cli.progress import waiting
+    from accountant.cli.verify_mechanisms import shown_lines, verdicts
+    from accountant.errors import ParameterError
+    from accountant.proofs.checked_proof import NOT_PROVED, refuse_without_flint
+
+    if other is not None:
+        raise ParameterError("--mechanisms", other, "given without PROOF, --plan and --runs")
+    refuse_without_flint()
+    with waiting("proving"):
+        rows = list(verdicts())
+    print("\n".join(shown_lines(rows)), file=sys.stderr if json == "-" else sys.stdout)
+    if json is not None:
+        write_json(json, {"mechanisms": rows})
+    if any(row["verdict"] == NOT_PROVED for row in rows):
+        raise typer.Exit(UNPROVED)
+
+
+def _refuse_other_plan(found: Verdict, plan: str, runs: str | None) -> None:
+    """Raise `ParameterError` unless a proof is of the plan of a file."""
+    from accountant.cli.options import repeated
+    from accountant.errors import ParameterError
+    from accountant.formats.plan_toml import read_plan
+    from accountant.proofs.checked_proof import same_plan, shown_parts
+    from accountant.serialisation.plan_json import to_dict
+
+    if not same_plan(found.plan, to_dict(repeated(read_plan(plan), runs))):
+        shown = " + ".join(shown_parts(found.plan)[:MOST_PARTS]) or "nothing"
+        raise ParameterError("--plan", plan, f"the plan of the proof, {shown}")
+
+
+def _words(found: Verdict) -> list[str]:
+    """Return a verdict in words."""
+    from accountant.proofs.checked_proof import NOT_PROVED, claimed_words
+
+    if found.word != NOT_PROVED:
+        return [f"{found.word}: {claimed_words(found)}"]
+    return [f"{found.word}: {found.reason}", f"so it is open whether {claimed_words(found)}"]
+
+
+def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
+    """Yield what the plan of a proof releases."""
+    from accountant.proofs.checked_proof import shown_parts
+
+    if name is not None:
+        yield f"this plan is that of {name}"
+        return
+    parts = shown_parts(plan)
+    yield from (f"this plan releases {part}" for part in parts[:MOST_PARTS] or ["nothing"])
+    if len(parts) > MOST_PARTS:
+        yield f"and {len(parts) - MOST_PARTS:,} other parts, which --json shows"
+
+
+def _facts(found: Verdict, size: int, seconds: float) -> dict[str, Any]:
+    """Return a verdict as plain values."""
+    return {
+        "verdict": found.word, "reason": found.reason, "delta": found.delta,
+        "lower": found.lower, "upper": found.upper, "plan": found.plan, "sha256": found.digest,
+        "bytes": size, "seconds": seconds,
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Proofs of certificates: numbers that make them quick to check with balls."""

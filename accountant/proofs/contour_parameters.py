@@ -1,0 +1,156 @@
+"""The contour of a proof: abscissa, step, nodes, rules of its mixtures, as dyadic numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
+from accountant.proofs.no_road import NoRoad
+
+MAX_NODES = 2**19 - 1
+ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
+Parts = Sequence[tuple[FloatPair, int]]
+
+
+class Contour:
+    """The parameters of one direction near an epsilon.
+
+    ``share`` is the error over delta, ``smooth`` what a fictitious Gaussian may add to it.
+    """
+
+    def __init__(
+        self, parts: Parts, epsilon: float, delta: float, share: float, smooth: float
+    ) -> None:
+        self.parts, self.epsilon = list(parts), epsilon
+        self.releases = sum(n for _, n in parts)
+        self.a = self._saddle()
+        self.smooth, self.target = smooth, math.log(delta * share)
+        self.log_delta = math.log(delta)
+
+    def _log_size(self, a: float) -> float:
+        return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
+
+    def _saddle(self) -> float:
+        def height(log_a: float) -> float:
+            a = math.exp(log_a)
+            return self._log_size(a) - log_a - math.log1p(a)
+
+        grid = np.linspace(-7, 9, 33)
+        heights: list[float] = []
+        for one in grid:
+            heights.append(height(one))
+            if len(heights) > 2 and heights[-1] > heights[-2] + 5:
+                break
+        k = int(np.argmin(heights))
+        ends = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+        found = optimize.minimize_scalar(
+            height, bounds=ends, method="bounded", options={"xatol": 1e-3}
+        )
+        return _dyadic(math.exp(found.x))
+
+    def _line(self) -> tuple[float, float, float]:
+        """Return an abscissa, a step whose aliases are small, and the b that shows it.
+
+        Far to the right moments explode, at times just beyond the saddle: a stays left of it.
+        """
+        grid = self.a * ALIAS_RATIOS
+        sizes = np.array([self._log_size(b) for b in grid])
+        best = (math.inf, self.a, self.a)
+        for factor in (1.0, 0.9, 0.8, 0.65, 0.5, 0.35):
+            a = factor * self.a
+            some = grid > 1.0001 * a
+            periods = (sizes[some] + 3 - self.target) / (grid[some] - a)
+            k = int(np.argmin(periods))
+            period = max((3 - self.target) / a, float(periods[k]))
+            if period < 0.95 * best[0]:
+                best = (period, a, float(grid[some][k]))
+        period, a, b = best
+        return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
+
+    def _log_tail(self, u: float) -> float:
+        found = sum(n * one.log_decay(self.a, u) for one, n in self.parts)
+        return found - self.a * self.epsilon - math.log(u)
+
+    def _nodes(self, h: float) -> int:
+        low, high = 8, 16
+        while self._log_tail(high * h) > self.target - 0.5:
+            low, high = high, 2 * high
+            if high > 2 * MAX_NODES:
+                raise NoRoad("a contour of so many nodes is too long to check")
+        while high > 1.03 * low + 1:
+            middle = (low + high) // 2
+            small = self._log_tail(middle * h) <= self.target - 0.5
+            low, high = (low, middle) if small else (middle, high)
+        return high + 2
+
+    def chernoff(self) -> dict[str, Any] | None:
+        """Return an entry of one node, the bound by a moment alone, where that is enough."""
+        for a in np.geomspace(self.a / 64, 4 * self.a, 17).tolist():
+            log_share = a * math.log(a) - (a + 1) * math.log1p(a)
+            if self._log_size(a) + log_share < self.log_delta - 0.1:
+                mixtures = [one for one, _ in self.parts if isinstance(one, FloatMixture)]
+                rules = [{"alias": one.rule(a, -6 - math.log(self.releases))} for one in mixtures]
+                return {
+                    "road": "contour",
+                    "a": _dyadic(a).hex(),
+                    "h": (1.0).hex(),
+                    "b": (0.0).hex(),
+                    "nodes": 1,
+                    "smooth": (0.0).hex(),
+                    "bits": 128 + 32 * math.ceil(math.log2(self.releases) / 32),
+                    "rules": rules,
+                }
+        return None
+
+    def entry(self, lower: bool) -> dict[str, Any]:
+        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases."""
+        self.a, h, b = self._line()
+        found, smooth = None, 0.0
+        if not any(isinstance(one, (FloatGaussian, FloatMixture)) for one, _ in self.parts):
+            smooth = self._smoothing()
+        if smooth:
+            self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
+        nodes = self._nodes(h)
+        size = max(self._log_size(self.a), self.target)
+        log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
+        rules, u = [], (nodes - 1) * h
+        for one, n in self.parts:
+            if isinstance(one, FloatMixture):
+                log_decay = one.log_decay(self.a, u) - one.log_moment(self.a)
+                y = one.decay_height(self.a, u)
+                found = {
+                    "line": one.rule(self.a, log_error),
+                    "decay": one.rule(self.a, log_decay - 4 - math.log(n), y),
+                }
+                if lower:
+                    found["alias"] = one.rule(b, -4 - math.log(n))
+                rules.append(found)
+        bits = 96 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
+        return {
+            "road": "contour",
+            "a": self.a.hex(),
+            "h": h.hex(),
+            "b": (b if lower else 0.0).hex(),
+            "nodes": nodes,
+            "smooth": smooth.hex(),
+            "bits": 32 * math.ceil(bits / 32),
+            "rules": rules,
+        }
+
+    def _smoothing(self) -> float:
+        """Return the variance of a fictitious Gaussian: 0 where the losses decay enough."""
+        u = 1e4 * self.a
+        if self._log_tail(u) < self.target:
+            return 0.0
+        # D_S - delta is at most about S a^2 delta
+        return _dyadic(self.smooth / self.a**2)
+
+
+def _dyadic(value: float) -> float:
+    """Return a number near to it with few digits."""
+    return float(np.float32(value)) if 1e-30 < value < 1e30 else value

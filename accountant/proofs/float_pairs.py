@@ -1,0 +1,178 @@
+"""Releases in floats, to choose the parameters of a proof; nothing here is trusted.
+
+The releases are those of `accountant.verifier.plan`, as tuples.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
+from accountant.proofs.no_road import NoRoad
+
+POINTS = 1500
+MAX_NODES = 10**5
+
+
+class FloatPair(Protocol):
+    """What the search asks of a release."""
+
+    work: float
+
+    def log_moment(self, a: float) -> float:
+        """Return ``ln M(a)``."""
+        ...
+
+    def log_decay(self, a: float, u: float) -> float:
+        """Return a bound of ``ln |M(a + iv)|`` for v >= u, about."""
+        ...
+
+
+class FloatGaussian:
+    """N(mu, 1) against N(0, 1)."""
+
+    work = 4.0
+
+    def __init__(self, mu2: float) -> None:
+        self.mu2 = mu2
+
+    def log_moment(self, a: float) -> float:
+        """Return ``a (a + 1) mu^2 / 2``."""
+        return a * (a + 1) * self.mu2 / 2
+
+    def log_decay(self, a: float, u: float) -> float:
+        """Return the same less ``u^2 mu^2 / 2``."""
+        return self.log_moment(a) - u * u * self.mu2 / 2
+
+
+class FloatLaplace:
+    """Laplace(m, 1) against Laplace(0, 1)."""
+
+    work = 4.0
+
+    def __init__(self, m: float) -> None:
+        self.m = m
+
+    def log_moment(self, a: float) -> float:
+        """Return the logarithm of its closed form."""
+        inside = (1 + a) + a * math.exp(-(1 + 2 * a) * self.m)
+        return a * self.m + math.log(inside / (1 + 2 * a))
+
+    def log_decay(self, a: float, u: float) -> float:
+        """Return the bound of the checker."""
+        w = (a + 0.5) * self.m
+        log_cosh = w + math.log1p(math.exp(-2 * w)) - math.log(2)
+        return min(self.log_moment(a), log_cosh - self.m / 2 + math.log1p(1 / (2 * u)))
+
+
+class FloatFinite:
+    """Finitely many outcomes."""
+
+    def __init__(self, p: Array, q: Array) -> None:
+        some = (p > 0) & (q > 0)
+        self._log_p, self._losses = np.log(p[some]), np.log(p[some]) - np.log(q[some])
+        self.work = float(some.sum())
+
+    def log_moment(self, a: float) -> float:
+        """Return ``ln sum p (p/q)^a``."""
+        return float(logsumexp(self._log_p + a * self._losses))
+
+    def log_decay(self, a: float, u: float) -> float:
+        """Return the moment: the characteristic function of atoms does not decay."""
+        del u
+        return self.log_moment(a)
+
+
+class FloatMixture:
+    """Two mixtures of normal laws, and rules of nodes for their moments."""
+
+    def __init__(self, unit2: float, first: Any, second: Any) -> None:
+        unit = math.sqrt(unit2)
+        self._sides = [
+            (np.array([float(w) for w, _ in side]), unit * np.array([float(s) for _, s in side]))
+            for side in (first, second)
+        ]
+        f, g = self._sides[0][1], self._sides[1][1]
+        self.most, self.least, self.nearest = float(f.max()), float(g.min()), float(g.max())
+        self.spread, self.wide = self.most - self.least, self.nearest - self.least
+        self.work = 100.0
+
+    def _logs(self, x: Any) -> list[Any]:
+        found = []
+        for weights, shifts in self._sides:
+            each = np.log(weights) + shifts * x[..., None] - shifts**2 / 2
+            top = each.real.max(axis=-1)
+            found.append(top + np.log(np.exp(each - top[..., None]).sum(axis=-1)))
+        return found
+
+    def _log_height(self, a: float, x: Array, y: float = 0.0, u: float = 0.0) -> Array:
+        """Return the logarithm of the integrand's size at ``x + iy``."""
+        f, g = self._logs(x + 1j * y if y else x + 0j)
+        found: Array = (1 + a) * f.real - a * g.real - u * (f.imag - g.imag) + (y * y - x * x) / 2
+        return found - math.log(2 * math.pi) / 2
+
+    def _grid(self, a: float) -> Array:
+        most = (1 + a) * self.most - a * self.least
+        low = -12.0 - math.sqrt(2 * a * max(0.0, -math.log(max(self._sides[1][0].min(), 1e-300))))
+        return np.linspace(low, most + 12, POINTS + int(30 * min(most, 1e3)))
+
+    def _log_integral(self, a: float, y: float, u: float) -> float:
+        x = self._grid(a)
+        return float(logsumexp(self._log_height(a, x, y, u))) + math.log(x[1] - x[0])
+
+    def log_moment(self, a: float) -> float:
+        """Return ``ln M(a)``."""
+        return self._log_integral(a, 0.0, 0.0)
+
+    @cached_property
+    def _heights(self) -> Array:
+        found: Array = min(1.4 / self.spread, 4.0) / 2.0 ** np.arange(0, 10, 0.5)
+        return found
+
+    def log_decay(self, a: float, u: float) -> float:
+        """Return the least bound over some lines."""
+        return min(self._log_integral(a, float(y), u) for y in self._heights)
+
+    def decay_height(self, a: float, u: float) -> float:
+        """Return the height of the line with the least bound."""
+        return min(map(float, self._heights), key=lambda y: self._log_integral(a, y, u))
+
+    def rule(self, a: float, log_error: float, y: float | None = None) -> dict[str, Any]:
+        """Return a rule y, h, first, last, far whose error is ``e^log_error`` of M(a), about."""
+        heights = [y] if y is not None else list(map(float, self._heights))
+        _, y = min((self._steps(a, one, log_error), one) for one in heights)
+        y = math.ldexp(math.floor(math.ldexp(y, 40)), -40)
+        h = float(np.float32(0.98 / self._steps(a, y, log_error)))
+        x = self._grid(a)
+        log_grown = y * y / 2 - a * math.log(math.cos(y * self.wide / 2))
+        heights_at = self._log_height(a, x) - self.log_moment(a) + log_grown
+        kept = x[heights_at > log_error - 5]
+        first, last = min(0, math.floor(kept[0] / h)), max(0, math.ceil(kept[-1] / h))
+        c = (1 + a) * self.most - a * self.least
+        far = max(last, math.ceil((c + 1) / h))
+        first = self._left_end(a, h, first, log_error - log_grown)
+        if max(far, -first) > MAX_NODES:
+            raise NoRoad("a rule of so many nodes is too long to check")
+        return {"y": y.hex(), "h": h.hex(), "first": first, "last": last, "far": far}
+
+    def _steps(self, a: float, y: float, log_error: float) -> float:
+        """Return nodes a unit of x on a line at this height, or infinity."""
+        if 2 * y * self.spread >= 3 or y * self.wide >= 1.5:
+            return math.inf
+        top = 2 * y * y - a * math.log(math.cos(y * self.wide))
+        return float((np.logaddexp(0.0, top) + 1 - log_error) / (2 * math.pi * y))
+
+    def _left_end(self, a: float, h: float, first: int, log_error: float) -> int:
+        """Return a node from which the checker's bound of what is left of it is small."""
+        for k in range(first, first - 20_000, -max(1, int(0.2 / h))):
+            x = k * h
+            log_tail = -x * x / 2 - math.log(max(1.0, -x))
+            flat = float(self._log_height(a, np.array([x]))[0]) + x * x / 2
+            if flat + log_tail - self.log_moment(a) < log_error - 3:
+                return k
+        return first

@@ -1,0 +1,73 @@
+"""What mechanisms claim, in plain numbers: their profiles, densities and tables of integers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics.rounding import ACCURACY
+from accountant.serialisation.registry import plan_kinds
+
+STEPS = 8  # of epsilon up to the largest loss, and one beyond it
+LEAST_DELTA = 1e-12  # up to which an unbounded loss is looked at
+OUTPUTS = 8  # whose densities are compared, drawn from a fixed seed
+
+
+def declared_mechanisms() -> Iterator[Any]:
+    """Yield every mechanism that an installed package declares, with its typical parameters."""
+    kinds: dict[str, Any] = dict(sorted(plan_kinds().items()))
+    for kind in kinds.values():
+        if hasattr(kind, "drawn_numbers"):
+            yield from kind.instances()
+
+
+def claim_of(mechanism: Any) -> dict[str, Any]:
+    """Return what a mechanism claims, as `accountant.verifier.mechanisms.check` reads it.
+
+    A profile is what `Loss.profile` says, rounded up by the accuracy that it states; that of a
+    bound only from its epsilon on, where it is attained.
+    """
+    loss = mechanism.loss
+    grid = _epsilons(loss)
+    first, second = mechanism.worst_pair(grid[STEPS // 2])
+    values = [np.asarray(one, dtype=float) for one in (first, second)]
+    numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # not scores
+    fields = {one.name: getattr(mechanism, one.name) for one in dataclasses.fields(mechanism)}
+    plain = {k: x for k, x in fields.items() if x is None or isinstance(x, (bool, int, float))}
+    shown = [one.item() if numbers else one.tolist() for one in values]
+    return {
+        "kind": type(mechanism).__name__,
+        "parameters": {**plain, **mechanism.drawn_numbers, "values": shown},
+        "tables": mechanism.drawn_tables,
+        # one coordinate of a vector has no density of its own
+        "densities": [] if numbers and values[0].ndim else _densities(mechanism, first, second),
+        "profile": [
+            _claimed(loss, e) for e in grid[STEPS if mechanism.loss_is_upper_bound else 0 :]
+        ],
+    }
+
+
+def _claimed(loss: Any, epsilon: float) -> list[float]:
+    """Return an epsilon, its losses rounded up, and the delta that is claimed there."""
+    delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
+    return [math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0, delta]
+
+
+def _epsilons(loss: Any) -> list[float]:
+    """Return epsilons from 0 to a small delta, or to the largest loss and beyond it."""
+    top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
+    beyond = loss.max_loss < math.inf
+    return [top * i / STEPS for i in range(STEPS + 1 + beyond)]
+
+
+def _densities(mechanism: Any, first: Any, second: Any) -> list[list[Any]]:
+    """Return some outputs with the logarithms of their densities at both values."""
+    rows = []
+    for output in mechanism.release(first, 0, OUTPUTS):
+        logs = [float(mechanism.log_density(output, value)) for value in (first, second)]
+        rows.append([np.asarray(output).tolist(), *logs])
+    return rows

@@ -1,0 +1,109 @@
+"""The roads that may lead to a bound of one direction, the cheapest to check first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from flint import ctx
+
+from accountant.proofs.allocation_parameters import allocation_entry
+from accountant.proofs.contour_parameters import Contour
+from accountant.proofs.float_pairs import (
+    FloatFinite,
+    FloatGaussian,
+    FloatLaplace,
+    FloatMixture,
+    FloatPair,
+)
+from accountant.proofs.no_road import NoRoad
+from accountant.verifier import NoProof, parts
+
+FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"}
+CLOSED = {"laplace", "mixture"}
+MAX_SUMS = 250_000
+MAX_RESIDUES = 300  # beyond, a smoothed contour is quicker
+# of what the width of the interval is for delta: the error, and what a smoothing may add
+SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
+ANY: Any = ()
+Items = list[tuple[Any, int]]
+Entry = dict[str, Any]
+
+
+def roads(
+    items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
+) -> Iterator[Entry]:
+    """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least."""
+    kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else (ANY, 0)
+    if delta == 0:
+        yield {"road": "largest losses", "bits": 256}
+    elif kinds <= {"gaussian"} or (n == 1 and kinds <= CLOSED):
+        yield {"road": "closed form", "bits": 256}
+    elif kinds == {"laplace"} and 0 < n <= MAX_RESIDUES:
+        yield {"road": "residues", "bits": 160 + 7 * n}
+    elif kinds == {"allocation"} and n == 1:
+        yield allocation_entry(float(only[1]), only[2], back, end, delta)
+    elif kinds <= FINITE and _sums(items) <= MAX_SUMS:
+        yield {"road": "enumeration", "bits": 192}
+    else:
+        yield from _contours(items, back, delta, end, width, lower)
+
+
+def _contours(
+    items: Items, back: bool, delta: float, end: float, width: float, lower: bool
+) -> Iterator[Entry]:
+    pairs = [(_float_pair(one, back), n) for one, n in items]
+    first = Contour(pairs, end, delta, 1e-3, 0.0)
+    if not lower and (rough := first.chernoff()) is not None:
+        yield rough
+        return
+    slack = min(1.0, max(width * first.a, 1e-13))
+    reason, some = NoRoad(""), False
+    for share, smooth in SHARES:
+        try:
+            entry = Contour(pairs, end, delta, share * slack, smooth * slack).entry(lower)
+        except NoRoad as error:
+            reason = error
+        else:
+            some = True
+            yield entry
+    if not some:
+        raise reason
+
+
+def _float_pair(release: Any, back: bool) -> FloatPair:
+    match release:
+        case ("gaussian", mu2):
+            return FloatGaussian(float(mu2))
+        case ("laplace", m):
+            return FloatLaplace(float(m))
+        case ("mixture", unit2, first, second):
+            sides = [first, second]
+            if back:
+                sides = [[(w, -s) for w, s in side] for side in (second, first)]
+            return FloatMixture(float(unit2), *sides)
+        case (kind, *_) if kind in FINITE:
+            law = [(float(p), float(q)) for p, q in _outcomes(release, back)]
+            return FloatFinite(*np.array(law).T)
+    raise NoRoad(f"many releases of the kind {release[0]} have no proof here")
+
+
+def _outcomes(release: Any, back: bool) -> list[Any]:
+    ctx.prec = 96
+    try:
+        return parts.outcomes(release, back)[0]
+    except NoProof as error:
+        raise NoRoad(str(error)) from None
+
+
+def _sums(items: Items) -> float:
+    """Return the number of terms of the checker's polynomials."""
+    found = 1.0
+    for release, n in items:
+        size = sum(p > 0 and q > 0 for p, q in _outcomes(release, back=False))
+        if release[0] in parts.LATTICE or n == 1:
+            found *= n * (size - 1) + 1
+        else:
+            found *= min(n * float(n + 1) ** min(size - 2, 20) + 1, 1e18)
+    return found

@@ -1,0 +1,132 @@
+"""Proofs of certificates, as files: the plan, the interval, and a road to each bound.
+
+A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
+chosen makes a proof fail, never a wrong one pass.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from accountant.errors import UnsupportedPlan
+from accountant.plans.plan import Plan
+from accountant.proofs.no_road import NoRoad
+from accountant.proofs.roads import roads
+from accountant.serialisation.plan_json import to_dict
+from accountant.verifier import NoProof, ProofError, parts, verdict
+from accountant.verifier.plan import alternatives
+
+PROOFS = "the writer of proofs"
+
+
+def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
+    """Return the proof that the epsilon of a plan at ``delta`` is in [lower, upper].
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    delta : float
+        In [0, 1).
+    lower : float
+        The lower end of a certificate.
+    upper : float
+        Its upper end.
+
+    Returns
+    -------
+    bytes
+        Canonical JSON, for `accountant.verifier.verify`, which says what it proves.
+
+    Raises
+    ------
+    UnsupportedPlan
+        Where there is no road to a proof, with the reason.
+
+    References
+    ----------
+    ``docs/proofs/contour.md`` for the theorems, which `accountant.verifier` restates.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, Tight
+    >>> from accountant.proofs.writer import write_proof
+    >>> found = Tight().certify(GaussianLoss(0.5), delta=1e-6)
+    >>> proof = write_proof(GaussianLoss(0.5), 1e-6, found.lower, found.upper)
+    >>> from accountant.verifier import verify
+    >>> verify(proof).word
+    'PROVED'
+    """
+    if not math.isfinite(upper):
+        raise UnsupportedPlan(plan, PROOFS, "an infinite epsilon needs no proof")
+    fields = to_dict(plan)
+    document = {
+        "proof": 1,
+        "plan": fields,
+        "delta": float(delta).hex(),
+        "lower": float(lower).hex(),
+        "upper": float(upper).hex(),
+    }
+    try:
+        ways = alternatives(fields, decimal=delta == 0)
+        search = _Search(ways, float(delta), float(lower), float(upper))
+        document["above"] = [search.above(*one) for one in search.directions()]
+        document["below"] = search.below() if lower > 0 else None
+    except (NoProof, NoRoad, ProofError) as error:
+        raise UnsupportedPlan(plan, PROOFS, f"{error}") from None
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return (text + "\n").encode("ascii")
+
+
+class _Search:
+    """The roads of one proof; each entry is checked as it is written."""
+
+    def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
+        self._ways = ways
+        self._delta, self._lower, self._upper = delta, lower, upper
+
+    @property
+    def _width(self) -> float:
+        return max(self._upper - self._lower, 1e-16 * self._upper)
+
+    def directions(self) -> list[tuple[int, bool]]:
+        """Return every way and direction that needs a bound."""
+        return sorted(verdict.directions(self._ways))
+
+    def above(self, way: int, back: bool) -> dict[str, Any]:
+        """Return an entry that shows the upper end, or the last that was tried."""
+        entry: dict[str, Any] = {}
+        for entry in self._entries(way, back, lower=False):
+            if self._holds(entry, lower=False):
+                break
+        return entry
+
+    def below(self) -> dict[str, Any] | None:
+        """Return an entry that shows the lower end, or None."""
+        for way, back in self.directions():
+            with suppress(NoRoad):
+                for entry in self._entries(way, back, lower=True):
+                    if self._holds(entry, lower=True):
+                        return entry
+        return None
+
+    def _entries(self, way: int, back: bool, *, lower: bool) -> Iterator[dict[str, Any]]:
+        end, items = self._lower if lower else self._upper, list(self._ways[way].items())
+        width = max(self._upper - self._lower, 1e-16 * self._upper)
+        head = {"way": way, "direction": "reversed" if back else "forward"}
+        for entry in roads(items, back, self._delta, end, width, lower=lower):
+            yield {**head, **entry}
+
+    def _holds(self, entry: dict[str, Any], *, lower: bool) -> bool:
+        parts.Part.left = verdict.BUDGET
+        try:
+            copied = json.loads(json.dumps(entry))  # the check takes its fields
+            end = self._lower if lower else self._upper
+            verdict.check(copied, self._ways, self._delta, end, above=not lower)
+        except (NoProof, ProofError):
+            return False
+        return True

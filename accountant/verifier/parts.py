@@ -1,0 +1,213 @@
+# fmt: off
+"""Releases in balls: their outcomes, closed forms, and M(z) = E_P e^{zL}, L = ln dP/dQ."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from flint import acb, acb_mat, arb, arb_poly, ctx
+
+from .plan import Fields, need
+
+
+@dataclass
+class Part:
+    """``line(a, h, n)``: balls of M(a + ijh), j < n; ``decay(a, u)`` >= |M(a + iv)| for v >= u."""
+    line: Callable[..., list[acb]]
+    decay: Callable[[float, arb], arb]
+    mass: Any = 1  # of the finite losses
+    total: Any = 1  # of P
+    left: ClassVar[float] = 0.0  # what a check may still take, in products of numbers of 128 bits
+    def moment(self, b: float) -> arb:
+        """Return a ball of M(b); the name of its rule is "alias"."""
+        return self.line(b, 0, 1, "alias")[0].real
+def spend(products: float) -> None:
+    """Refuse what would take too long, before it starts."""
+    Part.left -= products * max(1, ctx.prec / 128) ** 1.5
+    need(Part.left > 0, "the check would take too long")
+def exact(value: Any) -> arb:
+    """Return the ball of a fraction."""
+    return value if isinstance(value, arb) else arb(value.numerator) / arb(value.denominator)
+def abscissas(a: float, h: float, n: int) -> list[acb]:
+    """Return a + ijh for j < n."""
+    return [acb(arb(a), arb(h) * j) for j in range(n)]
+def waves(weights: list[Any], losses: list[Any], h: float, n: int) -> list[acb]:
+    """Return sum_k w_k e^{ijhL_k} for j < n, by one product of matrices: j = i + m j'."""
+    m, turns, nodes = max(1, int(n**0.5)), [loss * acb(0, arb(h)) for loss in losses], len(losses)
+    spend(nodes * n / 8 + 20 * n + 20 * m * nodes)
+    rows, pairs = -(-n // m), list(zip(weights, turns, strict=True))
+    small = acb_mat(m, nodes, [(t * i).exp() for i in range(m) for t in turns])
+    large = acb_mat(nodes, rows, [w * (t * (m * j)).exp() for w, t in pairs for j in range(rows)])
+    found = (small * large).tolist()
+    return [found[j % m][j // m] for j in range(n)]
+def gaussian(mu2: arb) -> Part:
+    """M(z) = e^{z (z + 1) mu^2 / 2}: the integral of a normal density."""
+    def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
+        return [(z * (z + 1) * mu2 / 2).exp() for z in abscissas(a, h, n)]
+    return Part(line, lambda a, u: ((a * (arb(a) + 1) - u**2) * mu2 / 2).exp())
+def laplace(m: arb) -> Part:
+    """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2: integrals of exponentials."""
+    # |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u: so much at most for v >= u.
+    def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
+        up, down = waves([(a * m).exp()], [m], h, n), waves([(-a * m - m).exp()], [-m], h, n)
+        each = zip(abscissas(a, h, n), up, down, strict=True)
+        return [((1 + z) * x + z * y) / (1 + 2 * z) for z, x, y in each]
+    def decay(a: float, u: arb) -> arb:
+        far = (-m / 2).exp() * ((a + arb(0.5)) * m).cosh() * (1 + 1 / (2 * u))
+        return far.min(line(a, 0, 1)[0].real)
+    return Part(line, decay)
+def finite(law: list[Any], total: arb) -> Part:
+    """M(z) = sum p (p/q)^z over the outcomes that both laws have."""
+    both = [(p, (p / q).log()) for p, q in law if p > 0 and q > 0]
+    def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
+        return waves([p * (a * x).exp() for p, x in both], [x for _, x in both], h, n)
+    mass = sum((p for p, _ in both), arb(0))
+    return Part(line, lambda a, _: line(a, 0, 1)[0].real, mass, total)
+def logs(sides: Any, x: acb) -> list[acb]:
+    """Return ln R, R the density of sum w N(s, 1) over that of N(0, 1), of each side."""
+    return [sum(((s * x - s * s / 2).exp() * w for w, s in one), acb(0)).log() for one in sides]
+def balls(unit2: Any, *sides: Any) -> list[Any]:
+    """Return the weights and shifts of a mixture's sides."""
+    return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in one] for one in sides]
+
+def mixture(sides: Any, rules: Fields) -> Part:
+    """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z)."""
+    # arg R_f(x + iy) is in [0, y max f] and arg R_g(x + iy) in [y min g, 0] for y >= 0 (sums of
+    # numbers in a sector): while y (max f - min g) < pi their logarithms are analytic and Im L >=
+    # 0, so |e^{ivL}| falls with v.  |R_f(x + iy)| <= R_f(x), |R_g(x + iy)| >= R_g(x) cos(yG/2), G =
+    # max g - min g.  So N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a): z = a + iv, v
+    # >= 0.  Trapezoid rule at the nodes kh + iy (Trefethen & Weideman 2014, Theorem 5.1): the error
+    # is at most (N(0) + N(2y)) / (e^{2 pi y/h} - 1).  Of |F| too, at most twice the root of N(0)
+    # N(2y): it continues to the root of F times its mirror image in the line.  Left out: k < first,
+    # where R_f grows and R_g falls with x; k in (last, far], summed; beyond X = h far, (ln F)' <= c
+    # - x, c = (1 + a) max f - a min g, hence at most F(X) / (X - c).
+    f, g = ([s for _, s in side] for side in sides)
+    most, least, nearest = max(f, key=float), min(g, key=float), max(g, key=float)
+    def nodes(a: float, name: str) -> tuple[list[acb], list[acb], arb]:
+        """Return weights, losses, error: of M(a + iv) = sum w e^{ivL}, and of their sizes."""
+        rule = Fields(rules.take(name), "a rule")
+        y, h = arb(rule.real("y", 1e-9, 99.0)), arb(rule.real("h", 1e-9, 99.0))
+        first, last, far = (rule.whole(key, -10**5, 10**5) for key in ("first", "last", "far"))
+        rule.done()
+        c, end = (1 + arb(a)) * most - a * least, h * far
+        spend(50 * (far - first) * len(f + g))
+        need(first <= 0 <= last <= far, "a rule has no nodes")
+        need(2 * y * (most - least) < arb.pi() and c < end, "a rule where it does not converge")
+        def at(k: int, y: Any) -> tuple[acb, acb]:
+            f, g = logs(sides, acb(h * k, y))
+            return f - g, f + a * (f - g) - acb(h * k, y) ** 2 / 2
+        both, scale = [at(k, y) for k in range(first, last + 1)], h / (2 * arb.pi()).sqrt()
+        weights, losses = [scale * x.exp() for _, x in both], [loss for loss, _ in both]
+        ends = [at(k, 0)[1].real.exp() for k in (first, far, *range(last + 1, far + 1))]
+        left = ends[0] * ((h * first) ** 2 / 2).exp() * (-h * first / arb(2).sqrt()).erfc() / 2
+        outside = left + ends[1] / (end - c) + scale * sum(ends[2:], arb(0))
+        outside *= (y**2 / 2).exp() * (y * (nearest - least) / 2).cos() ** (-a)
+        top = (2 * y**2).exp() * (y * (nearest - least)).cos() ** (-a)  # N(2y) <= top M(a)
+        share = (1 + top.max(arb(1))) / ((2 * arb.pi() * y / h).exp() - 1)
+        need(share < 0.5, "a rule is too coarse")
+        size = (abs(sum(weights, acb(0))) + outside) / (1 - share)  # M(a) is at most this
+        return weights, losses, (share * size + outside).upper()
+    def line(a: float, h: float, n: int, name: str = "line") -> list[acb]:
+        weights, losses, error = nodes(a, name)
+        return [x + acb(arb(0, error), arb(0, error)) for x in waves(weights, losses, h, n)]
+    def decay(a: float, u: arb) -> arb:
+        weights, losses, error = nodes(a, "decay")
+        each = zip(weights, losses, strict=True)
+        return sum((abs(w * (x * acb(0, u)).exp()) for w, x in each), arb(0)) + error
+    mass = sum((w for w, _ in sides[0]), arb(0))
+    return Part(line, decay, mass, mass)
+MOST = 300_000
+LATTICE = {"response", "discrete laplace", "discrete gaussian"}  # losses an equal step apart
+
+def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
+    """Return (p, q) of each outcome, and a ball of the mass of P, listed or not."""
+    kind, *given = release
+    if kind == "sampled":
+        law, r = [(arb(1), arb(1))], exact(given[0])
+        for some, _ in (outcomes(one, back=False) for one in given[1]):
+            need(len(law) * len(some) <= MOST // 10, "too many outcomes")
+            law = [(a * p, b * q) for a, b in law for p, q in some]
+        law = [((1 - r) * q + r * p, q) for p, q in law]
+    elif kind == "response":
+        d, e = exact(given[1]), exact(given[0]).exp()
+        low, high = (1 - d) / (1 + e), (1 - d) * e / (1 + e)
+        law = [(low, high), (high, low), *([(arb(0), d), (d, arb(0))] if given[1] else [])]
+    elif kind == "discrete laplace":  # all k <= 0 have one ratio, all k >= shift the other
+        r, n = (-1 / exact(given[0])).exp(), given[1]
+        q = [1 / (1 + r), *((1 - r) / (1 + r) * r**k for k in range(1, n)), r**n / (1 + r)]
+        law = list(zip(reversed(q), q, strict=True))
+    elif kind == "discrete gaussian":  # 16 deviations; what is beyond, a geometric series bounds
+        s, n, far = exact(given[0]), given[1], int(16 * given[0]) + 2 + given[1]
+        sizes = [(-((arb(k) / s) ** 2) / 2).exp() for k in range(far + 1)]
+        whole = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)
+        whole += sizes[0] + 2 * sum(sizes[1:], arb(0))
+        law = [(sizes[abs(k - n)] / whole, sizes[abs(k)] / whole) for k in range(n - far, far + 1)]
+    else:
+        need(kind == "pair", f"a {kind} has more than finitely many outcomes")
+        law = [(exact(p), exact(q)) for p, q in given[0]]
+    law = [(q, p) for p, q in law] if back else law
+    need(all(x > 0 or x == 0 for one in law for x in one), "a mass that may be 0")
+    mass = sum((p for p, _ in law), arb(0))
+    return law, mass.union(arb(1)) if kind == "discrete gaussian" else mass
+def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
+    """Return bounds of sum (p - e^eps q)_+ over all outcomes; those not listed add at most P."""
+    # The law of n releases is the n-th power of a polynomial: outcome k is x^k where losses are an
+    # equal step apart, else x^((n + 1)^(k - 1)), whose exponents count each outcome.
+    found, whole, some = [(arb(1), arb(1))], arb(1), arb(1)
+    for one, n in items:
+        law, total = outcomes(one, back)
+        law, step = [(p, q) for p, q in law if p > 0 and q > 0], one[0] in LATTICE or n == 1
+        need(law and (step or len(law) < 20), "too many sums of losses")
+        whole, some = whole * total**n, some * sum((p for p, _ in law), arb(0)) ** n
+        powers = [k if step or not k else (n + 1) ** (k - 1) for k in range(len(law))]
+        need(len(found) * (powers[-1] * n + 1) <= MOST, "too many sums of losses")
+        spend(2 * len(found) * (powers[-1] * n + 1))
+        at = dict(zip(powers, law, strict=True))
+        dense = [at.get(k, (arb(0), arb(0))) for k in range(powers[-1] + 1)]
+        p, q = (arb_poly(list(side)) ** n for side in zip(*dense, strict=True))
+        terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if p[k] != 0 or q[k] != 0]
+        found = [(a * b, c * d) for a, c in found for b, d in terms]
+    e, sure = arb(epsilon).exp(), whole - some
+    sticks = sum(((p - e * q).max(arb(0)) for p, q in found), arb(0))
+    return sticks + sure.lower().max(arb(0)), sticks + sure.upper()
+def residues(m: Any, n: int, epsilon: float) -> arb:
+    """Return delta of n equal Laplaces by the residues of M^n e^{-z eps} / (z (z + 1))."""
+    # The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m
+    # - eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole
+    # of order n at -1/2, a coefficient of a series in w = z + 1/2, and for k = n one of residue 1
+    # at 0.
+    spend(n**3 / 4)
+    m, total, half = exact(m), arb(0), arb(0.5)
+    minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
+    for k in range(1, n + 1):
+        c, series = (2 * k - n) * m - epsilon, [arb(1)]
+        if c < 0:
+            continue
+        for i in range(1, n):
+            series.append(series[-1] * c / i)
+        rest = arb_poly([-half, 1]) ** (n - k - 1) if k < n else minus
+        term = (arb_poly(series) * arb_poly([half, 1]) ** (k - 1) * rest)[n - 1] * (-c / 2).exp()
+        term = arb.bin_uiui(n, k) * ((k - n) * m).exp() * (term / arb(2) ** n + (k == n))
+        total += term if c > 0 else term.union(arb(0))
+    return total
+def tail(x: arb) -> arb:
+    """Return P(N(0, 1) > x)."""
+    return (x / arb(2).sqrt()).erfc() / 2
+def single(release: Any, epsilon: float) -> arb:
+    """Return delta of one Laplace release, or of one mixture of Gaussians against another."""
+    kind, *given = release
+    if kind == "laplace":  # P(x > t) - e^eps Q(x > t) at t in [0, m] where the loss is eps
+        return (1 - ((epsilon - exact(given[0])) / 2).exp()).max(arb(0))
+    # L grows with x: the best event is x > t for some t; |1 - e^{eps-L}| <= e^|gap| - 1 up to there
+    sides, low, high, gap = balls(*given), arb(-64), arb(2048), arb(1)
+    need(all(abs(s) < 500 for side in sides for _, s in side), "shifts are too large")
+    for _ in range(400):
+        t = ((low + high) / 2).mid()
+        f, g = (one.real for one in logs(sides, acb(t)))
+        gap = f - g - epsilon
+        if not (gap > 0 or gap < 0):
+            break
+        low, high = (low, t) if gap > 0 else (t, high)
+    p, q = (sum((w * tail(t - s) for w, s in side), arb(0)) for side in sides)
+    missed = abs(gap).exp() - 1 if -60 < t < 2000 else tail(arb(60))
+    return p - arb(epsilon).exp() * q + missed.upper() * arb(0.5, 0.5)

@@ -1,0 +1,180 @@
+# fmt: off
+"""The file of a proof, and what its plan releases: exact fractions, no balls yet."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+HEX = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # as float.hex writes it
+class ProofError(ValueError):
+    """The file is no proof: one line says what is wrong."""
+class NoProof(Exception):
+    """A step of the proof that failed, in a sentence."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """PROVED (both ends), PROVED UPPER, or NOT PROVED and the step that failed."""
+    word: str
+    reason: str
+    lower: float
+    upper: float
+    delta: float
+    plan: dict[str, Any]
+    digest: str
+def need(holds: Any, reason: str, error: type[Exception] = NoProof) -> None:
+    """Go on only where something holds."""
+    if not holds:
+        raise error(reason)
+def parse(document: bytes) -> "Fields":
+    """Return the content of a file, which must have the only bytes that say the same."""
+    need(isinstance(document, bytes) and len(document) <= 2**20, "more than 1 MiB", ProofError)
+    try:
+        found = json.loads(document.decode("ascii"))
+        text = json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise ProofError(f"no JSON of finite numbers: {str(error)[:99]}") from None
+    need(f"{text}\n".encode() == document, "not canonical: sorted keys, no blanks", ProofError)
+    return Fields(found, "the proof")
+class Fields:
+    """A table of which each field is asked for, with what it may hold."""
+    def __init__(self, value: Any, name: str) -> None:
+        need(isinstance(value, dict), f"{name} must be a table", ProofError)
+        self.left, self.name = dict(value), name
+    def take(self, key: str, *default: Any, fits: Any = None) -> Any:
+        """Return a field, or its default, where it fits."""
+        need(default or key in self.left, f"{self.name} has no field {key!r}", ProofError)
+        found = self.left.pop(key, *default)
+        need(not fits or fits(found), f"{key} of {self.name} is wrong or out of range", ProofError)
+        return found
+    def real(self, key: str, low: float, high: float) -> float:
+        """Return a number between two ends, from the only hexadecimal form of a float."""
+        value = float.fromhex(self.take(key, fits=lambda x: HEX.fullmatch(str(x))))
+        need(low <= value <= high, f"{key} of {self.name} is not in [{low}, {high}]", ProofError)
+        return value
+    def whole(self, key: str, low: int, high: int, *default: int) -> int:
+        """Return a whole number between two ends."""
+        return int(self.take(key, *default, fits=lambda x: type(x) is int and low <= x <= high))
+    def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: int) -> Fraction:
+        """Return a number of the plan, exactly."""
+        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high  # noqa: E731
+        return Fraction(self.take(key, *default, fits=fits))
+    def done(self) -> None:
+        """Refuse fields that were not asked for."""
+        need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
+
+Ways = list[Counter[Any]]
+ONE, STILL = Fraction(1), ((Fraction(1), Fraction(0)),)
+FINITE = {"response", "pair", "discrete laplace"}
+def alternatives(plan: Any, *, decimal: bool) -> Ways:
+    """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
+    # A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest
+    # of all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
+    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1)
+    #     ("laplace", m)                 Laplace(m, 1), Laplace(0, 1)
+    #     ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
+    #     ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
+    #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
+    #     ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift), ("pair", masses)
+    #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
+    read = Fraction if decimal else lambda text: Fraction(float(text))
+    return _ways(json.loads(json.dumps(plan), parse_float=read), 0)
+
+def _ways(value: Any, depth: int) -> Ways:
+    node, found = Fields(value, "the plan"), [Counter[Any]()]
+    kind = node.take("kind", fits=lambda x: isinstance(x, str))
+    count = node.whole("count", 0, 10**15, 1)
+    need(depth < 50, "a plan is nested at most 50 deep", ProofError)
+    node.name = str(kind)[:40]
+    parts = [_ways(one, depth + 1) for one in _list(node, "parts")] if "parts" in node.left else []
+    if kind == "Sequential":
+        for some in parts:
+            need(len(found) * len(some) <= 64, "too many ways to be in parallel parts")
+            if len(some) == 1:
+                found = [one.update(some[0]) or one for one in found]
+            else:
+                found = [one + other for one in found for other in some]
+    elif kind == "Parallel" and not node.take("moves", []):
+        node.take("by", None)
+        found = list({frozenset(one.items()): one for some in parts for one in some}.values())
+        found = found or [Counter()]
+    elif kind in ("Repeat", "Stated", "OnePass"):
+        found = _ways(node.take("part"), depth + 1)
+        node.take("relation", None), node.take("batches", None)
+    elif one := _release(kind, node, depth + 1):
+        found[0][one] = 1
+    node.done()
+    need(all(n * count <= 10**18 for some in found for n in some.values()), "too many releases")
+    return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
+def _list(node: Fields, key: str) -> list[Any]:
+    return list(node.take(key, fits=lambda x: isinstance(x, list)))
+def _release(kind: str, node: Fields, depth: int) -> Any:
+    """Return one release, or None where nothing is released."""
+    match kind:
+        case "GaussianLoss":
+            return "gaussian", node.number("mu") ** 2
+        case "LaplaceLoss":
+            return "laplace", node.number("shift")
+        case "Gaussian" | "Laplace":
+            rows, ideal = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
+            ratio = node.number("sensitivity", 0, 2**999, 1) / node.number("scale")
+            power = 2 if kind == "Gaussian" else 1  # the exact sampler is wider by its grid's step
+            fits = type(rows) is int and rows < (ratio * 2**39) ** power
+            need(ratio and (fits or ideal), f"{kind} on a grid so coarse has no proof here")
+            return kind.lower(), ratio**power
+        case "PureLoss" | "ApproxLoss":
+            delta = node.number("delta", 0, 1) if kind == "ApproxLoss" else 0 * ONE
+            return "response", node.number("epsilon", 0), delta
+        case "DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussian":
+            key, default = ("shift", []) if kind == "DiscreteLaplaceLoss" else ("sensitivity", [1])
+            shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
+            name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
+            few = 1 <= shift < 2048 and node.take("dimension", 1) == 1
+            need(few and (kind != "DiscreteGaussian" or scale < 50), f"no proof of this {kind}")
+            return name, scale, int(shift)
+        case "RandomizedResponse":
+            k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
+            lie = (1 - keep) / (k - 1)
+            return "pair", ((keep, lie), (lie, keep), (1 - keep - lie, 1 - keep - lie))
+        case "PairLoss":
+            return "pair", _pairs(node, "p", "q", 1)
+        case "MixtureOfGaussians":
+            unit2 = node.number("scale") ** -2
+            return "mixture", unit2, _pairs(node, "weights", "shifts", 2**999), STILL
+        case "PoissonSampled":
+            return _sampled(node, depth)
+        case "RandomAllocation":
+            steps, part = node.whole("steps", 1, 10**7), _one(_ways(node.take("part"), depth))
+            plain = node.take("picks", 1) == 1 == node.take("epochs", 1) and part[0] == "gaussian"
+            need(plain, "allocation of this part, or of several picks, has no proof here")
+            node.take("relation", None)
+            return ("allocation", part[1], steps) if steps > 1 else part
+    raise NoProof(f"the kind {node.name} has no proof here")
+def _pairs(node: Fields, first: str, second: str, most: int) -> Any:
+    """Return two lists as pairs; the first, and the second if no more than 1, sum to 1."""
+    sides = [[Fields({key: x}, node.name).number(key, 0, high) for x in _list(node, key)]
+             for key, high in ((first, 1), (second, most))]
+    right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
+    need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
+    return tuple((w, s) for w, s in zip(*sides, strict=True) if w or most == 1)
+def _one(ways: Ways) -> Any:
+    """Return the one release of a part; several Gaussians are one."""
+    if len(ways) == 1 and {one[0] for one in ways[0]} == {"gaussian"} and len(ways[0]) < 99:
+        return "gaussian", sum(one[1] * n for one, n in ways[0].items())
+    need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
+    return next(iter(ways[0]))
+def _sampled(node: Fields, depth: int) -> Any:
+    rate, relation, value = node.number("rate", 0, 1), node.take("relation", ""), node.take("part")
+    inner, replaced = _ways(value, depth), relation == "replace-one"
+    if rate == 0 or inner == [Counter()]:
+        return None
+    if len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE and not replaced:
+        need(inner[0].total() <= 20, "a sample of so many finite releases has no proof here")
+        return "sampled", rate, tuple(sorted(inner[0].elements(), key=repr))
+    part, still = _one(inner), ((1 - rate, 0 * ONE),) if rate < 1 else ()
+    need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")
+    if not replaced:
+        return ("mixture", part[1], (*still, (rate, ONE)), STILL) if rate < 1 else part
+    need('"Stated"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
+    return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))

@@ -1,0 +1,206 @@
+"""Proofs of certificates, and the checker that trusts nothing of the project."""
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import accountant.verifier
+from accountant import (
+    ApproxLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    MixtureOfGaussians,
+    PairLoss,
+    Parallel,
+    PoissonSampled,
+    PureLoss,
+    RandomAllocation,
+    Sequential,
+    Tight,
+    UnsupportedPlan,
+)
+from accountant.proofs.writer import write_proof
+from accountant.serialisation.plan_json import from_dict
+from accountant.verifier import ProofError, verify
+from mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    NoisyMax,
+    RandomizedResponse,
+)
+from tests.references.arb.families import FAMILIES
+from tests.references.arb.stored import rows
+
+SCALES = np.linspace(50, 150, 50)
+PLANS = {  # the plan, delta, and the road
+    "Gaussians": (1000 * GaussianLoss(0.01), 1e-6, "closed form"),
+    "training": (15_000 * PoissonSampled(Gaussian(0.8), rate=0.004), 1e-5, "contour"),
+    "many kinds of noise": (
+        Sequential([10 * loss(1 / s) for loss in (LaplaceLoss, GaussianLoss) for s in SCALES]),
+        1e-6, "contour"),
+    "responses": (200 * PureLoss(0.1), 1e-6, "enumeration"),
+    "Laplaces": (64 * LaplaceLoss(1 / 20), 1e-6, "residues"),
+    "replaced": (PoissonSampled(GaussianLoss(0.5), 0.8, "replace-one"), 0.058, "closed form"),
+    "allocation": (RandomAllocation(GaussianLoss(1.0), 200), 1e-5, "allocation"),
+    "mixture": (9 * MixtureOfGaussians(1.0, (0, 1, 2), (0.2, 0.6, 0.2)), 1e-6, "contour"),
+    "discrete noise": (
+        Sequential([3 * DiscreteGaussian(3.75), DiscreteLaplace(2.7, 3)]), 1e-6, "enumeration"),
+    "reports": (20 * RandomizedResponse(10, 0.25), 1e-3, "enumeration"),
+    "pairs": (
+        3 * PoissonSampled(PairLoss((0.75, 0.25), (0.25, 0.75)), 0.1), 1e-4, "enumeration"),
+    "approximate": (Sequential([2 * ApproxLoss(0.1, 1e-7), Gaussian(3.0)]), 1e-6, "contour"),
+    "groups of users": (
+        Sequential([GaussianLoss(0.3), Parallel([3 * Gaussian(2.0), 2 * Laplace(1.0)])]),
+        1e-5, "contour"),
+    "delta of 0": (10 * PureLoss(0.1), 0.0, "largest losses"),
+}  # fmt: skip
+
+
+SLOW = {"allocation", "mixture", "groups of users", "approximate", "discrete noise",
+        "many kinds of noise"}  # fmt: skip
+EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PLANS]
+# a wrong end is looked for with more and more nodes
+BESIDE = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW | {"training"}))
+          for name in PLANS]  # fmt: skip
+
+
+@cache
+def proof_of(name, change=0.0):
+    plan, delta, _ = PLANS[name]
+    found = Tight().certify(plan, delta)
+    # both ends moved by a share, away from the truth
+    low, high = found.lower * (1 + change), found.upper * (1 + change)
+    return write_proof(plan, delta, min(low, high), high)
+
+
+def canonical(document):
+    return (json.dumps(document, sort_keys=True, separators=(",", ":")) + "\n").encode()
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_certificate_is_proved_at_both_ends_by_a_short_file(name):
+    document = proof_of(name)
+    found = verify(document)
+    assert (found.word, found.reason) == ("PROVED", "")
+    assert len(document) <= 2**14
+    assert PLANS[name][2] in {one["road"] for one in json.loads(document)["above"]}
+    assert from_dict(found.plan) == PLANS[name][0]
+    assert document == proof_of.__wrapped__(name)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_an_interval_beside_the_truth_is_not_proved(name):
+    too_low, too_high = verify(proof_of(name, -1e-5)), verify(proof_of(name, 1e-5))
+    assert too_low.word == "NOT PROVED"
+    assert too_low.reason
+    assert too_high.word == "PROVED UPPER"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", rows()[::9], ids=lambda row: f"{row['family']}-{row['number']}")
+def test_an_epsilon_that_another_road_knows_to_twelve_digits_is_proved(row):
+    low, high = row["epsilon"]
+    plan = FAMILIES[row["family"]].build(row["plan"])
+    try:
+        document = write_proof(plan, row["delta"], low, high)
+    except UnsupportedPlan:
+        pytest.skip("no road to a proof")
+    assert verify(document).word == "PROVED"
+
+
+def test_a_changed_digit_is_found_or_harmless():
+    document = proof_of("responses")
+    for i, digit in enumerate(document):
+        if chr(digit) not in "0123456789abcdef":
+            continue
+        changed = bytearray(document)
+        changed[i] = ord("7") if digit != ord("7") else ord("3")
+        try:
+            found = verify(bytes(changed))
+        except ProofError:
+            continue
+        if found.word == "PROVED":  # then it is another statement that holds
+            truth = Tight().certify(from_dict(found.plan), found.delta)
+            assert found.lower <= truth.upper
+            assert truth.lower <= found.upper
+
+
+def test_a_direction_that_is_left_out_is_missed():
+    document = json.loads(proof_of("training"))
+    for one in document["above"]:
+        changed = {**document, "above": [one]}
+        assert verify(canonical(changed)).word == "NOT PROVED"
+    document["below"] = None
+    assert verify(canonical(document)).word == "PROVED UPPER"
+
+
+WRONG = ([], {}, None, "x", -1, 10**40, "nan", "inf", "0x1.8p+5000", True, 1e308)
+PLACES = (["delta"], ["upper"], ["above"], ["plan"], ["plan", "count"], ["above", 0],
+          ["above", 0, "nodes"], ["above", 0, "bits"], ["above", 0, "a"], ["above", 0, "rules"],
+          ["above", 0, "rules", 0, "line"], ["above", 0, "rules", 0, "line", "far"],
+          ["above", 0, "road"], ["above", 0, "way"], ["above", 0, "direction"])  # fmt: skip
+
+
+def test_a_wrong_field_is_refused_or_proves_nothing():
+    document = proof_of("training")
+    for path, value in itertools.product(PLACES, WRONG):
+        changed = json.loads(document)
+        place = changed
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        with suppress(ProofError):
+            assert verify(canonical(changed)).word == "NOT PROVED"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [b"", b"[]\n", b"[" * 10**5, b'{"a":' * 10**4 + b"1" + b"}" * 10**4 + b"\n", b"\xff",
+     b" " * 2**21, b'{"proof": NaN}\n', b'{"proof":1}\n'],
+)  # fmt: skip
+def test_what_is_no_proof_is_refused(document):
+    with pytest.raises(ProofError):
+        verify(document)
+
+
+def test_what_would_take_too_long_is_refused_before_it_starts():
+    document = json.loads(proof_of("training"))
+    document["above"][0].update(nodes=2**20, bits=4096)
+    found = verify(canonical(document))
+    assert (found.word, found.reason) == ("NOT PROVED", "the check would take too long")
+
+
+def test_a_plan_without_a_road_says_why():
+    with pytest.raises(UnsupportedPlan, match="the kind NoisyMax has no proof here"):
+        write_proof(NoisyMax(1.0), 1e-6, 0.1, 0.2)
+
+
+def test_the_folder_runs_alone(tmp_path):
+    shutil.copytree(Path(accountant.verifier.__file__).parent, tmp_path / "verifier",
+                    ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    (tmp_path / "cost.proof.json").write_bytes(proof_of("training"))
+    (tmp_path / "wrong.json").write_bytes(b"{}")
+    code = "import sys, runpy; sys.modules['numpy'] = None; runpy.run_module('verifier')"
+    for name, status in (("cost.proof.json", 0), ("wrong.json", 2), ("absent.json", 2)):
+        done = subprocess.run([sys.executable, "-c", code, name], cwd=tmp_path,
+                              capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode == status, done.stderr
+        assert (done.stdout + done.stderr).count("\n") == 1
+
+
+def test_the_checker_is_short_and_imports_nothing_of_the_project():
+    files = sorted(Path(accountant.verifier.__file__).parent.glob("*.py"))
+    text = "".join(file.read_text() for file in files if file.name != "mechanisms.py")
+    assert len(text.splitlines()) <= 600
+    assert "accountant" not in text
+    assert "numpy" not in text

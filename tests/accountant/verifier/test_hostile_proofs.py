@@ -1,0 +1,247 @@
+"""Hostile proof files: one line and exit status 2, in bounded time and memory."""
+
+import contextlib
+import copy
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("flint", reason="python-flint is not installed")
+
+from accountant.__main__ import main
+from accountant.verifier import ProofError, verify
+from tests.accountant.verifier.written_proofs import (
+    PLANS,
+    content,
+    document,
+    proof_of,
+)
+
+GIGABYTE = 1 << 30
+
+
+def changed(road, change):
+    found = content(road)
+    change(found)
+    return document(found)
+
+
+def without(name):
+    return changed("contour", lambda it: it.pop(name))
+
+
+def with_field(road, name, value):
+    return changed(road, lambda it: it.__setitem__(name, value))
+
+
+def with_entry(road, name, value):
+    return changed(road, lambda it: it["above"][0].__setitem__(name, value))
+
+
+def nested(levels):
+    plan = {"kind": "PureLoss", "epsilon": 0.5}
+    for _ in range(levels):
+        plan = {"kind": "Sequential", "parts": [plan]}
+    return plan
+
+
+GOOD = proof_of("contour")
+HOSTILE = {
+    "empty": b"",
+    "null": b"null\n",
+    "a list": b"[]\n",
+    "a number": b"1\n",
+    "no text": b"\xff\xfe\x00",
+    "truncated": GOOD[:-40],
+    "one byte less": GOOD[:-1],
+    "twice": GOOD + GOOD,
+    "a blank": GOOD.replace(b",", b", ", 1),
+    "duplicate keys": GOOD.replace(b'"delta":', b'"delta":"0x1.0p-3","delta":', 1),
+    "unknown field": with_field("contour", "trust", 1),
+    "unknown version": with_field("contour", "proof", 2),
+    "a true version": with_field("contour", "proof", True),
+    "other letters": GOOD.replace(b"PureLoss", b"PureLos").replace(b"Laplace", "Läplace".encode()),
+    "digits of another script": GOOD.replace(b'"count":64', '"count":\u0666\u0664'.encode()),
+    "their escapes": with_field("contour", "delta", "\u0660x1.0p-20"),
+    "NaN": GOOD.replace(b'"count":64', b'"count":NaN'),
+    "infinite": GOOD.replace(b'"count":64', b'"count":Infinity'),
+    "too large": GOOD.replace(b'"count":64', b'"count":1e999'),
+    "a long number": GOOD.replace(b'"count":64', b'"count":' + b"9" * 100_000),
+    "nan delta": with_field("contour", "delta", "nan"),
+    "infinite upper end": with_field("contour", "upper", "inf"),
+    "delta of 1": with_field("contour", "delta", "0x1.0000000000000p+0"),
+    "delta as a number": with_field("contour", "delta", 1e-6),
+    "lower above upper": with_field("contour", "lower", "0x1.0000000000000p+9"),
+    "huge count": changed("contour", lambda it: it["plan"]["parts"][0].update(count=10**18)),
+    "count below 0": changed("contour", lambda it: it["plan"]["parts"][0].update(count=-1)),
+    "count as a float": changed("contour", lambda it: it["plan"]["parts"][0].update(count=64.0)),
+    "true count": changed("contour", lambda it: it["plan"]["parts"][0].update(count=True)),
+    "a billion nodes": with_entry("contour", "nodes", 10**9),
+    "nodes as text": with_entry("contour", "nodes", "38"),
+    "true nodes": with_entry("contour", "nodes", True),
+    "a billion bits": with_entry("contour", "bits", 10**9),
+    "no direction": with_entry("contour", "direction", "sideways"),
+    "a million entries": with_field("contour", "above", [0] * 400_000),
+    "entries of numbers": with_field("contour", "above", [1, 2]),
+    "deep nesting": b'{"plan":' + b"[" * 200_000,
+    "deep plan": with_field("contour", "plan", nested(60)),
+    "no plan": with_field("contour", "plan", None),
+    "a plan of text": with_field("contour", "plan", "__import__('os').system('true')"),
+    "a kind of tables": with_field("contour", "plan", {"kind": {"kind": "PureLoss"}}),
+    "a scale of text": changed("contour",
+        lambda it: it["plan"]["parts"][0]["part"].update(scale="20")),
+    **{f"without {name}": without(name) for name in json.loads(GOOD)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_ends_with_one_line_and_status_2(name, tmp_path, capsys):
+    path = tmp_path / "cost.proof.json"
+    path.write_bytes(HOSTILE[name])
+    assert main(["verify", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("python -m accountant: proof must be ")
+    assert err.count("\n") == 1
+    assert len(err) < 500
+
+
+CODE = """
+import sys, time
+from accountant.verifier import verify, ProofError
+for name in sys.argv[1:]:
+    start = time.process_time()
+    with open(name, "rb") as file:
+        try:
+            print(name, verify(file.read(2**20 + 1)).word)
+        except ProofError as error:
+            print(name, "no proof")
+    assert time.process_time() - start < 60, name
+"""
+
+
+def test_the_checker_keeps_its_limits_of_time_and_memory(tmp_path):
+    """All of them in one process that may use 60 s and 2 GB."""
+    names = []
+    for raw in HOSTILE.values():
+        (path := tmp_path / f"{len(names)}.json").write_bytes(raw)
+        names.append(str(path))
+    with open(tmp_path / "sparse.json", "wb") as file:
+        file.truncate(100_000_000)
+    names.append(str(tmp_path / "sparse.json"))
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *names], capture_output=True, text=True, check=False,
+        preexec_fn=limited,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("no proof") == len(names)
+
+
+LINE = {"a": 8.0, "b": 0.0, "h": 0.001, "smooth": 0.0}
+REAL = {name: value.hex() for name, value in LINE.items()}
+PAIR = {"kind": "PairLoss", "p": [0.5, 0.25, 0.25], "q": [0.25, 0.5, 0.25]}
+MANY = [{"kind": "PairLoss", "p": [2.0**-12] * 4096, "q": [2.0**-12] * 4096}] * 3
+# within each limit alone: a part of the plan, its count, and the road
+HEAVY = {
+    "sums of pairs": (PAIR, 100_000, {"road": "enumeration"}),
+    "a product of outcomes": (
+        {"kind": "PoissonSampled", "rate": 0.5, "part": {"kind": "Sequential", "parts": MANY}},
+        1, {"road": "enumeration"},
+    ),
+    "half a million nodes": (
+        {"kind": "LaplaceLoss", "shift": 0.5}, 1000,
+        {"road": "contour", "nodes": 2**19, "bits": 4096, "rules": [], **REAL},
+    ),
+    "entries many times": (
+        {"kind": "GaussianLoss", "mu": 0.5}, 1000,
+        {"road": "contour", "nodes": 2**17, "bits": 2048, "rules": [], **REAL},
+    ),
+    "residues": ({"kind": "LaplaceLoss", "shift": 0.5}, 1000, {"road": "residues", "bits": 4096}),
+    "discrete Gaussians": (
+        {"kind": "DiscreteGaussian", "scale": 50.0}, 70, {"road": "enumeration", "bits": 4096},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_heavy_file_is_refused_in_time(name, tmp_path):
+    """The product of what is within its limits is limited too."""
+    part, count, road = HEAVY[name]
+    entry = {"way": 0, "direction": "forward", "bits": 256, **road}
+    claim = content("contour") | {
+        "plan": {"kind": "Repeat", "part": part, "count": count},
+        "above": [entry] * 128, "below": None, "lower": (0.0).hex(),
+    }  # fmt: skip
+    (tmp_path / "heavy.json").write_bytes(document(claim))
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(tmp_path / "heavy.json")], capture_output=True, text=True,
+        check=False, preexec_fn=limited,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.endswith(("no proof\n", "NOT PROVED\n"))
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_AS, (2 * GIGABYTE, 2 * GIGABYTE))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def test_a_large_file_and_no_file_are_refused(tmp_path, capsys):
+    path = tmp_path / "cost.proof.json"
+    with open(path, "wb") as file:
+        file.truncate(100_000_000)
+    for name in (str(path), str(tmp_path), str(tmp_path / "none"), "/dev/zero", "\0"):
+        assert main(["verify", name]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def places(value, at=()):
+    """Every place in a document, from the top."""
+    yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(
+        value, list) else ()  # fmt: skip
+    for key, one in inner:
+        yield from places(one, (*at, key))
+
+
+ONE = (1.0).hex()
+WRONG = (
+    None, True, False, -1, 0, 1, 0.5, 10**9, 10**30, 1e300, "", "nan", "0x1.0p+0", ONE, [], {},
+    [[]], {"kind": "PureLoss"}, "reversed", "closed form", "\u0661",
+)  # fmt: skip
+
+
+def refuses_or_judges(raw):
+    with contextlib.suppress(ProofError):
+        verify(raw)
+
+
+@pytest.mark.parametrize("road", PLANS)
+def test_a_wrong_value_anywhere_is_a_verdict_or_no_proof(road):
+    """Whatever stands in a field, the checker raises nothing else."""
+    whole = content(road)
+    dear = road in ("allocation", "conditional quadrature")
+    for k, place in enumerate(places(whole)):
+        if place and (k % 3 == 0 or not dear):
+            replace_at(whole, place, WRONG[k % len(WRONG)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("road", PLANS)
+def test_every_wrong_value_anywhere_is_a_verdict_or_no_proof(road):
+    whole = content(road)
+    for place in places(whole):
+        for value in WRONG if place else ():
+            replace_at(whole, place, value)
+
+
+def replace_at(whole, place, value):
+    other = copy.deepcopy(whole)
+    holder = other
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    refuses_or_judges(document(other))

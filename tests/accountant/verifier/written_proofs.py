@@ -1,0 +1,46 @@
+"""Small proofs of each road for the tests of the checker, and documents that were changed."""
+
+import functools
+import json
+
+from accountant import (
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PairLoss,
+    PoissonSampled,
+    PureLoss,
+    RandomAllocation,
+    Tight,
+)
+from accountant.proofs.writer import write_proof
+from mechanisms import Gaussian, Laplace
+
+DELTA = 1e-6
+PLANS = {
+    "closed form": GaussianLoss(0.5),
+    "enumeration": 8 * PureLoss(0.25) + 2 * PairLoss([0.75, 0.25], [0.5, 0.5]),
+    "residues": 5 * LaplaceLoss(0.5),
+    "lattice": 20 * DiscreteLaplaceLoss(4.0, 1),
+    "contour": 64 * Laplace(20.0) + 3 * Gaussian(10.0),
+    "conditional quadrature": 100 * PoissonSampled(Gaussian(2.0), 0.125),
+    "allocation": RandomAllocation(GaussianLoss(0.5), 20),
+}
+
+
+@functools.cache
+def proof_of(road):
+    """The proof of the plan of a road."""
+    plan = PLANS[road]
+    found = Tight().certify(plan, DELTA)
+    return write_proof(plan, DELTA, found.lower, found.upper)
+
+
+def content(road):
+    """The content of a proof, to be changed."""
+    return json.loads(proof_of(road))
+
+
+def document(changed):
+    """A file in canonical form of what was changed."""
+    return (json.dumps(changed, sort_keys=True, separators=(",", ":")) + "\n").encode()
