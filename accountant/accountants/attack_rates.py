@@ -32,7 +32,22 @@ ENVELOPE = "a bound on many pairs: the other end is that of one of them"
 
 
 class RateBounds(NamedTuple):
-    """An interval that holds a rate: both ends are proved, rounded outward."""
+    """An interval that holds a rate: both ends are proved, rounded outward.
+
+    Parameters
+    ----------
+    lower : float
+        Rounded down.
+    upper : float
+        Rounded up.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, advantage
+    >>> lower, upper = advantage(PureLoss(1.0))
+    >>> round(lower, 6), round(upper, 6)
+    (0.462117, 0.462117)
+    """
 
     lower: float
     upper: float

@@ -55,6 +55,13 @@ class GaussianFit:
         ``mu`` holds for tests both of whose error rates are at least this; for all where 0.
     reason : str
         Why ``mu`` is infinite; else empty.
+
+    Examples
+    --------
+    >>> from accountant import ApproxLoss, gdp_of
+    >>> fit = gdp_of(ApproxLoss(1.0, 0.01))
+    >>> fit.mu, fit.reason
+    (inf, 'with a chance of 0.01 an answer reveals all, and no Gaussian does')
     """
 
     mu: float
@@ -96,7 +103,7 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     >>> from accountant import PureLoss, gdp_of
     >>> mu, regret = gdp_of(PureLoss(1.0))
     >>> round(mu, 6), round(regret, 3)
-    (1.232035, 0.036)
+    (1.232035, 0.058)
     """
     plan, tail = as_plan(plan), TAILS.check("tail", tail)
     whole = loss_of_plan(plan)
@@ -111,7 +118,8 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
 
     def profile(epsilon: Array) -> Array:
         found = np.maximum.reduce([curve.profile(epsilon) for curve in curves])
-        return np.minimum(found * (1 + ACCURACY), 1.0)
+        delta: Array = np.minimum(found * (1 + ACCURACY), 1.0)
+        return delta
 
     max_loss = max(curve.max_loss for curve in curves)
     at_zero = float(profile(np.zeros(1))[0])

@@ -134,7 +134,7 @@ class _Composition:
         high = np.full(epsilon.shape, infinity * (1 + 16 * ULP))
         inside = epsilon[epsilon < self.max_loss]
         engine = None
-        if self._whole.items and inside.size:
+        if self._whole.items and inside.size and infinity < 1:
             engine = self._engine(min(centre, float(np.max(inside))))
         for i, e in enumerate(epsilon.tolist()):
             if e < self.max_loss:

@@ -407,7 +407,7 @@ class CertifiedComposition:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on delta at ``epsilon``."""
         low = 0.0
-        if epsilon >= self.max_loss or not self.items:
+        if epsilon >= self.max_loss or not self.items or self.infinity >= 1:
             return self.infinity * (1 - 8 * ULP), round_up(self.infinity, 16)
         a = saddlepoint(self._cgf, epsilon=epsilon)
         # real orders alone give a bound already

@@ -39,7 +39,7 @@ class ProfileCurve:
         self._bounds: dict[int, Callable[[Array], Array]] = {}
         # where an engine's range starts, its real part, about delta
         self._aims: list[tuple[float, float, float]] = []
-        if composition.items and composition.max_loss > 0:
+        if composition.items and composition.max_loss > 0 and composition.infinity < 1:
             aims = [(0.0, saddlepoint(self._cgf, epsilon=0.0), 1.0)]
             for delta in RELATIVE_DELTAS if accuracy is None else DELTAS:
                 a, epsilon = composition.tilt_and_epsilon(math.log(delta))

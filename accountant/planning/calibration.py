@@ -137,7 +137,8 @@ def calibrate(
         def build(value: float) -> Plan:
             return as_plan(plan_of(**fixed, **{name: value}))
 
-        found, mechanism = None, plan_of
+        found: float | None = None
+        mechanism: Any = plan_of
         if goal.delta is not None and bracket is None:
             start = mechanism.closed_form(goal.target, goal.delta, **fixed)
             found = on_the_private_side(build, goal, domain, start)

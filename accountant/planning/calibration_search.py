@@ -81,7 +81,7 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
 
     Rates of attacks, and epsilons each of which takes long.
     """
-    start: tuple[float, float | None] | None = 1.0, None
+    start: tuple[float, float | None] = (1.0, None)
     if goal.delta is not None:
         if not isinstance(goal.accountant, Tight):
             return None
@@ -96,7 +96,8 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
         there = root_near(quick, goal.target, 1.0)
         if there is not None:
             rise = quick(there * SLOPE_STEP) / quick(there)
-            start = there, math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
+            slope = math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
+            start = (there, slope or None)
     return root_near(cost, goal.target, *start)
 
 

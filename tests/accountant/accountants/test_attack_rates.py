@@ -171,6 +171,9 @@ def test_outcomes_that_reveal_all_count():
     within(advantage(loss), 0.2)
     within(true_positive_rate(loss, 0.0), 0.2)
     within(true_positive_rate(GaussianLoss(1.0) + loss, 0.0), 0.2)
+    sure = PairLoss((0.0, 1.0), (1.0, 0.0)) + GaussianLoss(1.0)
+    within(advantage(sure), 1.0)
+    within(true_positive_rate(sure, 0.01), 1.0)
     nothing = attack_rates(0 * PureLoss(1.0), 0.1, 0.3)
     assert [row.upper for row in nothing] == pytest.approx([0, 0.1, 0.3, 0.3], abs=1e-12)
 
