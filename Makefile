@@ -71,7 +71,7 @@ peers:  ## our readers and drop-ins beside the real libraries, and an audited tr
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(PIP_INSTALL) torch==2.13.0
 	.venv-peers/bin/python $(PIP_INSTALL) --editable ".[training]"
-	.venv-peers/bin/python -m pytest -q tests/peers
+	.venv-peers/bin/python -m pytest -q -m "slow or not slow" tests/peers
 	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
 
 docs: export NO_MKDOCS_2_WARNING = 1
