@@ -21,8 +21,7 @@ from accountant.cli.verify import verify
 PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan, "fit": fit, "compare": compare, "explain": explain, "page": page,
-    "certify": certify, "verify": verify,
-    "training": training,
+    "training": training, "certify": certify, "verify": verify,
 }  # fmt: skip
 HELP = """Plan a privacy budget before any data are read, and say what it means.
 

@@ -30,7 +30,7 @@ from accountant.plans.plan import Plan
 TAIL = 1e-14  # what finite losses in place of others may move to infinity
 WIDTH = 1e-5  # of epsilon: what smoothed contours aim at
 LEAST_NARROW = 1e-4  # the same where no engine is so narrow
-NARROW = 3e-7  # of delta: where both ends are so near, no other engine is asked
+NARROW = 3e-6  # of delta: where both ends are so near, no other engine is asked
 
 
 class ProfileEnds(Protocol):
@@ -132,7 +132,10 @@ class _Composition:
         infinity, r = self._whole.infinity, self._rounding
         low = np.full(epsilon.shape, infinity * (1 - 8 * ULP))
         high = np.full(epsilon.shape, infinity * (1 + 16 * ULP))
-        engine = self._engine(centre) if self._whole.items and centre < self.max_loss else None
+        inside = epsilon[epsilon < self.max_loss]
+        engine = None
+        if self._whole.items and inside.size:
+            engine = self._engine(min(centre, float(np.max(inside))))
         for i, e in enumerate(epsilon.tolist()):
             if e < self.max_loss:
                 logs = (-math.inf, 0.0) if engine is None else engine.bounds(e + 2 * r)

@@ -24,10 +24,13 @@ NEAR_ENDS = 1e-4  # means of curvatures of powers from 0 to 1 are below those a 
 
 def is_known_by_its_curve(part: Plan) -> bool:
     """Return whether some loss of a plan is known by its Rényi curve, and all have one at hand."""
-    found = [one.numerics if isinstance(one, Loss) else None for one, _ in part.losses()]
-    known = [one for one in found if one is not None]
+    found = [one for one, _ in part.losses() if isinstance(one, Loss)]
+    known = [one.numerics for one in found]
+    # an outcome that only one of the data sets can have is in no divergence
+    sound = all(one.infinity == 0 == one.reversed.infinity for one in found)
     quick = all(one.determined_by_rdp or one.is_exact for one in known)
-    return len(known) == len(found) and quick and any(one.determined_by_rdp for one in known)
+    all_are_losses = len(found) == len(list(part.losses()))
+    return all_are_losses and sound and quick and any(one.determined_by_rdp for one in known)
 
 
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:

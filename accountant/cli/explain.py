@@ -43,9 +43,10 @@ def explain(
     said = words if proved is None else f"{words}\n{proved.words}"
     print(said, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
+        relation = None if whole.relation is None else str(whole.relation)
+        rates = attack_rates(whole).to_list()
         facts = {
-            "epsilon": cost, "delta": at,
-            "relation": None if whole.relation is None else str(whole.relation),
-            "explanation": words, "attack_rates": attack_rates(whole).to_list(),
+            "epsilon": cost, "delta": at, "relation": relation, "explanation": words,
+            "attack_rates": rates,
         }  # fmt: skip
         write_json(json, facts if proved is None else {**facts, "proof": proved.facts()})

@@ -82,9 +82,11 @@ def _live_facts(loader: Any) -> LoaderFacts:
     batch = RECORDS.check("batch_size", batch)
     drop_last = bool(getattr(source, "drop_last", False))
     batches = an_epoch // batch if drop_last else -(-an_epoch // batch)
+    if not batches:
+        raise ParameterError("loader", type(loader).__name__, "one that gives at least one batch")
     return LoaderFacts(
-        order, type(records).__name__, among, max(1, batches), batch * replicas, None, drop_last,
-        dataset, physical, replicas,
+        order, type(records).__name__, among, batches, min(batch, an_epoch) * replicas, None,
+        drop_last, dataset, physical, replicas,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def calibrate(  # type: ignore[overload-overlap]  # a class is no mere function 
     plan_of: type[P],
     *,
     epsilon: float | None = ...,
-    delta: float | None = ...,
+    delta: float = ...,
     advantage: float | None = ...,
     tpr: float | None = ...,
     fpr: float | None = ...,
@@ -41,7 +41,7 @@ def calibrate(
     plan_of: Plan,
     *,
     epsilon: float | None = ...,
-    delta: float | None = ...,
+    delta: float = ...,
     advantage: float | None = ...,
     tpr: float | None = ...,
     fpr: float | None = ...,
@@ -52,7 +52,7 @@ def calibrate(
     plan_of: Callable[[float], Plan],
     *,
     epsilon: float | None = ...,
-    delta: float | None = ...,
+    delta: float = ...,
     advantage: float | None = ...,
     tpr: float | None = ...,
     fpr: float | None = ...,
@@ -63,7 +63,7 @@ def calibrate(
     plan_of: Any,
     *,
     epsilon: float | None = None,
-    delta: float | None = None,
+    delta: float = 0.0,
     advantage: float | None = None,
     tpr: float | None = None,
     fpr: float | None = None,
@@ -85,8 +85,8 @@ def calibrate(
     epsilon : float, optional
         The target of epsilon at ``delta``, above 0; or 0, if delta is above 0, which is then the
         target: delta at an epsilon of 0 is the advantage.
-    delta : float, optional
-        In [0, 1), beside an epsilon; 0 by default.
+    delta : float
+        In [0, 1), beside an epsilon.
     advantage : float, optional
         The target of the `advantage` of an attack, in (0, 1).
     tpr, fpr : float, optional

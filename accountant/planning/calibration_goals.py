@@ -39,7 +39,7 @@ def epsilon_goal(target: float, delta: float, accountant: Accountant) -> Goal:
 
 def goal_of(
     epsilon: float | None,
-    delta: float | None,
+    delta: float,
     advantage: float | None,
     tpr: float | None,
     fpr: float | None,
@@ -55,14 +55,14 @@ def goal_of(
         raise ParameterError("epsilon", epsilon, f"the one goal, or another instead: {HOW}")
     if fpr is not None and tpr is None:
         raise ParameterError("fpr", fpr, "given beside a tpr")
-    if delta is not None and epsilon is None:
+    at = DELTA.check("delta", delta)
+    if at and epsilon is None:
         raise ParameterError("delta", delta, f"left out: {names[0]} has no delta")
     if advantage is not None:
         return _variation_goal("advantage", POSITIVE_DELTA.check("advantage", advantage), known)
     if tpr is not None:
         return _power_goal(tpr, fpr, known)
     target = EPSILON.check("epsilon", epsilon)
-    at = 0.0 if delta is None else DELTA.check("delta", delta)
     if target > 0:
         return epsilon_goal(target, at, known)
     if at == 0:

@@ -103,9 +103,10 @@ def _rates_in_words(plan: Plan, suspicion: str) -> str:
     """Return how often an attacker is right at best, each number rounded up."""
     found = format_upper(100 * true_positive_rate(plan, FALSE_ALARMS).upper, 4)
     right = format_upper(100 * (1 - bayes_risk(plan, 0.5).lower), 4)
+    share = f"{100 * FALSE_ALARMS:g} %"
     return (
-        f"An attacker who accepts to conclude wrongly that {suspicion}, in {100 * FALSE_ALARMS:g} % "
-        f"of such cases, concludes it rightly in at most {found} % of the others; and where both "
-        f"are equally likely beforehand, is right at most {right} % of the time, not the 50 % of "
-        "a guess."
+        f"Where an attacker may conclude wrongly that {suspicion} in {share} of the cases in "
+        f"which that is wrong, it concludes so rightly in at most {found} % of the others. Where "
+        f"both are equally likely beforehand, it is right at most {right} % of the time; a guess "
+        "is right 50 % of the time."
     )

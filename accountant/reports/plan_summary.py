@@ -109,7 +109,8 @@ def summarise(
         known = isinstance(one, Tight)
         curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
         on_step()
-    return PlanSummary(plan, budget, grid, alone, costs, curves, attack_rates(plan).rows, proof)
+    rates = attack_rates(plan).rows
+    return PlanSummary(plan, budget, grid, alone, costs, curves, rates, proof)
 
 
 def _with_proved(grid: WhatIf, budget: Budget, proof: CheckedProof | None) -> WhatIf:

@@ -59,7 +59,7 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
     Examples
     --------
     >>> from accountant import dp_sgd, training_page
-    >>> page = training_page(dp_sgd(examples=1000, batch=100, epochs=1, noise=2.0))
+    >>> page = training_page(dp_sgd(examples=100, batch=100, epochs=2, noise=2.0))
     >>> "shuffled passes" in page
     True
     """

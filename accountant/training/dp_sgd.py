@@ -89,9 +89,9 @@ def dp_sgd(
     Examples
     --------
     >>> from accountant import dp_sgd
-    >>> found = dp_sgd(examples=600, batch=100, epochs=1, noise=2.0, loader="shuffled")
+    >>> found = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffled")
     >>> print(f"{found.epsilon:.3f}; if it were Poisson: {found.row('poisson').upper:.3f}")
-    1.389; if it were Poisson: 0.639
+    1.234; if it were Poisson: 1.004
     """
     run = TrainingRun(
         examples, batch, epochs, steps, loader, drop_last, max_batch, rate, microbatching,

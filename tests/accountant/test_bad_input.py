@@ -83,7 +83,10 @@ def test_row_4_other_numbers_are_converted(number):
 def test_row_5_a_target_of_zero_is_refused_not_unset():
     for target in (0, 0.0):
         with pytest.raises(ParameterError, match="epsilon must be"):
-            calibrate(Gaussian, epsilon=target, delta=1e-6)
+            calibrate(Gaussian, epsilon=target)
+        # beside a delta it is a target: the advantage
+        noise = calibrate(Gaussian, epsilon=target, delta=1e-6)
+        assert (1 - 2e-6) * 1e-6 <= Tight().delta(noise, 0.0) <= 1e-6
 
 
 def test_row_6_no_noise_is_no_privacy():

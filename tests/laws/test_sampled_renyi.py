@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from accountant import ApproxLoss, GaussianLoss, PoissonSampled, ZCDPLoss
 from accountant.amplification import sampled_renyi
 from tests.laws.test_repeated import pairs
 
@@ -90,3 +91,13 @@ def test_whole_orders_of_the_record_present_are_exact():
     p, q = np.array([0.7, 0.3]), np.array([0.3, 0.7])
     bound = sampled_renyi.sampled_divergence(Curve((0.7, 0.3), (0.3, 0.7)), 0.3, whole, added=False)
     assert bound == pytest.approx(divergences(0.7 * q + 0.3 * p, q, whole), rel=1e-11)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5])
+def test_outcomes_that_one_side_never_has_are_not_left_out(rate):
+    # the pair (Q, sample) has them at a finite loss: a curve of the rest says nothing of them
+    clear, orders = ApproxLoss(0.1, 0.2), np.array([2.0, 3.0, 50.0])
+    both = PoissonSampled(ZCDPLoss(1e-6) + clear, rate).reversed
+    assert np.all(both.renyi(orders) >= PoissonSampled(clear, rate).reversed.renyi(orders))
+    assert not sampled_renyi.is_known_by_its_curve(ZCDPLoss(1e-6) + clear)
+    assert sampled_renyi.is_known_by_its_curve(ZCDPLoss(1e-6) + GaussianLoss(0.1))

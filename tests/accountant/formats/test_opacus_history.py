@@ -139,6 +139,36 @@ def test_processes_that_share_the_records_are_read_where_no_batch_is_empty():
     assert from_opacus(HISTORY, shared).parts[0].count == 32
 
 
+def random_loader(records, drawn, batch, **more):
+    sampler = {"class": "RandomSampler", "length": drawn, "replacement": False}
+    outer = {"class": "BatchSampler", "length": 1, "sampler": sampler, "batch_size": batch, **more}
+    dataset = {"class": "TensorDataset", "length": records}
+    return as_object(
+        {"class": "DataLoader", "length": 1, "dataset": dataset, "batch_sampler": outer}
+    )
+
+
+@pytest.mark.parametrize(
+    ("loader", "expected"),
+    [
+        (random_loader(1000, 50, 64), ("fixed_size", 50, 1)),
+        (random_loader(1000, 1000, 2000), ("shuffled", 1000, 1)),
+        (random_loader(1000, 1000, 64, drop_last=True), ("shuffled", 64, 15)),
+        (random_loader(1000, 200, 64), ("part_of_shuffle", 64, 4)),
+        (random_loader(1000, 3000, 64), ("repeated", 64, 47)),
+    ],
+)
+def test_batches_of_a_random_sampler_are_counted(loader, expected):
+    facts = loader_facts(loader)
+    assert (facts.order, facts.batch, facts.batches) == expected
+
+
+def test_a_loader_without_a_batch_is_refused():
+    for loader in (random_loader(10, 10, 64, drop_last=True), random_loader(0, 0, 64)):
+        with pytest.raises(ParameterError, match="at least one batch"):
+            loader_facts(loader)
+
+
 def test_a_manager_of_memory_is_read_as_the_loader_that_it_splits():
     class BatchMemoryManager:
         data_loader, max_physical_batch_size = loader("poisson"), 16

@@ -1,8 +1,20 @@
 """Calibration of any plan: fields, brackets, corners and ends of a range."""
 
+import math
+
 import pytest
 
-from accountant import PLD, ParameterError, PureLoss, Tight, calibrate
+from accountant import (
+    PLD,
+    RDP,
+    ParameterError,
+    PoissonSampled,
+    PureLoss,
+    Tight,
+    advantage,
+    calibrate,
+    true_positive_rate,
+)
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 
@@ -61,3 +73,79 @@ def test_calibrate_finds_knobs_that_live_in_a_corner():
 def test_calibrate_reaches_the_ends_of_a_range():
     made = calibrate(RandomizedResponse, k=2, epsilon=30.0)
     assert 30.0 * (1 - 1e-3) <= made.loss.pure <= 30.0
+
+
+def dp_sgd(noise):
+    return 2000 * PoissonSampled(Gaussian(noise), 512 / 60_000)
+
+
+@pytest.mark.parametrize(
+    "plan_of", [dp_sgd, lambda e: 10 * PureLoss(e), lambda s: Laplace(s) + Gaussian(s)]
+)
+def test_an_advantage_or_a_power_is_a_goal(plan_of):
+    found = plan_of(calibrate(plan_of, advantage=0.05))
+    assert (1 - 1e-6) * 0.05 <= advantage(found).upper <= 0.05
+    found = plan_of(calibrate(plan_of, tpr=0.05, fpr=0.01))
+    assert 0.05 - 1e-6 * 0.04 <= true_positive_rate(found, 0.01).upper <= 0.05
+    found = plan_of(calibrate(plan_of, epsilon=0, delta=0.02))
+    assert (1 - 1e-6) * 0.02 <= Tight().delta(found, 0.0) <= 0.02
+
+
+def test_rates_are_goals_of_classes_and_plans():
+    # 2 Phi(1 / 2s) - 1 = .1
+    noise = calibrate(Gaussian, advantage=0.1, sensitivity=2.0)
+    assert noise.scale == pytest.approx(2 * 3.97894764, rel=1e-6)
+    assert noise.sensitivity == 2.0
+    # 1 - e^{-1 / 2s} = .1
+    assert calibrate(Laplace, advantage=0.1).scale == pytest.approx(-0.5 / math.log(0.9), rel=2e-6)
+    # f(a) = 1 - e^(1 / s) a
+    scale = calibrate(Laplace, tpr=0.02, fpr=0.01).scale
+    assert scale == pytest.approx(1 / math.log(2), rel=2e-6)
+    whole = calibrate(2 * Gaussian(1.0) + Laplace(3.0), advantage=0.2)
+    assert (1 - 1e-6) * 0.2 <= advantage(whole).upper <= 0.2
+    # another accountant: its delta at an epsilon of 0
+    loose = calibrate(Gaussian, advantage=0.1, accountant=RDP())
+    assert loose.scale >= 3.97894764
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "the one goal"),
+        ({"epsilon": 1.0, "advantage": 0.1}, "the one goal"),
+        ({"advantage": 0.1, "tpr": 0.1, "fpr": 0.01}, "the one goal"),
+        ({"epsilon": 1.0, "fpr": 0.01}, "fpr must be given beside a tpr"),
+        ({"tpr": 0.05}, "fpr must be given"),
+        ({"tpr": 0.01, "fpr": 0.05}, "tpr must be in"),
+        ({"tpr": 1.0, "fpr": 0.05}, "tpr must be in"),
+        ({"tpr": True, "fpr": 0.05}, "tpr must be"),
+        ({"tpr": 0.1, "fpr": math.nan}, "fpr must be"),
+        ({"advantage": 0.0}, "advantage must be"),
+        ({"advantage": 1.0}, "advantage must be"),
+        ({"advantage": math.nan}, "advantage must be"),
+        ({"advantage": 0.1, "delta": 1e-6}, "delta must be left out"),
+        ({"epsilon": 0.0}, "0 with a delta above 0"),
+        ({"tpr": 0.05, "fpr": 0.01, "accountant": RDP()}, "accountant must be left out"),
+        ({"advantage": 0.05, "bracket": (100.0, 200.0)}, "advantage must be between the costs"),
+    ],
+)
+def test_goals_that_do_not_fit_together_are_refused(given, words):
+    with pytest.raises(ParameterError, match=words):
+        calibrate(lambda s: 2 * Gaussian(s), **given)
+
+
+@pytest.mark.parametrize(
+    "plan_of",
+    [
+        lambda s: 3 * PoissonSampled(Laplace(s), 0.1),
+        lambda s: 2 * PoissonSampled(Gaussian(s), 0.1) + PoissonSampled(Gaussian(2 * s), 0.2),
+    ],
+)
+def test_few_sampled_releases_are_calibrated_in_few_exact_steps(plan_of, monkeypatch):
+    asked, certify = [], Tight.certify
+    monkeypatch.setattr(
+        Tight, "certify", lambda self, *given: asked.append(self) or certify(self, *given)
+    )
+    found = calibrate(plan_of, epsilon=1.0, delta=1e-6)
+    assert len(asked) <= 4  # ten before
+    assert 1 - 1e-6 <= Tight().epsilon(plan_of(found), 1e-6) <= 1.0

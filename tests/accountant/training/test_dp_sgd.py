@@ -24,58 +24,68 @@ from accountant.training.document import StatementDiffers, check_same, read_docu
 from accountant.training.loaders import LOADERS
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
+from accountant.training.users import user_scheme
 from tests.html_checks import harmless, saved_tables
 
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 
 
-@pytest.fixture(scope="module")
-def published():
-    # the arguments of tensorflow/privacy, compute_dp_sgd_privacy_test.py, statements by PLD
-    return dp_sgd(
-        examples=10_000, batch=64, epochs=5.0, noise=2.0, delta=1e-6, microbatching=True,
-        examples_per_user=2,
-    )  # fmt: skip
+# the arguments of tensorflow/privacy, compute_dp_sgd_privacy_test.py, statements by PLD
+PUBLISHED = {"examples": 10_000, "batch": 64, "epochs": 5.0, "microbatching": True,
+             "examples_per_user": 2}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def shuffled():
-    return dp_sgd(examples=600, batch=100, epochs=1, noise=2.0, loader="shuffle")
+    return dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffle")
 
 
-def test_the_numbers_of_tensorflow_privacy_come_out(published):
-    once, poisson = published.row("fixed_order"), published.row("poisson")
-    assert (f"{once.upper:.3f}", f"{poisson.upper:.3f}") == ("12.595", "1.199")
-    users = [published.row(one, unit="user") for one in ("fixed_order", "poisson")]
-    assert [f"{one.upper:.3f}" for one in users] == ["30.579", "2.532"]
-    assert (published.epsilon, published.user_epsilon) == (poisson.upper, users[1].upper)
+@pytest.mark.parametrize(
+    ("loader", "scheme_of", "printed"),
+    [
+        ("fixed_order", record_scheme, "12.595"),
+        ("poisson", record_scheme, "1.199"),
+        ("fixed_order", user_scheme, "30.579"),
+        ("poisson", user_scheme, "2.532"),
+    ],
+)
+def test_the_numbers_of_tensorflow_privacy_come_out(loader, scheme_of, printed):
+    (plan,) = scheme_of(TrainingRun(**PUBLISHED), 2.0, loader, ADD_REMOVE, microbatching=True).above
+    assert f"{Tight().epsilon(plan, 1e-6):.3f}" == printed
+
+
+@pytest.mark.slow
+def test_the_statement_of_tensorflow_privacy_has_the_numbers():
+    found = dp_sgd(**PUBLISHED, noise=2.0, delta=1e-6)
+    assert found.epsilon == found.row("poisson").upper
+    assert found.user_epsilon == found.row("poisson", unit="user").upper
     for number in ("1.199", "2.532", "12.60", "30.58"):
-        assert number in str(published)
+        assert number in str(found)
+    assert TrainingStatement.from_json(found.to_json()) == found
 
 
-def test_every_row_is_an_interval_and_replaced_records_cost_no_less(published, shuffled):
-    for found in (published, shuffled):
-        for one in found.rows:
-            assert 0 <= one.lower <= one.upper
-        for loader in LOADERS:
-            for micro in (False, True):
-                less, more = (
-                    found.row(loader, relation=relation, microbatching=micro)
-                    for relation in (ADD_REMOVE, REPLACE_ONE)
-                )
-                assert less.lower <= more.upper
-            plain, other = (found.row(loader, microbatching=micro) for micro in (False, True))
-            assert plain.lower <= other.upper
-            assert plain.upper <= other.upper * (1 + 1e-3)
+def test_every_row_is_an_interval_and_replaced_records_cost_no_less(shuffled):
+    for one in shuffled.rows:
+        assert 0 <= one.lower <= one.upper < math.inf
+    for loader in LOADERS:
+        for micro in (False, True):
+            less, more = (
+                shuffled.row(loader, relation=relation, microbatching=micro)
+                for relation in (ADD_REMOVE, REPLACE_ONE)
+            )
+            assert less.lower <= more.upper
+        plain, other = (shuffled.row(loader, microbatching=micro) for micro in (False, True))
+        assert plain.lower <= other.upper
+        assert plain.upper <= other.upper * (1 + 1e-3)
 
 
 def test_the_rows_are_what_the_plans_cost(shuffled):
-    mu, one, two = 0.5, GaussianLoss(0.5), GaussianLoss(1.0)
+    one, two = GaussianLoss(0.5), GaussianLoss(1.0)
     plans = {
-        ("poisson", ADD_REMOVE): 6 * PoissonSampled(one, 1 / 6),
-        ("fixed_size", ADD_REMOVE): 6 * PoissonSampled(two, 1 / 6),
-        ("fixed_size", REPLACE_ONE): 6 * SampledWithoutReplacement(two, 100, 600),
-        ("random_allocation", ADD_REMOVE): RandomAllocation(GaussianLoss(mu), 6),
+        ("poisson", ADD_REMOVE): 2 * PoissonSampled(one, 1 / 2),
+        ("fixed_size", ADD_REMOVE): 2 * PoissonSampled(two, 1 / 2),
+        ("fixed_size", REPLACE_ONE): 2 * SampledWithoutReplacement(two, 100, 200),
+        ("random_allocation", ADD_REMOVE): RandomAllocation(one, 2),
         ("fixed_order", ADD_REMOVE): one,
         ("fixed_order", REPLACE_ONE): two,
         ("shuffled", ADD_REMOVE): one,
@@ -87,7 +97,7 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
 
 def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
     poisson = shuffled.row("poisson").upper
-    assert poisson < shuffled.epsilon == pytest.approx(Tight().epsilon(GaussianLoss(0.5), 8e-4))
+    assert poisson < shuffled.epsilon == pytest.approx(Tight().epsilon(GaussianLoss(0.5), 2e-3))
     words = " ".join(str(shuffled).split())
     assert "shuffles; the Poisson number does not hold for it" in words
     assert f"would cost {format_upper(poisson)} at the same noise" in words
