@@ -66,10 +66,12 @@ newest:  ## the same tests on the newest Python here and the newest versions
 	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
 	.venv-newest/bin/python -m pytest -q -n $(ENDS_WORKERS) --dist loadfile $(ENDS_TESTS)
 
-peers:  ## audit training by Opacus on PyTorch, in an environment of its own
+# PyTorch first: any other package would take its newest build
+peers:  ## our readers and drop-ins beside the real libraries, and an audited training by Opacus
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python $(PIP_INSTALL) \
-	  torch==2.13.0 --editable ".[training]"
+	.venv-peers/bin/python $(PIP_INSTALL) torch==2.13.0
+	.venv-peers/bin/python $(PIP_INSTALL) --editable ".[training]"
+	.venv-peers/bin/python -m pytest -q tests/peers
 	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
 
 docs: export NO_MKDOCS_2_WARNING = 1

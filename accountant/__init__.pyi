@@ -1,8 +1,17 @@
 """The public names; `lazy_loader` reads their modules here and loads them on first use."""
 
 from .accountants.advanced import Advanced as Advanced
+from .accountants.attack_rates import AttackRates as AttackRates
+from .accountants.attack_rates import RateBounds as RateBounds
+from .accountants.attack_rates import advantage as advantage
+from .accountants.attack_rates import attack_rates as attack_rates
+from .accountants.attack_rates import bayes_risk as bayes_risk
+from .accountants.attack_rates import reconstruction as reconstruction
+from .accountants.attack_rates import true_positive_rate as true_positive_rate
 from .accountants.basic import Basic as Basic
 from .accountants.budget import Budget as Budget
+from .accountants.gaussian_fit import GaussianFit as GaussianFit
+from .accountants.gaussian_fit import gdp_of as gdp_of
 from .accountants.gdp import GDP as GDP
 from .accountants.gdp import CentralLimit as CentralLimit
 from .accountants.pld import PLD as PLD
@@ -27,6 +36,17 @@ from .amplification.tries import PoissonTries as PoissonTries
 from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoisson
 from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
+from .correlated_noise.banded_matrix import BandedMatrix as BandedMatrix
+from .correlated_noise.binary_tree import BinaryTree as BinaryTree
+from .correlated_noise.buffered_toeplitz import BufferedToeplitz as BufferedToeplitz
+from .correlated_noise.dense_matrix import StrategyMatrix as StrategyMatrix
+from .correlated_noise.participation import FixedEpochs as FixedEpochs
+from .correlated_noise.participation import MinSeparation as MinSeparation
+from .correlated_noise.participation import Once as Once
+from .correlated_noise.poisson_groups import cyclic_poisson as cyclic_poisson
+from .correlated_noise.sensitivities import sensitivity as sensitivity
+from .correlated_noise.strategy import Sensitivity as Sensitivity
+from .correlated_noise.toeplitz import Toeplitz as Toeplitz
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import DatasetClosed as DatasetClosed
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
@@ -40,8 +60,11 @@ from .errors import PrivateValueError as PrivateValueError
 from .errors import UnhealthyRandomness as UnhealthyRandomness
 from .errors import UnsupportedPlan as UnsupportedPlan
 from .formats.dp_events import from_dp_event as from_dp_event
-from .formats.dp_events import from_opacus as from_opacus
 from .formats.dp_events import to_dp_event as to_dp_event
+from .formats.flower import from_flower as from_flower
+from .formats.jax_privacy import from_jax_privacy as from_jax_privacy
+from .formats.opacus_history import from_opacus as from_opacus
+from .formats.opacus_statement import statement_of_opacus as statement_of_opacus
 from .formats.plan_toml import read_plan as read_plan
 from .formats.toml_writer import write_plan as write_plan
 from .ledger.chunks import Chunks as Chunks
@@ -50,6 +73,7 @@ from .ledger.ledger import Ledger as Ledger
 from .ledger.odometer import Odometer as Odometer
 from .ledger.worker_chunks import WorkerChunks as WorkerChunks
 from .losses.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from .losses.discrete_gaussian import DiscreteGaussianLoss as DiscreteGaussianLoss
 from .losses.discrete_laplace import DiscreteLaplaceLoss as DiscreteLaplaceLoss
 from .losses.finite_pair import PairLoss as PairLoss
 from .losses.gaussian import GaussianLoss as GaussianLoss
@@ -81,5 +105,8 @@ from .plans.plan import Sequential as Sequential
 from .reports.comparison import Comparison as Comparison
 from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas
+from .reports.training_page import training_page as training_page
 from .serialisation.plan_json import from_json as from_json
 from .serialisation.plan_json import to_json as to_json
+from .training.dp_sgd import dp_sgd as dp_sgd
+from .training.statement import TrainingStatement as TrainingStatement

@@ -15,12 +15,14 @@ from accountant.cli.fit import fit
 from accountant.cli.ledger import app as ledger
 from accountant.cli.page import page
 from accountant.cli.plan import plan
+from accountant.cli.training import training
 from accountant.cli.verify import verify
 
 PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan, "fit": fit, "compare": compare, "explain": explain, "page": page,
     "certify": certify, "verify": verify,
+    "training": training,
 }  # fmt: skip
 HELP = """Plan a privacy budget before any data are read, and say what it means.
 
@@ -39,7 +41,7 @@ A plan file has a table for each line of the plan:
 Examples: python -m accountant fit wanted.toml --out plan.toml;
 python -m accountant plan plan.toml; python -m accountant compare plan.toml --delta 1e-6;
 python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
-python -m accountant ledger --help;
+python -m accountant ledger --help; python -m accountant training --help;
 python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json;
 python -m accountant verify cost.proof.json
 

@@ -21,6 +21,7 @@ from .laplace import Laplace as Laplace
 from .lazy_exponential import LazyExponential as LazyExponential
 from .local_hashing import LocalHashing as LocalHashing
 from .mapped import Mapped as Mapped
+from .matrix_mechanism import MatrixMechanism as MatrixMechanism
 from .noisy_max import NoisyMax as NoisyMax
 from .partition_selection import PartitionSelection as PartitionSelection
 from .permute_and_flip import PermuteAndFlip as PermuteAndFlip

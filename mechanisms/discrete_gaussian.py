@@ -5,34 +5,26 @@ References: Canonne, Kamath & Steinke (2020); proofs in docs/proofs/discrete.md.
 
 from __future__ import annotations
 
-import functools
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
-from accountant.losses.finite import FiniteLoss
-from accountant.losses.finite_pair import PairLoss
-from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, orders
-from accountant.losses.zcdp import ZCDPLoss
+from accountant.losses.discrete_gaussian import (
+    DiscreteGaussianLoss,
+    discrete_gaussian_loss,
+    normaliser,
+)
+from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up, round_up_square
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
 from mechanisms.discrete_laplace import INTEGER_NOISE_SCALE
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.families.additive import DIMENSION, AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_abs_gaussian
-
-MAX_ENUMERATED_OUTCOMES = 2048  # outcomes of a loss that are listed
-ENUMERATED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the mass
-CONTINUOUS_FROM = (
-    6.0  # from here on a narrower continuous Gaussian costs less than the concentrated bound
-)
 
 
 @final
@@ -71,7 +63,7 @@ class DiscreteGaussian(AdditiveNoise):
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-(output - value)^2 / (2 scale^2) - ln sum_k exp(-k^2 / (2 scale^2))``."""
         z = np.subtract(output, value) / self.scale
-        terms: Array = -z * z / 2 - math.log(_normaliser(self.scale))
+        terms: Array = -z * z / 2 - math.log(normaliser(self.scale))
         return terms
 
     @property
@@ -97,18 +89,12 @@ class DiscreteGaussian(AdditiveNoise):
     @property
     def loss(self) -> Loss:
         """The smallest known bound; see the class."""
-        if self._is_enumerated:
-            return ListedGaussian(self.scale, self._integer_sensitivity)
-        if self.scale < CONTINUOUS_FROM:
-            return ZCDPLoss(round_up_square(self.sensitivity / self.scale, 2))
-        # a Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete distribution, up
-        # to a factor 1 + 1e-33 of delta: docs/proofs/discrete.md
-        return GaussianLoss(round_up(self.sensitivity / math.sqrt(self.scale**2 - 4)))
+        return discrete_gaussian_loss(self.scale, self.sensitivity, self.dimension)
 
     @property
     def loss_is_upper_bound(self) -> bool:
         """Whether the loss is not that of one enumerated pair."""
-        return not self._is_enumerated
+        return not isinstance(self.loss, DiscreteGaussianLoss)
 
     @property
     def why_no_formula(self) -> str:
@@ -128,7 +114,7 @@ class DiscreteGaussian(AdditiveNoise):
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
         del epsilon
-        return self._pair_at_distance(self._integer_sensitivity)
+        return self._pair_at_distance(math.floor(self.sensitivity))
 
     @property
     def values(self) -> Integers:
@@ -144,79 +130,3 @@ class DiscreteGaussian(AdditiveNoise):
     def arithmetic(self) -> Arithmetic:
         """EXACT."""
         return EXACT
-
-    @property
-    def _integer_sensitivity(self) -> int:
-        """The largest integer move of one coordinate."""
-        return math.floor(self.sensitivity)
-
-    @property
-    def _is_enumerated(self) -> bool:
-        """Whether values are numbers and few outcomes have to be listed."""
-        few = (
-            2 * ENUMERATED_DEVIATIONS * self.scale + self._integer_sensitivity
-            < 2 * MAX_ENUMERATED_OUTCOMES
-        )
-        return self.dimension == 1 and few and self._integer_sensitivity >= 1
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ListedGaussian(FiniteLoss):
-    """The loss of discrete Gaussian noise on numbers ``shift`` apart, listed by outcome."""
-
-    scale: float
-    shift: int
-
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the privacy profile of the listed pair."""
-        return _enumerated_pair(self.scale, self.shift).profile(epsilon)
-
-    @property
-    def reversed(self) -> Self:
-        """The loss itself, as the noise is symmetric."""
-        return self
-
-    @property
-    def loss_pmf(self) -> tuple[Array, Array]:
-        """Losses and probabilities of the listed pair."""
-        return _enumerated_pair(self.scale, self.shift).loss_pmf
-
-    @property
-    def max_loss(self) -> float:
-        """The largest listed loss, in nats."""
-        return _enumerated_pair(self.scale, self.shift).max_loss
-
-    @property
-    def infinity(self) -> float:
-        """An upper bound on the mass that is not listed, 1e-300."""
-        return 1e-300
-
-    @property
-    def rho(self) -> float:
-        """``shift^2 / (2 scale^2)``, rounded up (Canonne, Kamath & Steinke, Theorem 14)."""
-        return round_up_square(self.shift / self.scale, 2)
-
-    def renyi(self, order: ArrayLike) -> Array:
-        """Return ``order * rho``, a bound of the Rényi divergence at every order."""
-        divergence: Array = orders(order) * self.rho
-        return divergence
-
-
-def _normaliser(scale: float) -> float:
-    """Return ``sum_k exp(-k^2 / (2 scale^2))``, by the shorter of Poisson's two sums."""
-    k = np.arange(1, 12)
-    if scale > 1:
-        waves = float(np.exp(-2 * (math.pi * scale * k) ** 2).sum())
-        return math.sqrt(2 * math.pi) * scale * (1 + 2 * waves)
-    with np.errstate(over="ignore"):
-        return 1 + 2 * float(np.exp(-((k / scale) ** 2) / 2).sum())
-
-
-@functools.lru_cache(maxsize=1024)
-def _enumerated_pair(scale: float, shift: int) -> PairLoss:
-    reach = math.ceil(ENUMERATED_DEVIATIONS * scale)
-    x = np.arange(-reach, reach + shift + 1)
-    p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / _normaliser(scale) for v in (0, shift))
-    # outcomes beyond the list occur on one side only
-    return PairLoss([*p, 1e-300, 0.0], [*q, 0.0, 1e-300])

@@ -106,6 +106,9 @@ class Tight(Accountant):
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
             if other_way.is_surely_within(found.lower, delta, first_way):
                 continue  # it cannot be the worse direction
+            rough = other_way.rough_certificate(delta) if found.lower > 0 else None
+            if rough is not None and rough.upper <= found.lower:
+                continue
             other = other_way.certify(delta, found.lower)
             worse = max(found, other, key=lambda one: one.upper)
             lower = max(found.lower, other.lower)

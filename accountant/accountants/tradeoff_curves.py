@@ -26,6 +26,7 @@ from accountant.plans.plan import Plan, as_plan, directions
 POINTS = 65  # lines at first, on either side of epsilon 0
 MAX_EPSILON = 700.0  # e^700 is still a float
 PROFILE_ERROR = 1e-10  # by how much the profile of a composition may be too large
+WIDTH = 1e-6  # of epsilon: the same where it is relative to delta
 TAIL = 1e-14  # what finite losses in place of others may move to infinity
 
 
@@ -65,8 +66,8 @@ def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
     plan, level = as_plan(plan), _levels(alpha)
     flat, where = np.unique(level, return_inverse=True)
     beta = 1 - flat  # of guessing
-    for way in directions(plan):
-        beta = np.minimum(beta, _one_way(way, flat))
+    for pair in single_pairs(plan):
+        beta = np.minimum(beta, greatest_lines(pair, flat)[1])
     return np.asarray(np.maximum(beta, 0.0)[where].reshape(level.shape))
 
 
@@ -77,14 +78,28 @@ def _levels(alpha: ArrayLike) -> Array:
     return raw.astype(float)
 
 
-def _one_way(plan: Plan, alpha: Array) -> Array:
-    """Return the curve of one direction; of parallel plans, the least of its parts' curves."""
-    items = list(plan.losses())
-    if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Parallel):
-        parts = [_one_way(part, alpha) for part in items[0][0].distinct]
-        least: Array = np.minimum.reduce(parts)
-        return least
-    ahead, back = _finest(plan), _finest(plan.reversed)
+def single_pairs(plan: Plan, *, both: bool = True) -> list[Plan]:
+    """Return the directions of a plan, or one of them; of parallel plans, those of each part.
+
+    A user is in one part, so that the least of their curves is the plan's.
+    """
+    found: list[Plan] = []
+    for way in directions(plan)[: None if both else 1]:
+        items = list(way.losses())
+        if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Parallel):
+            found += [
+                pair for part in items[0][0].distinct for pair in single_pairs(part, both=both)
+            ]
+        else:
+            found.append(way)
+    return found
+
+
+def greatest_lines(
+    plan: Plan, alpha: Array, accuracy: float = PROFILE_ERROR
+) -> tuple[Array, Array]:
+    """Return the epsilon of the greatest line below one direction's curve, and its height."""
+    ahead, back = finest_profile(plan, accuracy), finest_profile(plan.reversed, accuracy)
 
     def heights(epsilon: Array, level: Array) -> Array:
         # 1 - delta(e) - e^e alpha; below 0 that is e^e (1 - alpha - delta_reversed(-e))
@@ -100,14 +115,15 @@ def _one_way(plan: Plan, alpha: Array) -> Array:
     return _greatest(heights, _first_epsilons(ahead, back), alpha)
 
 
-def _finest(plan: Plan) -> Loss | ProfileCurve:
-    """Return what knows the profile of one direction best."""
+def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileCurve:
+    """Return what knows the profile of one direction best; without accuracy, relative to delta."""
     loss = loss_of_plan(plan)
     if not isinstance(loss, ComposedLoss):
         return loss
     losses = losses_of_items(list(plan.losses()))
-    composition = CertifiedComposition(with_exact_cgf(losses, TAIL, upper=True), ACCURACY)
-    return ProfileCurve(composition, PROFILE_ERROR)
+    width = ACCURACY if accuracy is not None else WIDTH
+    composition = CertifiedComposition(with_exact_cgf(losses, TAIL, upper=True), width)
+    return ProfileCurve(composition, accuracy)
 
 
 def _first_epsilons(ahead: Loss | ProfileCurve, back: Loss | ProfileCurve) -> Array:
@@ -126,8 +142,10 @@ def _first_epsilons(ahead: Loss | ProfileCurve, back: Loss | ProfileCurve) -> Ar
     return epsilon[np.abs(epsilon) <= MAX_EPSILON]
 
 
-def _greatest(heights: Callable[[Array, Array], Array], epsilon: Array, level: Array) -> Array:
-    """Return the greatest height seen at each level; over epsilon each has one peak."""
+def _greatest(
+    heights: Callable[[Array, Array], Array], epsilon: Array, level: Array
+) -> tuple[Array, Array]:
+    """Return where each level has its greatest height, and this; over epsilon it has one peak."""
     # heights are straight in the level
     zero, one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))
     table = zero + np.multiply.outer(level, one - zero)

@@ -23,6 +23,7 @@ from accountant.amplification.sampled_ratio_cgf import (
     SampledRatioCGF,
     SampledRatioLaw,
 )
+from accountant.amplification.sampled_renyi import is_known_by_its_curve, sampled_divergence
 from accountant.composition.cgf import exact_cgf
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE, Interval
@@ -227,6 +228,8 @@ class PoissonSampled(Loss):
         part = np.maximum(loss.renyi(a), loss.reversed.renyi(a))
         if self._infinity_becomes_finite:
             part = np.full(a.shape, self.max_loss)
+        if 0 < self.rate < 1 and is_known_by_its_curve(self.part):
+            part = np.minimum(part, sampled_divergence(loss, self.rate, a, added=self._added))
         if not self.numerics.has_exact_cgf:
             return np.minimum(Loss.renyi(self, a), part)
         part = np.minimum(part, self.max_loss)

@@ -17,11 +17,12 @@ from accountant.amplification.poisson_sampling import (
     sampled_cell_masses,
     sampled_max_loss,
 )
+from accountant.amplification.sampled_renyi import is_known_by_its_curve, subset_divergence
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, mirrored
-from accountant.losses.loss import Loss, SymmetricLoss, epsilons
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture
@@ -138,3 +139,10 @@ class SampledWithoutReplacement(SymmetricLoss):
     def rho(self) -> float:
         """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
         return min(round_up_square(self.pure, 2), max(self.loss.rho, self.loss.reversed.rho))
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return the Rényi divergence of the profile, or that of the part's own Rényi curve."""
+        found, share = Loss.renyi(self, order), self.sample / self.population
+        if not (0 < share < 1 and is_known_by_its_curve(self.part)):
+            return found
+        return np.minimum(found, subset_divergence(self.loss, share, orders(order)))

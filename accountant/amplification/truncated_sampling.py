@@ -124,8 +124,8 @@ class TruncatedPoisson(Loss):
         # of k + 1 sampled records each is kept with chance B / (k + 1), and q B / (k + 1) summed
         # over k >= B is (B / n) P(Bin(n, q) > B)
         n, k = self.records, self.batch
-        full = _binomial_tail(n - 1, self.rate, k)
-        kept = _binomial_tail(n, self.rate, k + 1) * k / n
+        full = binomial_tail(n - 1, self.rate, k)
+        kept = binomial_tail(n, self.rate, k + 1) * k / n
         return full, (kept / full if full > 0 else 0.0)
 
     def _sampled(self, mu: float, rate: float) -> MixturePairLoss:
@@ -184,7 +184,7 @@ class TruncatedPoisson(Loss):
         return self.choice.cumulant(z)
 
 
-def _binomial_tail(n: int, q: float, k: int) -> float:
+def binomial_tail(n: int, q: float, k: int) -> float:
     """Return P(Bin(n, q) >= k) for 1 <= k <= n and 0 < q <= 1."""
     if q == 1:
         return 1.0

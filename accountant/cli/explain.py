@@ -13,7 +13,8 @@ def explain(
     """Say in plain sentences what the plan promises a person in the data.
 
     The numbers are those of the whole plan's exact cost at the delta of the file's budget, or of
-    --delta: how much a suspicion can grow, how likely that limit fails, and who must be trusted.
+    --delta: how much a suspicion can grow, how likely that limit fails, how often an attacker is
+    right at best, and who must be trusted. JSON has the attack rates between their two bounds.
 
     With --proof the cost is the one that the file proves: it is checked in ball arithmetic first,
     and must be of this plan and this delta.
@@ -24,6 +25,7 @@ def explain(
     Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
     130 interrupted.
     """
+    from accountant.accountants.attack_rates import attack_rates
     from accountant.accountants.tight import Tight
     from accountant.cli.options import delta_of, proof_of_plan
     from accountant.errors import ParameterError
@@ -37,10 +39,13 @@ def explain(
     cost = Tight().epsilon(whole, at) if proved is None else proved.epsilon
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")
-    words = explanation(cost, at, whole.relation)
+    words = explanation(cost, at, whole.relation, plan=whole)
     said = words if proved is None else f"{words}\n{proved.words}"
     print(said, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
-        relation = None if whole.relation is None else str(whole.relation)
-        facts = {"epsilon": cost, "delta": at, "relation": relation, "explanation": words}
+        facts = {
+            "epsilon": cost, "delta": at,
+            "relation": None if whole.relation is None else str(whole.relation),
+            "explanation": words, "attack_rates": attack_rates(whole).to_list(),
+        }  # fmt: skip
         write_json(json, facts if proved is None else {**facts, "proof": proved.facts()})

@@ -21,6 +21,7 @@ from accountant.numerics.rounding import ULP
 
 COARSE_POINTS = 64  # of epsilon, while its place is looked for
 MAX_POINTS = 2**19
+FEW_POINTS = 2**11
 NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of round-off
 USUAL_NATS = 6.0  # by which Chernoff's bound is above delta
 LEAST_LOG_SHARE = -25.0  # round-off is more than what is less
@@ -101,8 +102,9 @@ class _GridSearch:
             lower, upper = max(lower, low), min(upper, high)
             share = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
             before, gap = gap, share
-            # no step helps where the bounds on the profile are wide
-            if gap <= width or (finer > 4 and gap > 0.9 * before):
+            # no step helps where the bounds on the profile are wide; few points may miss an atom
+            may_help = nodes <= FEW_POINTS and upper - lower > 4 * self._rounding
+            if gap <= width or (finer > 4 and gap > 0.9 * before and not may_help):
                 break
             if high < 0.8 * epsilon or low > 1.25 * epsilon or gap > 0.5:
                 place = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon

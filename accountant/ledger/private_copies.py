@@ -11,6 +11,7 @@ from accountant.losses.loss import Loss
 from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared, undeclared_part
 from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import Plan, Release, Repeat, Sequential
+from accountant.plans.plan_fields import is_plan_field
 
 NODES: dict[type[Any], tuple[str, ...]] = {
     Sequential: ("parts",), Repeat: ("part", "count"), Parallel: ("parts", "by", "moves"),
@@ -136,4 +137,6 @@ def _rebuilt(plan: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
 def _rebuilt_field(value: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
     if isinstance(value, tuple):
         return tuple(_rebuilt_field(one, of_leaf, known) for one in value)
+    if is_plan_field(value):
+        return copy.copy(value)
     return _rebuilt(value, of_leaf, known) if isinstance(value, Plan) else value

@@ -245,8 +245,8 @@ def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float
 
 def highest_of_one_peak(
     f: Callable[[Array, Array], Array], parameter: Array, points: Array, values: Array
-) -> Array:
-    """Return the greatest value of ``f(x, parameter)`` seen over x, for many parameters at a time.
+) -> tuple[Array, Array]:
+    """Return where ``f(x, parameter)`` was seen greatest, and its value, for many parameters.
 
     ``points`` and ``values`` have three rows, below, at and above the highest point seen.  Brent's
     search: parabolas, and golden section where they lead nowhere.
@@ -289,4 +289,4 @@ def highest_of_one_peak(
             np.abs(step) > 2 * ULP * np.abs(new)
         )
         left = left[far]
-    return np.asarray(fx, dtype=float)
+    return np.asarray(x, dtype=float), np.asarray(fx, dtype=float)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from accountant.accountants.base import Accountant
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.numerics.search import geometric_mean
@@ -13,16 +12,14 @@ from accountant.plans.plan import Plan
 
 
 class PlanCost:
-    """Epsilon of the plan at a parameter value, cached; NaN where the plan cannot be built."""
+    """Cost of the plan at a parameter value, cached; NaN where the plan cannot be built."""
 
-    def __init__(
-        self, build: Callable[[float], Plan], delta: float, accountant: Accountant
-    ) -> None:
-        self._build, self._delta, self._accountant = build, delta, accountant
+    def __init__(self, build: Callable[[float], Plan], measure: Callable[[Plan], float]) -> None:
+        self._build, self._measure = build, measure
         self._known: dict[float, float] = {}
 
     def __call__(self, parameter: float) -> float:
-        """Return epsilon at ``parameter``."""
+        """Return the cost at ``parameter``."""
         if parameter not in self._known:
             try:
                 plan = self._build(parameter)
@@ -31,7 +28,7 @@ class PlanCost:
                     raise
                 self._known[parameter] = math.nan
             else:
-                self._known[parameter] = self._accountant.epsilon(plan, self._delta)
+                self._known[parameter] = self._measure(plan)
         return self._known[parameter]
 
 

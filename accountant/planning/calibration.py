@@ -13,14 +13,14 @@ from typing import Any, TypeVar, overload
 
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
-from accountant.domains import DELTA, POSITIVE, Interval
+from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
-from accountant.numerics.search import geometric_mean
-from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
+from accountant.planning.calibration_goals import goal_of
+from accountant.planning.calibration_search import least_noise, on_the_private_side
+from accountant.planning.quick_search import TOLERANCE, interpolated_at_zero
 from accountant.plans.map_leaves import map_leaves
-from accountant.plans.plan import Plan, Release, as_plan
+from accountant.plans.plan import Plan, as_plan
 
-TOLERANCE = 1e-6
 P = TypeVar("P", bound=Plan)
 
 
@@ -28,8 +28,11 @@ P = TypeVar("P", bound=Plan)
 def calibrate(  # type: ignore[overload-overlap]  # a class is no mere function of a number
     plan_of: type[P],
     *,
-    epsilon: float,
-    delta: float = ...,
+    epsilon: float | None = ...,
+    delta: float | None = ...,
+    advantage: float | None = ...,
+    tpr: float | None = ...,
+    fpr: float | None = ...,
     accountant: Accountant | None = ...,
     **fixed: Any,
 ) -> P: ...
@@ -37,42 +40,57 @@ def calibrate(  # type: ignore[overload-overlap]  # a class is no mere function 
 def calibrate(
     plan_of: Plan,
     *,
-    epsilon: float,
-    delta: float = ...,
+    epsilon: float | None = ...,
+    delta: float | None = ...,
+    advantage: float | None = ...,
+    tpr: float | None = ...,
+    fpr: float | None = ...,
     accountant: Accountant | None = ...,
 ) -> Plan: ...
 @overload
 def calibrate(
     plan_of: Callable[[float], Plan],
     *,
-    epsilon: float,
-    delta: float = ...,
+    epsilon: float | None = ...,
+    delta: float | None = ...,
+    advantage: float | None = ...,
+    tpr: float | None = ...,
+    fpr: float | None = ...,
     accountant: Accountant | None = ...,
     bracket: tuple[float, float] | None = ...,
 ) -> float: ...
 def calibrate(
     plan_of: Any,
     *,
-    epsilon: float,
-    delta: float = 0.0,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    advantage: float | None = None,
+    tpr: float | None = None,
+    fpr: float | None = None,
     accountant: Accountant | None = None,
     bracket: tuple[float, float] | None = None,
     **fixed: Any,
 ) -> Any:
-    """Return the least noise whose epsilon at ``delta`` does not exceed the target.
+    """Return the least noise whose cost does not exceed the one target that is given.
 
-    The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]`` wherever the cost is continuous
-    in the parameter, which may raise or lower it.
+    The cost of the answer lies in ``[(1 - 1e-6) target, target]`` wherever the cost is continuous
+    in the parameter, which may raise or lower it; of a true-positive rate what counts is how far it
+    is above the false-positive rate.
 
     Parameters
     ----------
     plan_of : callable, Mechanism class or Plan
         A function from a positive number to a plan; or a mechanism class whose other fields are
         given as keywords; or a plan of mechanisms, all noise of which is scaled by one factor.
-    epsilon : float
-        The target, above 0.
-    delta : float
-        In [0, 1).
+    epsilon : float, optional
+        The target of epsilon at ``delta``, above 0; or 0, if delta is above 0, which is then the
+        target: delta at an epsilon of 0 is the advantage.
+    delta : float, optional
+        In [0, 1), beside an epsilon; 0 by default.
+    advantage : float, optional
+        The target of the `advantage` of an attack, in (0, 1).
+    tpr, fpr : float, optional
+        The target of the `true_positive_rate` of an attack, and its false-positive rate.
     accountant : Accountant, optional
         Who says what a plan costs; by default `Tight`.
     bracket : tuple of float, optional
@@ -88,7 +106,11 @@ def calibrate(
     Raises
     ------
     ParameterError
-        If no value of the parameter meets the target.
+        If not just one target is given, or no value of the parameter meets it.
+
+    References
+    ----------
+    Kulynych, Gomez, Kaissis, du Pin Calmon & Troncoso (2024) for calibration to rates of attacks.
 
     Examples
     --------
@@ -98,14 +120,11 @@ def calibrate(
     3.7306
     >>> round(calibrate(lambda scale: 10 * Laplace(scale), epsilon=1.0), 4)
     10.0
+    >>> round(calibrate(Gaussian, advantage=0.1).scale, 4)
+    3.979
     """
-    target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
-    accountant = Tight() if accountant is None else accountant
-    if not isinstance(accountant, Accountant):
-        raise ParameterError("accountant", accountant, "an accountant, such as RDP()")
-    search = functools.partial(
-        _search, target=target, delta=delta, accountant=accountant, bracket=bracket
-    )
+    goal = goal_of(epsilon, delta, advantage, tpr, fpr, accountant)
+    search = functools.partial(least_noise, goal=goal, bracket=bracket)
     if isinstance(plan_of, Plan) and not fixed:
 
         def scaled(factor: float) -> Plan:
@@ -118,9 +137,10 @@ def calibrate(
         def build(value: float) -> Plan:
             return as_plan(plan_of(**fixed, **{name: value}))
 
-        mechanism: Any = plan_of
-        start = mechanism.closed_form(target, delta, **fixed) if bracket is None else None
-        found = _on_the_private_side(PlanCost(build, delta, accountant), target, domain, start)
+        found, mechanism = None, plan_of
+        if goal.delta is not None and bracket is None:
+            start = mechanism.closed_form(goal.target, goal.delta, **fixed)
+            found = on_the_private_side(build, goal, domain, start)
         return build(search(build, domain=domain) if found is None else found)
     if fixed:
         raise ParameterError("plan_of", plan_of, f"a mechanism class to take {sorted(fixed)}")
@@ -169,7 +189,8 @@ def calibrate_near(
             continue
         # aim at the middle of the tolerance
         known.append((math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
-        there = _interpolated_at_zero(known[-3:], slope)
+        first = known[0][1] - known[0][0] / slope
+        there = first if len(known) == 1 else interpolated_at_zero(known[-3:])
         if there is None or not 0.2 < math.exp(there) / here < 5:
             break
         here = math.exp(there)
@@ -186,94 +207,8 @@ def _usual_slope(epsilon: float, delta: float) -> float:
     return -2 * r * (r + math.sqrt(most)) / epsilon
 
 
-def _interpolated_at_zero(points: list[tuple[float, float]], slope: float) -> float | None:
-    """Return the polynomial through a few points at 0; through one of them, of a given slope."""
-    if len(points) == 1:
-        return points[0][1] - points[0][0] / slope
-    places = [x for x, _ in points]
-    if len(set(places)) < len(places):
-        return None
-    return sum(
-        y * math.prod(-other / (x - other) for other in places if other != x) for x, y in points
-    )
-
-
 def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:
     if not hasattr(leaf, "with_noise_factor"):
         raise ParameterError("plan_of", leaf, "made of mechanisms, each with a noise scale")
     scaled: Plan = leaf.with_noise_factor(factor)
     return scaled
-
-
-def _on_the_private_side(
-    cost: PlanCost, target: float, domain: Interval, start: float | None
-) -> float | None:
-    """Return ``start`` moved by round-off until the target is met; None if that is not enough."""
-    if start is None or start not in domain or not cost(start) < math.inf:
-        return None
-    moves = [start * (1 + side * TOLERANCE) for side in (-1, 1)]
-    inside = [x for x in moves if x in domain] or [start]
-    towards = min(inside, key=cost)
-    found, step = start, math.ulp(start)
-    while cost(found) > target and step < TOLERANCE * start:
-        found, step = start + math.copysign(step, towards - start), 2 * step
-    near = found in domain and (1 - TOLERANCE) * target <= cost(found) <= target
-    return found if near else None
-
-
-def _search(
-    build: Callable[[float], Plan],
-    target: float,
-    delta: float,
-    accountant: Accountant,
-    domain: Interval,
-    bracket: tuple[float, float] | None,
-) -> float:
-    cost = PlanCost(build, delta, accountant)
-    if bracket is not None:
-        ends = checked_bracket(bracket)
-    elif domain.low > 0 and domain.high / domain.low > 1e12:  # a scale: look around 1
-        ends = bracket_target(cost, target, 1.0)
-    else:
-        low, high = domain.low, domain.high
-        ends = (math.nextafter(low, high), math.nextafter(high, low))
-    private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
-    if not cost(private) <= target < cost(leaky):
-        costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
-        if delta == 0 and cost(ends[0]) == math.inf == cost(ends[1]):
-            _refuse_noise_that_needs_delta(build, ends, accountant)
-        raise ParameterError(
-            "epsilon", target, f"between the costs at the parameter's ends, {costs}"
-        )
-    # `private` meets the target and `leaky` does not: close in on a logarithmic scale, guessing
-    # by the secant of ln cost on ln parameter and halving whenever that was no great help.
-    for step in range(200):
-        if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
-            break
-        middle = geometric_mean(private, leaky)
-        guess = _secant(private, leaky, cost, target) if step % 3 else middle
-        low, high = sorted((private, leaky))
-        if not low < guess < high:
-            guess = middle if low < middle < high else (low + high) / 2
-        private, leaky = (guess, leaky) if cost(guess) <= target else (private, guess)
-    return private
-
-
-def _refuse_noise_that_needs_delta(
-    build: Callable[[float], Plan], ends: tuple[float, float], accountant: Accountant
-) -> None:
-    """Raise where a plan without a finite epsilon at delta 0 has one at a larger delta."""
-    cost = PlanCost(build, 1e-6, accountant)
-    if min(cost(ends[0]), cost(ends[1])) < math.inf:
-        plan = build(ends[0])
-        what = f"{type(plan).__name__} noise" if isinstance(plan, Release) else "this plan"
-        raise ParameterError("delta", 0.0, f"above 0: {what} has no finite epsilon at delta 0")
-
-
-def _secant(private: float, leaky: float, cost: PlanCost, target: float) -> float:
-    below, above = cost(private), cost(leaky)
-    if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
-        return geometric_mean(private, leaky)
-    # aim at the middle of the tolerance, so that the guess lands on the private side
-    aim = math.log(target * (1 - TOLERANCE / 2) / below) / math.log(above / below)
-    return float(private * (leaky / private) ** aim)

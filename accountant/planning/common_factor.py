@@ -22,7 +22,7 @@ def common_factor(
 ) -> tuple[float, float]:
     """Return a factor near 1 and the plan's epsilon there, ``tolerance`` below the budget's."""
     target = budget.epsilon * (1 - MARGIN)
-    cost = PlanCost(plan_of, budget.delta, SEARCH_ACCOUNTANT)
+    cost = PlanCost(plan_of, lambda plan: SEARCH_ACCOUNTANT.epsilon(plan, budget.delta))
     aim = math.log(target * (1 - tolerance / 2))
     # the cost falls with the factor, at first about as 1 / factor
     log_factor, slope = 0.0, -1.2

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 
+from accountant.accountants.attack_rates import bayes_risk, true_positive_rate
 from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA
 from accountant.formatting import format_short, format_upper
 from accountant.plans.adjacency import Adjacency, check_relation
+from accountant.plans.plan import Plan, as_plan
 
-PRIOR = 0.01
+PRIOR = FALSE_ALARMS = 0.01
 # what an attacker suspects, and who sees the data unprotected, by what neighbours differ by
 SUSPICIONS = {
     Adjacency.ADD_REMOVE: ("your record is in the data", "The holder of the data"),
@@ -34,7 +36,9 @@ def worst_case_posterior(prior: float, epsilon: float) -> float:
     return min(1.0, (1 + 8 * 2.0**-53) / (1 + odds))
 
 
-def explanation(epsilon: float, delta: float, relation: str | None = None) -> str:
+def explanation(
+    epsilon: float, delta: float, relation: str | None = None, *, plan: Plan | None = None
+) -> str:
     """Return what (epsilon, delta) means, in sentences for a person whose data are protected.
 
     Parameters
@@ -45,6 +49,8 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
         In [0, 1).
     relation : str, optional
         The neighbours; without one, those the sensitivities were stated for, as one record.
+    plan : Plan, optional
+        The plan that costs this: its attack rates are then said, too.
 
     Returns
     -------
@@ -59,6 +65,9 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     --------
     >>> from accountant import explanation
     >>> "2.68 %" in explanation(1.0, 1e-6, "add-remove")
+    True
+    >>> from accountant import GaussianLoss
+    >>> "at most 9.237 %" in explanation(5.0, 1e-5, plan=GaussianLoss(1.0))
     True
     """
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
@@ -76,6 +85,7 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
         if holder
         else "Your record is randomised before it leaves you, so you need to trust no one."
     )
+    trust = f"{_rates_in_words(as_plan(plan), suspicion)} {trust}" if plan is not None else trust
     if not delta:
         return f"{limit} This limit never fails, whatever the attacker computes. {trust}"
     odds = f"1 in {math.floor(1 / delta):,}" if delta > 1e-15 else format_short(delta)
@@ -87,3 +97,15 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
         "the limit."
     )
     return f"{limit} {exception} {trust}"
+
+
+def _rates_in_words(plan: Plan, suspicion: str) -> str:
+    """Return how often an attacker is right at best, each number rounded up."""
+    found = format_upper(100 * true_positive_rate(plan, FALSE_ALARMS).upper, 4)
+    right = format_upper(100 * (1 - bayes_risk(plan, 0.5).lower), 4)
+    return (
+        f"An attacker who accepts to conclude wrongly that {suspicion}, in {100 * FALSE_ALARMS:g} % "
+        f"of such cases, concludes it rightly in at most {found} % of the others; and where both "
+        f"are equally likely beforehand, is right at most {right} % of the time, not the 50 % of "
+        "a guess."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
@@ -10,14 +11,18 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, final
 
+from accountant.accountants.attack_rates import AttackRate, AttackRates, attack_rates
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, EPSILON
 from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.formatting import format_upper
 from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import checked_proof
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plot import cost_figure
 from accountant.table_display import Table, TableDisplay
+
+MAX_DIFFERENT = 50  # losses of a plan whose attack rates are shown unasked: of more they take long
 
 
 @final
@@ -49,6 +54,8 @@ class Comparison(TableDisplay):
         "epsilon" or "delta": what the answers are.
     rows : tuple of Row
         One row an accountant.
+    rates : tuple of AttackRate
+        What an attacker can do, which all accountants bound: by Tight's road.
 
     Examples
     --------
@@ -60,6 +67,7 @@ class Comparison(TableDisplay):
     plan: Plan
     asked: str
     rows: tuple[Row, ...]
+    rates: tuple[AttackRate, ...] = ()
 
     @property
     def best(self) -> Row:
@@ -97,8 +105,13 @@ class Comparison(TableDisplay):
 
     def _table(self) -> Table:
         columns = ("accountant", "epsilon", "delta", "seconds", "note")
-        rows = [[getattr(row, name) for name in columns] for row in self.rows]
-        return Table(columns, rows, upper=("epsilon", "delta"))
+        rates = {_rate_name(one): one.upper for one in self.rates}
+        rows = [
+            [getattr(row, name) for name in columns]
+            + [value if row is self.rows[-1] else None for value in rates.values()]
+            for row in self.rows
+        ]
+        return Table((*columns, *rates), rows, upper=("epsilon", "delta", *rates))
 
     def __str__(self) -> str:
         given = "delta" if self.asked == "epsilon" else "epsilon"
@@ -110,6 +123,11 @@ class Comparison(TableDisplay):
             mark = "  <- least" if row is self.best else ""
             lines.append(f"{row.accountant:<12}{shown:>16}{row.seconds * 1e3:>10.1f}{mark}")
         lines += [f"{row.accountant}: {row.note}" for row in self.rows if row.note]
+        if self.rates:
+            known = (
+                f"{_rate_name(one)} is at most {format_upper(one.upper)}" for one in self.rates
+            )
+            lines.append(f"of an attack, {', '.join(known)}")
         return "\n".join(lines)
 
     def to_json(self) -> str:
@@ -128,6 +146,7 @@ class Comparison(TableDisplay):
             for row in self.rows
         ]  # fmt: skip
         document = {"schema": 1, "plan": to_dict(self.plan), "asked": self.asked, "rows": rows}
+        document["attack_rates"] = AttackRates(self.plan, self.rates).to_list()
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -185,7 +204,7 @@ def compare(
         except UnsupportedPlan:
             epsilon = None
         rows.append(Row(one.name, epsilon, delta, time.perf_counter() - start, note))
-    return Comparison(plan, "epsilon", tuple(rows))
+    return Comparison(plan, "epsilon", tuple(rows), _rates(plan))
 
 
 def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
@@ -218,7 +237,17 @@ def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
         except UnsupportedPlan:
             delta = None
         rows.append(Row(one.name, epsilon, delta, time.perf_counter() - start))
-    return Comparison(plan, "delta", tuple(rows))
+    return Comparison(plan, "delta", tuple(rows), _rates(plan))
+
+
+def _rates(plan: Plan) -> tuple[AttackRate, ...]:
+    """Return the advantage, and the power at a false-positive rate of one in a hundred."""
+    different = sum(1 for _ in itertools.islice(plan.losses(), MAX_DIFFERENT + 1))
+    return attack_rates(plan, 0.01, []).rows if different <= MAX_DIFFERENT else ()
+
+
+def _rate_name(one: AttackRate) -> str:
+    return one.rate if one.at is None else f"{one.rate} at fpr {one.at:g}"
 
 
 def _number(value: float, asked: str) -> str:

@@ -86,7 +86,9 @@ def _curve_rows(summary: PlanSummary) -> Iterator[list[object]]:
 
 def _meaning(summary: PlanSummary) -> str:
     if math.isfinite(summary.epsilon):
-        return explanation(summary.epsilon, summary.budget.delta, summary.plan.relation)
+        return explanation(
+            summary.epsilon, summary.budget.delta, summary.plan.relation, plan=summary.plan
+        )
     return f"Nothing: at delta {format_short(summary.budget.delta)} it is infinite."
 
 

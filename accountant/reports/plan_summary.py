@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from accountant.accountants.attack_rates import AttackRate, attack_rates
 from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
@@ -58,6 +59,7 @@ class PlanSummary:
     line_grids: tuple[WhatIf, ...]
     costs: tuple[LineCost, ...]
     curves: dict[str, tuple[float, ...]]
+    rates: tuple[AttackRate, ...] = ()
     proof: CheckedProof | None = None
 
     def __post_init__(self) -> None:
@@ -107,7 +109,7 @@ def summarise(
         known = isinstance(one, Tight)
         curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
         on_step()
-    return PlanSummary(plan, budget, grid, alone, costs, curves, proof)
+    return PlanSummary(plan, budget, grid, alone, costs, curves, attack_rates(plan).rows, proof)
 
 
 def _with_proved(grid: WhatIf, budget: Budget, proof: CheckedProof | None) -> WhatIf:

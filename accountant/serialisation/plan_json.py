@@ -6,10 +6,13 @@ import inspect
 import json
 from typing import Any
 
+import numpy as np
+
 from accountant.amplification.tries import TRIES_KINDS, Tries
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, Repeat, as_plan
-from accountant.serialisation.registry import constructor_fields, plan_kinds
+from accountant.plans.plan_fields import is_plan_field
+from accountant.serialisation.registry import constructor_fields, plan_field_kinds, plan_kinds
 from dp_attest.public_names import nearest_name
 
 SCHEMA = 1
@@ -115,7 +118,7 @@ def to_dict(plan: Plan, path: KeyPath = ()) -> dict[str, Any]:
 
 
 def _fields_of(plan: Any, path: KeyPath) -> dict[str, Any]:
-    """Return the kind of a plan or of a law inside one, and the fields that are no defaults."""
+    """Return the kind of a plan or of a value inside one, and what is no default."""
     name = type(plan).__name__
     result: dict[str, Any] = {"kind": name}
     for key, one in constructor_fields(type(plan)).items():
@@ -134,7 +137,7 @@ def from_dict(value: Any, path: KeyPath = ()) -> Plan:
         raise PlanFileError(path, value, "a table with a 'kind'")
     known = plan_kinds()
     if value["kind"] not in known:
-        meant = nearest_name(value["kind"], known)
+        meant = nearest_name(value["kind"], {**known, **plan_field_kinds()})
         near = [] if meant is None else [f"{meant} (did you mean this?)"]
         allowed = ", ".join([*near, *sorted(known.keys() - {meant})])
         raise PlanFileError((*path, "kind"), value["kind"], f"one of {allowed}")
@@ -149,7 +152,7 @@ def from_dict(value: Any, path: KeyPath = ()) -> Plan:
 
 
 def _made(kind: type[Any], given: dict[str, Any], path: KeyPath) -> Any:
-    """Return a plan of this kind, or a law inside one, from its fields."""
+    """Return a plan of this kind, or a value inside one, from its fields."""
     allowed = constructor_fields(kind)
     for key, value in given.items():
         if key not in allowed:
@@ -169,9 +172,10 @@ def _made(kind: type[Any], given: dict[str, Any], path: KeyPath) -> Any:
 
 def _read(value: Any, path: KeyPath) -> Any:
     if isinstance(value, dict):
-        law = TRIES_KINDS.get(str(value.get("kind")))
-        if law is not None:
-            return _made(law, {key: one for key, one in value.items() if key != "kind"}, path)
+        kind = str(value.get("kind"))
+        inner = TRIES_KINDS.get(kind) or plan_field_kinds().get(kind)
+        if inner is not None:
+            return _made(inner, {key: one for key, one in value.items() if key != "kind"}, path)
         return from_dict(value, path)
     if isinstance(value, list):
         return tuple(_read(one, (*path, i)) for i, one in enumerate(value))
@@ -182,8 +186,10 @@ def to_plain_value(value: Any, path: KeyPath = ()) -> Any:
     """Return a field's value as a file stores it."""
     if isinstance(value, Plan):
         return to_dict(value, path)
-    if isinstance(value, Tries):
+    if isinstance(value, Tries) or is_plan_field(value):
         return _fields_of(value, path)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     if callable(value):
         raise ParameterError("plan", value, "made of numbers and names: a file holds no function")
     if not isinstance(value, tuple):

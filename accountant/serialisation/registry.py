@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from typing import Any
 
 from accountant.amplification.group_privacy import Grouped
 from accountant.amplification.poisson_sampling import PoissonSampled
@@ -18,6 +19,7 @@ from accountant.amplification.shuffling import Shuffled
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
 from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -27,12 +29,13 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
+from accountant.plans.plan_fields import PLAN_FIELD_KINDS, PlanField
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
-    ApproxLoss, BoundedRangeLoss, DiscreteLaplaceLoss, GaussianLoss, Grouped, LaplaceLoss,
-    MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled, PureLoss, RandomAllocation,
-    Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled, ShuffledEpoch, Stated,
-    TruncatedPoisson, ZCDPLoss,
+    ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
+    Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
+    PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
+    ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
 )  # fmt: skip
 
 
@@ -42,7 +45,13 @@ def plan_kinds() -> dict[str, type[Plan]]:
     return {cls.__name__: cls for cls in (*DECLARED_PLAN_KINDS, *OWN_PLAN_KINDS)}
 
 
-def constructor_fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:
+def plan_field_kinds() -> dict[str, type[PlanField]]:
+    """Return every kind of a value inside a plan by its name."""
+    _load_other_packages()
+    return PLAN_FIELD_KINDS
+
+
+def constructor_fields(kind: type[Any]) -> dict[str, inspect.Parameter]:
     """Return the constructor's parameters of a kind, by their names in files."""
     found = inspect.signature(kind).parameters.values()
     return {one.name.lstrip("_"): one for one in found}

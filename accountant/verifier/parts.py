@@ -178,7 +178,7 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
     # - eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole
     # of order n at -1/2, a coefficient of a series in w = z + 1/2, and for k = n one of residue 1
     # at 0.
-    spend(n**3 / 4)
+    spend(n**3 / 300)
     m, total, half = exact(m), arb(0), arb(0.5)
     minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
     for k in range(1, n + 1):

@@ -49,7 +49,8 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
         raise NoProof(f"{road}: {error}") from None
     entry.done()
     if road == "largest losses":  # delta is 0 from there on, and not before
-        found = low <= Fraction(end) if above else low >= Fraction(end)
+        printed = Fraction(repr(end))  # as the plan is read there
+        found = low <= printed if above else low >= printed
         need(delta == 0 and found, f"the largest losses add up to {float(low)!r}")
         return way, back
     sides = ("upper", "most", high.str(12)) if above else ("lower", "least", low.str(12))

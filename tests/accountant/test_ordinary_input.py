@@ -20,6 +20,7 @@ from accountant import (
     ApproxLoss,
     Basic,
     BoundedRangeLoss,
+    DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     Grouped,
@@ -182,7 +183,8 @@ def hostile_plans():
     families = [
         PureLoss, GaussianLoss, LaplaceLoss, BoundedRangeLoss, ZCDPLoss,
         lambda x: ApproxLoss(x, 1e-300), lambda x: ApproxLoss(1.0, x), lambda x: ZCDPLoss(1.0, x),
-        lambda x: DiscreteLaplaceLoss(x, 3), lambda x: PairLoss([1.0, x], [x, 1.0]),
+        lambda x: DiscreteLaplaceLoss(x, 3), lambda x: DiscreteGaussianLoss(x, 3),
+        lambda x: PairLoss([1.0, x], [x, 1.0]),
         lambda x: PoissonSampled(ApproxLoss(1.0, 0.1), x),
         lambda x: PoissonSampled(GaussianLoss(1.0), x),
     ]  # fmt: skip

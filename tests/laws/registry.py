@@ -30,6 +30,7 @@ from tests.laws import (
     test_cells,
     test_certificates,
     test_composition_notions,
+    test_correlated_noise,
     test_decoders,
     test_directions,
     test_early_stops,
@@ -48,6 +49,7 @@ from tests.laws import (
     test_ranked_frames,
     test_repeated,
     test_replays,
+    test_sampled_renyi,
     test_sampler,
     test_values,
 )
@@ -59,6 +61,7 @@ from tests.mutants import (
     calibrations,
     cells,
     certificates,
+    correlated_noise,
     declarations,
     directions,
     early_stops,
@@ -80,6 +83,7 @@ from tests.mutants import (
     regressions,
     repeated,
     replays,
+    sampled_renyi,
     searches,
     selection,
     sign_vote,
@@ -251,8 +255,23 @@ register(
 )  # fmt: skip
 
 register(
+    "sampled_renyi", lambda patched: under(patched, test_sampled_renyi.violation),
+    {patched.__name__: (patched, None) for patched in sampled_renyi.MUTANTS},
+)  # fmt: skip
+
+register(
     "lattices", lambda patched: under(patched, test_lattices.violation),
     {patched.__name__: (patched, None) for patched in lattices.MUTANTS},
+)  # fmt: skip
+
+register(
+    "sensitivities of strategies",
+    lambda patched: under(patched, test_correlated_noise.violation),
+    {patched.__name__: (patched, None) for patched in correlated_noise.MUTANTS},
+)  # fmt: skip
+register(
+    "noise of strategies", lambda patched: under(patched, test_correlated_noise.grid_violation),
+    {patched.__name__: (patched, None) for patched in correlated_noise.GRID_MUTANTS},
 )  # fmt: skip
 
 for _name, _violation in test_exact_selection.VIOLATIONS.items():

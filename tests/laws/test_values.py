@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 
+import accountant
 import mechanisms
 from mechanisms import Mechanism
 from mechanisms.base.parameters import parameters_of
@@ -14,7 +15,8 @@ def equality_violation(mechanism: Mechanism) -> str:
     """Where a copy is not the mechanism."""
     rebuilt = eval(
         repr(mechanism),
-        {name: getattr(mechanisms, name) for name in mechanisms.__all__} | {"numpy": np},
+        {name: getattr(room, name) for room in (accountant, mechanisms) for name in room.__all__}
+        | {"numpy": np},
     )
     if not (rebuilt == mechanism and hash(rebuilt) == hash(mechanism)):
         return f"{mechanism!r} rebuilds another"

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr
 from accountant import (
     Basic,
     Budget,
+    DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     Filter,
     GaussianLoss,
@@ -26,7 +27,6 @@ from mechanisms import (
     NoisyMax,
     Staircase,
 )
-from mechanisms.discrete_gaussian import ListedGaussian
 from mechanisms.exact_noise.rounding_grid import grid_step
 
 EPSILONS = (-1.0, -0.2, 0.0, 0.1, 0.3, 0.6, 0.9, 1.5)
@@ -87,7 +87,7 @@ def test_discrete_gaussian_noise_is_at_most_as_revealing_as_a_narrower_gaussian(
 
 def test_numbers_under_narrow_gaussian_noise_are_listed_and_the_concentrated_bound_holds():
     made = DiscreteGaussian(2.0, 3.0)
-    assert isinstance(made.loss, ListedGaussian)
+    assert isinstance(made.loss, DiscreteGaussianLoss)
     # Canonne, Kamath & Steinke (2020), Theorem 14: sensitivity^2 / (2 scale^2)-zCDP
     orders = np.array([1.1, 1.5, 2.0, 3.0, 10.0])
     assert (made.loss.renyi(orders) <= orders * 9 / 8 + 1e-9).all()

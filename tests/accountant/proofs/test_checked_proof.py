@@ -10,6 +10,7 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 from accountant import (
     Budget,
     GaussianLoss,
+    LaplaceLoss,
     ParameterError,
     PureLoss,
     Repeat,
@@ -45,6 +46,14 @@ def test_a_certificate_verifies_and_its_file_is_written_whole(tmp_path, proof):
     assert found == Tight().certify(PLAN, DELTA)
     assert "check" not in repr(found)
     assert found.to_records()[0].keys() == {"lower", "upper", "width", "engine", "terms"}
+
+
+@pytest.mark.parametrize(
+    "plan", [2 * PureLoss(0.09083298708782535), LaplaceLoss(0.9902346388558191), 3 * PureLoss(0.1)]
+)
+def test_at_delta_0_plan_and_ends_are_what_is_printed(plan):
+    """The floats of the ends may be below the sum of the floats of the plan."""
+    assert Tight().certify(plan, 0.0).verify().word == "PROVED"
 
 
 def test_a_certificate_of_no_plan_says_where_one_is():

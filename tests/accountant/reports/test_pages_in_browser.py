@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from accountant import Book, Budget, Tight
+from accountant import Book, Budget, Tight, dp_sgd, training_page
 from accountant.formatting import format_upper
 from accountant.reports.history_page import history_page
 from accountant.reports.plan_lines import PlanLine, plan_of
@@ -35,7 +35,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-PAGES = ["plan.html", "history.html", "findings.html", "index.html"]
+PAGES = ["plan.html", "history.html", "findings.html", "index.html", "training.html"]
 BUDGET = Budget(2.0, 1e-6)
 LINES = [PlanLine(Laplace(scale=20.0), 20, "ages <b>"), PlanLine(Gaussian(scale=15.0), 4)]
 
@@ -56,6 +56,8 @@ def folder(summary, tmp_path_factory):
                 ledger.release(Laplace(scale=20.0), len)
         html = history_page(book.status("visits"), book.history("visits"), "spent.db")
     (folder / "history.html").write_text(html)
+    trained = dp_sgd(examples=600, batch=100, epochs=1, noise=2.0, examples_per_user=2)
+    (folder / "training.html").write_text(training_page(trained, "python -m x"))
     (folder / "plan.toml").write_text(PLAN)
     (folder / "findings.json").write_text(to_json(result(row(), row("y", wrong=True))))
     (folder / "findings.html").write_text(to_html(result(row(), row("y", wrong=True))))

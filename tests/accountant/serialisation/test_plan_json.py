@@ -7,6 +7,7 @@ import pytest
 from accountant import (
     ApproxLoss,
     BoundedRangeLoss,
+    DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     Grouped,
@@ -37,6 +38,7 @@ PLANS = [
     PureLoss(0.1),
     0 * ApproxLoss(0.0, 1e-9),
     2 * DiscreteLaplaceLoss(3.0, 2),
+    DiscreteGaussianLoss(3.0, 2),
     7 * GaussianLoss(1 / 3) + 5 * LaplaceLoss(1e-300),
     Sequential([]),
     Parallel([BoundedRangeLoss(0.5), ZCDPLoss(0.1), ZCDPLoss(0.1, 0.3)]),

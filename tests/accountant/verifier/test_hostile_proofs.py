@@ -143,12 +143,12 @@ def test_the_checker_keeps_its_limits_of_time_and_memory(tmp_path):
 LINE = {"a": 8.0, "b": 0.0, "h": 0.001, "smooth": 0.0}
 REAL = {name: value.hex() for name, value in LINE.items()}
 PAIR = {"kind": "PairLoss", "p": [0.5, 0.25, 0.25], "q": [0.25, 0.5, 0.25]}
-MANY = {"kind": "PairLoss", "p": [2.0**-12] * 4096, "q": [2.0**-12] * 4096}
+MANY = [{"kind": "PairLoss", "p": [2.0**-12] * 4096, "q": [2.0**-12] * 4096}] * 3
 # within each limit alone: a part of the plan, its count, and the road
 HEAVY = {
     "sums of pairs": (PAIR, 100_000, {"road": "enumeration"}),
     "a product of outcomes": (
-        {"kind": "PoissonSampled", "rate": 0.5, "part": {"kind": "Sequential", "parts": [MANY] * 3}},
+        {"kind": "PoissonSampled", "rate": 0.5, "part": {"kind": "Sequential", "parts": MANY}},
         1, {"road": "enumeration"},
     ),
     "half a million nodes": (

@@ -1,0 +1,162 @@
+"""The profile of one direction of a plan between two proved bounds, near an epsilon.
+
+References: `docs/proofs/contour.md` for the two ends of an engine; `docs/proofs/tradeoff.md` for
+what is made of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from accountant.composition.certified_composition import (
+    CertifiedComposition,
+    ignore_overflow,
+    total_rounding,
+)
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.closed_form import Engine
+from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
+from accountant.composition.exact_cgf import with_exact_cgf
+from accountant.composition.saddlepoint import saddlepoint
+from accountant.losses.loss import Loss
+from accountant.numerics import Array
+from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.plans.plan import Plan
+
+TAIL = 1e-14  # what finite losses in place of others may move to infinity
+WIDTH = 1e-5  # of epsilon: what smoothed contours aim at
+LEAST_NARROW = 1e-4  # the same where no engine is so narrow
+NARROW = 3e-7  # of delta: where both ends are so near, no other engine is asked
+
+
+class ProfileEnds(Protocol):
+    """Bounds on the profile of one direction."""
+
+    @property
+    def max_loss(self) -> float:
+        """Epsilon beyond which the profile stays at the mass at infinity."""
+        ...
+
+    @property
+    def infinity(self) -> float:
+        """A lower bound on the mass at infinity."""
+        ...
+
+    @property
+    def is_upper_only(self) -> bool:
+        """Whether nothing is known from below."""
+        ...
+
+    def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds on delta at epsilons near ``centre``, all at least 0."""
+        ...
+
+
+def profile_ends(plan: Plan) -> ProfileEnds:
+    """Return what knows both ends of the profile of one direction of a plan."""
+    loss = loss_of_plan(plan)
+    if isinstance(loss, ComposedLoss):
+        return _ComposedEnds(losses_of_items(list(plan.losses())))
+    return _SingleEnds(loss)
+
+
+class _SingleEnds:
+    """One loss: its own profile, and that of a pair it covers."""
+
+    def __init__(self, loss: Loss) -> None:
+        self._above, self._below = loss, loss.attained_pair
+        self.max_loss = loss.max_loss
+        self.is_upper_only = loss.numerics.is_numerical
+        self.infinity = 0.0
+        if not self.is_upper_only:
+            self.infinity = self._below.infinity * (1 - ACCURACY) * math.exp(-self._below.rounding)
+
+    def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds on delta at each epsilon."""
+        del centre
+        high = np.minimum(self._above.profile(epsilon) * (1 + ACCURACY), 1.0)
+        if self.is_upper_only:
+            return np.zeros_like(high), high
+        # masses within e^{+-r} of the mechanism's: delta(e) >= e^{-r} delta'(e + 2r)
+        rounding = self._below.rounding
+        low = self._below.profile(epsilon + 2 * rounding)
+        low = low * ((1 - ACCURACY) * math.exp(-rounding))
+        return np.minimum(low, high), high
+
+
+class _ComposedEnds:
+    """A composition: engines made near one epsilon serve others while they are narrow there."""
+
+    def __init__(self, losses: list[tuple[Loss, int]]) -> None:
+        above = with_exact_cgf(losses, TAIL, upper=True)
+        self.is_upper_only = any(one.numerics.is_numerical for one, _ in losses)
+        pairs = [(one.attained_pair, n) for one, n in losses]
+        below = above if self.is_upper_only else with_exact_cgf(pairs, TAIL, upper=False)
+        # finite losses in place of others are no nearer than this
+        enough = NARROW if above == losses else LEAST_NARROW
+        self._above = self._below = _Composition(above, 0.0, enough)
+        self.max_loss = self._above.max_loss
+        rounding = total_rounding(pairs)
+        if below != above or rounding:
+            self._below = _Composition(below, rounding, enough)
+        self.infinity = 0.0 if self.is_upper_only else self._below.infinity
+
+    def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds on delta at epsilons near ``centre``."""
+        low, high = self._above.near(centre, epsilon)
+        if self.is_upper_only:
+            return np.zeros_like(low), high
+        if self._below is not self._above:
+            low, _ = self._below.near(centre, epsilon)
+        return np.minimum(low, high), high
+
+
+class _Composition:
+    """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'."""
+
+    def __init__(self, items: list[tuple[Loss, int]], rounding: float, enough: float) -> None:
+        self._whole = CertifiedComposition(items, WIDTH, 0.0)
+        self._rounding, self.max_loss = rounding, self._whole.max_loss
+        self.infinity = self._whole.infinity * (1 - 8 * ULP) * math.exp(-rounding)
+        self._cgf = PlanCGF(self._whole.items)
+        self._engines: list[Engine] = []
+        self._enough = enough
+
+    @ignore_overflow
+    def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
+        """Return a lower and an upper bound on delta at each epsilon."""
+        infinity, r = self._whole.infinity, self._rounding
+        low = np.full(epsilon.shape, infinity * (1 - 8 * ULP))
+        high = np.full(epsilon.shape, infinity * (1 + 16 * ULP))
+        engine = self._engine(centre) if self._whole.items and centre < self.max_loss else None
+        for i, e in enumerate(epsilon.tolist()):
+            if e < self.max_loss:
+                logs = (-math.inf, 0.0) if engine is None else engine.bounds(e + 2 * r)
+                low[i] += math.exp(min(logs[0], 0.0)) * (1 - 4 * ULP)
+                if r:
+                    logs = (-math.inf, 0.0) if engine is None else engine.bounds(e)
+                high[i] += math.exp(min(logs[1], 0.0)) * (1 + 4 * ULP)
+        return low * math.exp(-r), np.minimum(high, 1.0)
+
+    def _engine(self, epsilon: float) -> Engine | None:
+        """Return the first engine that is narrow at ``epsilon``, or the narrowest of all."""
+        best, gap = None, math.inf
+        for engine in self._candidates(epsilon):
+            low, high = engine.bounds(epsilon)
+            if best is None or high - low < gap:
+                best, gap = engine, high - low
+            if gap <= self._enough:
+                break
+        else:  # near here there is none better
+            self._enough = min(max(2 * gap, self._enough), LEAST_NARROW)
+        if best is not None and best not in self._engines:
+            self._engines.append(best)
+        return best
+
+    def _candidates(self, epsilon: float) -> Iterator[Engine]:
+        yield from list(self._engines)
+        yield from self._whole.engines(saddlepoint(self._cgf, epsilon=epsilon), epsilon)

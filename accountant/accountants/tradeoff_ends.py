@@ -1,0 +1,127 @@
+"""Trade-off curves between two proved bounds: the upper end comes from lower bounds on delta.
+
+The proof is in `docs/proofs/tradeoff.md`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accountant.accountants.profile_ends import ProfileEnds, profile_ends
+from accountant.accountants.tradeoff_curves import MAX_EPSILON, greatest_lines, single_pairs
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
+from accountant.plans.plan import Plan
+
+ROUGH_ACCURACY = 1e-6  # of the profile where the tangent is looked for
+# distances from the tangent's epsilon: a bound on what is between two points grows with the
+# ratio of neighbouring distances, and near a corner with the least of them
+DISTANCES = np.geomspace(1e-10, 0.3, 22)
+ROUNDS = 2  # the second one around the best point of the first
+
+
+def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
+    """Return bounds around the least type II error at each level, and whether the upper is one.
+
+    Over both directions; ``alpha`` has one axis, the plan is checked.  The upper end is 1 - alpha
+    where nothing is known of the profile from below.
+    """
+    least, most, is_upper_only = 1 - alpha, 1 - alpha, False
+    for pair in single_pairs(plan):
+        ahead, back = profile_ends(pair), profile_ends(pair.reversed)
+        is_upper_only |= ahead.is_upper_only or back.is_upper_only
+        start = greatest_lines(pair, alpha, ROUGH_ACCURACY)[0]
+        for i, level in enumerate(alpha.tolist()):
+            low, high = _at_level(ahead, back, float(start[i]), level)
+            least[i], most[i] = min(least[i], low), min(most[i], high)
+    return np.maximum(least, 0.0), np.maximum(most, 0.0), is_upper_only
+
+
+def _at_level(
+    ahead: ProfileEnds, back: ProfileEnds, centre: float, level: float
+) -> tuple[float, float]:
+    """Return bounds on the greatest line at ``level``, which is about that of ``centre``."""
+    ends = (-min(back.max_loss, MAX_EPSILON), min(ahead.max_loss, MAX_EPSILON))
+    epsilon = np.empty(0)
+    low, high = np.empty(0), np.empty(0)
+    for _ in range(ROUNDS):
+        added = np.concatenate([centre - DISTANCES, [centre], centre + DISTANCES, [0.0, *ends]])
+        added = np.setdiff1d(np.clip(added, *ends), epsilon)
+        found = _heights(ahead, back, centre, added, level)
+        epsilon = np.append(epsilon, added)
+        low, high = np.append(low, found[0]), np.append(high, found[1])
+        order = np.argsort(epsilon)
+        epsilon, low, high = epsilon[order], low[order], high[order]
+        centre = float(epsilon[np.argmax(low)])
+    # beyond the last point lines fall, from at most what is sure of all outcomes
+    beyond = 1 - ahead.infinity - np.exp(ends[1]) * level
+    if ahead.max_loss <= MAX_EPSILON:
+        beyond = float(high[-1])
+    most = max(beyond, _sup_of_concave(epsilon, low, high))
+    return float(np.max(low)), min(most + 4 * ULP, 1 - level)
+
+
+def _sup_of_concave(epsilon: Array, low: Array, high: Array) -> float:
+    """Return an upper bound on a function that is concave in ``x = e^epsilon``, and 0 at x = 0.
+
+    It is known between two bounds at each of the increasing points, up to the last of which it is
+    bounded.
+    """
+    # x_j - x_i, without cancellation; the first point is x = 0
+    gap = ratio_gaps(epsilon)
+    low, high = np.append(0.0, low), np.append(0.0, high)
+    rising, falling = steepest_slopes(gap, low, high)
+    left, right, width = high[:-1], high[1:], np.diagonal(gap, 1)
+    # two lines over each gap: the lower one at both ends, and where they cross
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        cross = (right - left + falling * width) / (rising + falling)
+        inside = (cross > 0) & (cross < width)
+        peak = np.where(inside, left + rising * cross, -np.inf)
+        ends = np.maximum(
+            np.minimum(left, right + falling * width), np.minimum(right, left + rising * width)
+        )
+        size = np.abs(left) + np.where(inside, np.abs(rising * cross), 0.0)
+    return float(np.max(np.maximum(peak, ends) + 16 * ULP * size))
+
+
+def ratio_gaps(epsilon: Array) -> Array:
+    """Return ``x_j - x_i`` in row i and column j, of 0 and of ``x = e^epsilon``, increasing."""
+    x, step = np.exp(epsilon), np.clip(epsilon - epsilon[:, None], -1.0, 1.0)
+    gap = np.where(np.abs(step) < 1, x[:, None] * np.expm1(step), x - x[:, None])
+    return np.vstack([np.append(0.0, x), np.column_stack([-x, gap])])
+
+
+def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return bounds on the slopes of a concave function, from each point on and back from each.
+
+    The line through a lower bound on one side, and the upper bound at a point, is above the
+    function on the other side.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (high - low[:, None]) / np.abs(gap)
+    before = np.triu(np.ones(slope.shape, dtype=bool), 1)
+    rising = np.min(np.where(before, slope, np.inf), axis=0)[:-1]
+    falling = np.min(np.where(before.T, slope, np.inf), axis=0)[1:]
+    return rising, falling
+
+
+def _heights(
+    ahead: ProfileEnds, back: ProfileEnds, centre: float, epsilon: Array, level: float
+) -> tuple[Array, Array]:
+    """Return bounds on ``1 - delta(e) - e^e level`` at epsilons of both signs."""
+    size, low, high = np.abs(epsilon), np.empty(epsilon.shape), np.empty(epsilon.shape)
+    for some, side, place in (
+        (epsilon >= 0, ahead, max(centre, 0.0)), (epsilon < 0, back, max(-centre, 0.0)),
+    ):  # fmt: skip
+        if not some.any():
+            continue
+        least, most = side.near(place, size[some])
+        if side is ahead:
+            cost = np.exp(size[some]) * level
+            low[some], high[some] = (1 - most) - cost, (1 - least) - cost
+        else:  # e^e (1 - level - delta_reversed(-e)), where nothing cancels
+            scale = np.exp(-size[some])
+            low[some], high[some] = scale * ((1 - level) - most), scale * ((1 - level) - least)
+    # as in `tradeoff_curves`
+    error = 4 * ULP * (np.maximum(np.abs(low), np.abs(high)) + np.exp(np.minimum(epsilon, 0.0)))
+    return low - error, high + error

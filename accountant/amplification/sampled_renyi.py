@@ -1,0 +1,147 @@
+"""Rényi divergences of samples, where nothing is known of a part but its own Rényi curve.
+
+References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
+Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from accountant.losses.loss import Loss, orders
+from accountant.numerics import Array
+from accountant.numerics.logspace import log1mexp, logsumexp
+from accountant.numerics.rounding import ULP
+from accountant.plans.plan import Plan
+
+MAX_ORDER = 2048  # beyond it the divergence of the part is all that is known
+NEAR_ENDS = 1e-4  # means of curvatures of powers from 0 to 1 are below those a little outside
+
+
+def is_known_by_its_curve(part: Plan) -> bool:
+    """Return whether some loss of a plan is known by its Rényi curve, and all have one at hand."""
+    found = [one.numerics if isinstance(one, Loss) else None for one, _ in part.losses()]
+    known = [one for one in found if one is not None]
+    quick = all(one.determined_by_rdp or one.is_exact for one in known)
+    return len(known) == len(found) and quick and any(one.determined_by_rdp for one in known)
+
+
+def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:
+    """Return a bound of the Rényi divergence of a Poisson sample, 0 < rate < 1, rounded up.
+
+    ``added``: of the pair (Q, (1 - rate) Q + rate P) instead of ((1 - rate) Q + rate P, Q).
+    """
+    a = orders(order)
+    if not added:
+        return _between_integers(part, a, lambda n: _log_excess_of_sample(part, rate, n))
+    # E f(r) <= 1 + s (s + 1) q^2 E phi_u(r),  s = order - 1,  u = 2 - q (s + 2)
+    s = a - 1
+    log_mean, size = _log_mean_curvature(part, 2 - rate * (s + 2))
+    log_excess = np.log(s) + np.log1p(s) + 2 * math.log(rate) + log_mean
+    size = size + np.abs(np.log(s)) + np.log1p(s) - 2 * math.log(rate)
+    return np.minimum(_log_moment(log_excess, size) / s, _of_part(part, a))
+
+
+def subset_divergence(part: Loss, share: float, order: Array) -> Array:
+    """Return a bound of the Rényi divergence of a sample of fixed size, 0 < share < 1.
+
+    Of either direction; ``part`` compares two records, and its curve is that of both directions.
+    """
+
+    return _between_integers(part, orders(order), lambda n: _log_excess_of_subset(part, share, n))
+
+
+def _between_integers(
+    part: Loss, order: Array, log_excess: Callable[[int], tuple[float, float]]
+) -> Array:
+    """Return divergences whose log-moments are known at integers, and convex in the order."""
+    low = np.floor(np.minimum(order, MAX_ORDER - 1)).astype(int)
+    ends = {int(n) for n in np.unique(np.append(low, low + 1)) if n > 1}
+    known = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
+    below, above = (np.array([known[int(n)] for n in some.flat]).T for some in (low, low + 1))
+    flat, n = order.ravel(), low.ravel()
+    share = np.clip(flat - n, 0.0, 1.0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        # ln E r^a is convex in a; so is ln E psi_a(r), psi_a(r) = (r^a - 1 - a (r - 1)) / (a (a-1))
+        chord = (1 - share) * _log_moment(*below) + share * _log_moment(*above)
+        bent = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
+        bent += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
+        bent = np.where(n > 1, _log_moment(bent, below[1] + above[1] + 8 * np.log(flat)), np.inf)
+        found = np.minimum(chord * (1 + 4 * ULP), bent) / (flat - 1)
+    found = np.where((flat > MAX_ORDER) | np.isnan(found), np.inf, found).reshape(order.shape)
+    return np.minimum(found, _of_part(part, order))
+
+
+def _of_part(part: Loss, order: Array) -> Array:
+    """Return the divergence of the part, which no sample exceeds, over both directions."""
+    return np.maximum(part.renyi(order), part.reversed.renyi(order))
+
+
+@functools.lru_cache(maxsize=64)
+def _log_moments(part: Loss) -> Array:
+    """Return ``ln E_Q (P/Q)^k`` for k from 0 to `MAX_ORDER`, over both directions."""
+    k = np.arange(2.0, MAX_ORDER + 1)
+    found = np.append([0.0, 0.0], (k - 1) * _of_part(part, k))
+    found.flags.writeable = False
+    return found
+
+
+def _log_expm1(x: Array) -> Array:
+    """Return ``ln(e^x - 1)`` for x >= 0."""
+    return x + log1mexp(-x)
+
+
+@functools.lru_cache(maxsize=4096)
+def _log_excess_of_sample(part: Loss, rate: float, order: int) -> tuple[float, float]:
+    """Return ``ln(E r^order - 1)`` of a sample at an integer order, and the size of its terms."""
+    from scipy.special import gammaln
+
+    # E (1 - q + q r)^n - 1 = sum_{k >= 2} C(n, k) (1 - q)^{n-k} q^k (E r^k - 1): all positive
+    k = np.arange(2.0, order + 1)
+    log_q, log_rest = math.log(rate), math.log1p(-rate)
+    x = _log_moments(part)[2 : order + 1]
+    log_choices = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    terms = log_choices + k * log_q + (order - k) * log_rest + _log_expm1(x)
+    size = float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
+    return float(logsumexp(terms)), size + abs(float(x[int(np.argmax(terms))]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, float]:
+    """Return a bound of ``ln(E r^order - 1)`` of a subset at an integer order, and a size."""
+    from scipy.special import gammaln
+
+    # n (n - 1) q^2 {sum_j C(n-2, j) (1-q)^{n-2-j} q^j M_j  +  M_0},
+    # M_j = E phi_{j+2} + (1 - q) E phi_{j+1}: losses above 0, and those below it
+    j, log_q, log_rest = np.arange(order - 1.0), math.log(share), math.log1p(-share)
+    means, size = _log_mean_curvature(part, np.arange(1.0, order + 1))
+    both = np.logaddexp(means[1:], log_rest + means[:-1])
+    log_choices = gammaln(order - 1) - gammaln(j + 1) - gammaln(order - 1 - j)
+    terms = np.append(log_choices + (order - 2 - j) * log_rest + j * log_q + both, both[0])
+    found = float(logsumexp(terms)) + math.log(order * (order - 1)) + 2 * log_q
+    top = float(size[min(int(np.argmax(terms)) + 1, order - 1)])
+    return found, top + float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
+
+
+def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
+    """Return a bound of ``ln E_Q phi_u(P/Q)``, ``phi_u(r) = (r^u - 1 - u (r - 1)) / (u (u - 1))``.
+
+    And the size of its terms.  The mean is convex in u, as a logarithm: between 0 and 1 the
+    greater of both ends is above it.
+    """
+    # E r^u = e^{(u-1) D_u(P, Q)} for u > 1, and e^{-u D_{1-u}(Q, P)} for u < 0
+    outer = np.maximum(np.maximum(u, 1 - u), 1 + NEAR_ENDS)
+    x = (outer - 1) * _of_part(part, outer)
+    found: Array = _log_expm1(x) - np.log(outer * (outer - 1))
+    return found, x + np.abs(np.log(outer - 1)) + 1
+
+
+def _log_moment(log_excess: Array, size: Array) -> Array:
+    """Return ``ln(1 + e^log_excess)``, raised by the round-off of terms of this size."""
+    raised = np.logaddexp(0.0, log_excess) * (1 + 16 * ULP * (8 + size))
+    found: Array = np.where(np.isnan(raised), np.inf, raised)
+    return found

@@ -1,0 +1,213 @@
+"""``python -m accountant training``: what a training run costs, under the loader that it had."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from accountant.cli.exit_status import CommandLineError, parse_number, print_error
+from accountant.cli.options import Force, Json
+from accountant.cli.progress import terminal_progress
+
+if TYPE_CHECKING:
+    from accountant.training.statement import TrainingStatement
+
+PROGRAM = "python -m accountant training"
+DIFFERS = 1
+Examples = Annotated[str | None, typer.Option(metavar="N", help="Records of the training set.")]
+Batch = Annotated[
+    str | None,
+    typer.Option(metavar="B", help="Records of a batch, or how many are expected in one."),
+]
+Epochs = Annotated[
+    str | None, typer.Option(metavar="E", help="How often the data were gone through.")
+]
+Steps = Annotated[str | None, typer.Option(metavar="T", help="Steps in all, instead of epochs.")]
+Noise = Annotated[
+    str | None, typer.Option(metavar="Z", help="Noise multiplier: noise over clipping norm.")
+]
+Target = Annotated[
+    str | None, typer.Option(metavar="EPS", help="A target, instead of noise or of epochs.")
+]
+AtDelta = Annotated[
+    str | None, typer.Option(metavar="D", help="Default: examples^-1.1, rounded down to a digit.")
+]
+PerUser = Annotated[str | None, typer.Option(metavar="K", help="The most records of one user.")]
+MaxBatch = Annotated[
+    str | None,
+    typer.Option(metavar="B", help="What truncated_poisson cuts a batch to; default --batch."),
+]
+Rate = Annotated[
+    str | None, typer.Option(metavar="Q", help="Sampling rate, if not batch / examples.")
+]
+
+
+def training(
+    examples: Examples = None,
+    batch: Batch = None,
+    epochs: Epochs = None,
+    steps: Steps = None,
+    noise: Noise = None,
+    epsilon: Target = None,
+    delta: AtDelta = None,
+    loader: Annotated[
+        str | None, typer.Option(help="How batches were made: see above; default poisson.")
+    ] = None,
+    relation: Annotated[
+        str | None, typer.Option(help="add-remove (default) or replace-one.")
+    ] = None,
+    microbatching: Annotated[
+        bool, typer.Option("--microbatching", help="Means of several gradients were clipped.")
+    ] = False,
+    examples_per_user: PerUser = None,
+    drop_last: Annotated[
+        bool, typer.Option("--drop-last", help="A short last batch is left out.")
+    ] = False,
+    max_batch: MaxBatch = None,
+    rate: Rate = None,
+    json: Json = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page, HTML.")] = None,
+    replay: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Compute a statement's JSON again.")
+    ] = None,
+    opacus: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Read a run of Opacus: JSON, see below.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """State what a run of DP-SGD costs, under the loader that it had and under others.
+
+    The number that an accountant prints holds for one way to make batches. Say which one yours
+    is, by --loader:
+
+    \b
+      poisson            each record by its own coin (Opacus with poisson_sampling=True)
+      truncated_poisson  the same, cut to --max-batch records
+      fixed_size         a fixed number of different records, drawn anew in every step
+      random_allocation  each record draws one step of the pass by itself (balls in bins)
+      shuffled           DataLoader(shuffle=True): one random order a pass
+      fixed_order        the same batches in every pass
+
+    The statement has epsilon for it, what every other loader would cost at the same noise, for
+    one record more or less or replaced, with and without microbatches, for users with
+    --examples-per-user, and what must be true of the code. With --epsilon and no --noise the
+    least noise is found; with --epsilon, --noise and no --epochs, the longest run.
+
+    --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
+    by json.dump: the loader is that of the run, and --epochs and --batch only check it.
+
+    Examples: python -m accountant training --examples 60000 --batch 512 --epochs 20 --noise 1.1
+    --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
+    --epsilon 3 --loader poisson --out statement.html --json statement.json;
+    python -m accountant training --replay statement.json;
+    python -m accountant training --opacus run.json --epochs 20
+
+    Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
+    130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    from pathlib import Path
+
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable, write_text
+
+    given = {
+        "examples": examples, "batch": batch, "epochs": epochs, "steps": steps, "noise": noise,
+        "epsilon": epsilon, "delta": delta, "examples_per_user": examples_per_user,
+        "max_batch": max_batch, "rate": rate, "loader": loader, "relation": relation,
+        "microbatching": microbatching or None, "drop_last": drop_last or None,
+    }  # fmt: skip
+    known = {name: value for name, value in given.items() if value is not None}
+    check_writable({"--json": None if json == "-" else json, "--out": out})
+    if out is not None and Path(out).is_file() and not force:
+        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
+    if replay is not None and known:
+        raise CommandLineError("--replay is given alone: the file says what the run was")
+    if replay is not None and opacus is not None:
+        raise CommandLineError("--replay is given alone: the file says what the run was")
+    if opacus is not None:
+        statement = _read_opacus(opacus, known)
+    else:
+        statement = _computed(known) if replay is None else _replayed(replay)
+    print(statement, file=sys.stderr if json == "-" else sys.stdout)
+    write_text(json, statement.to_json())
+    if out is not None:
+        from accountant.reports.training_page import training_page
+
+        write_text(out, training_page(statement, _again(_with_file(known, opacus))))
+
+
+def _computed(known: dict[str, Any]) -> TrainingStatement:
+    from accountant.errors import ParameterError
+    from accountant.training.dp_sgd import dp_sgd
+    from accountant.training.rows import MOST_ROWS
+
+    words = {"loader", "relation"}
+    facts: dict[str, Any] = {
+        name: parse_number(one) if isinstance(one, str) and name not in words else one
+        for name, one in known.items()
+    }
+    for name in ("examples", "batch"):
+        if name not in facts:
+            raise CommandLineError(f"give --{name}; {PROGRAM} --help explains it")
+    try:
+        with _progress_bar(MOST_ROWS) as tick:
+            return dp_sgd(**facts, on_row=tick)
+    except ParameterError as error:
+        option = f"--{error.argument.replace('_', '-')}"
+        raise ParameterError(option, error.value, error.allowed) from None
+
+
+def _read_opacus(name: str, known: dict[str, Any]) -> TrainingStatement:
+    from accountant.cli.training_opacus import statement_of_file
+    from accountant.training.rows import MOST_ROWS
+
+    with _progress_bar(MOST_ROWS) as tick:
+        return statement_of_file(name, known, tick)
+
+
+def _with_file(known: dict[str, Any], opacus: str | None) -> dict[str, Any]:
+    return known if opacus is None else {"opacus": opacus, **known}
+
+
+def _replayed(name: str) -> TrainingStatement:
+    from pathlib import Path
+
+    from accountant.errors import ParameterError
+    from accountant.files import read_text
+    from accountant.training.document import StatementDiffers
+    from accountant.training.statement import TrainingStatement
+
+    try:
+        text = read_text(Path(name))
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError("--replay", name, "a file that can be read") from None
+    try:
+        return TrainingStatement.from_json(text)
+    except StatementDiffers as error:
+        print_error(PROGRAM, f"{name} says another number: {error}")
+        raise typer.Exit(DIFFERS) from None
+
+
+def _again(known: dict[str, Any]) -> str:
+    """Return the command that makes the page again."""
+    import shlex
+
+    words = PROGRAM.split()
+    for name, value in known.items():
+        words.append(f"--{name.replace('_', '-')}")
+        words += [] if value is True else [value]
+    return shlex.join([*words, "--out", "FILE"]) if known else ""
+
+
+@contextlib.contextmanager
+def _progress_bar(steps: int) -> Iterator[Callable[[], None]]:
+    """Show a progress bar on stderr, if stderr is a terminal."""
+    from rich.progress import BarColumn, TextColumn
+
+    with terminal_progress(TextColumn("computing"), BarColumn()) as bar:
+        task = bar.add_task("computing", total=steps)
+        yield lambda: bar.advance(task)

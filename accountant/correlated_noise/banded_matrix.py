@@ -1,0 +1,191 @@
+"""Banded strategies: a step reaches the next few rows only.
+
+References: Choquette-Choo et al. (2023), "(Amplified) banded matrix factorization", Section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.correlated_noise.dense_matrix import certified_sensitivity
+from accountant.correlated_noise.gram_bounds import (
+    PatternSum,
+    greatest_of_epochs,
+    greatest_of_patterns,
+)
+from accountant.correlated_noise.participation import (
+    FixedEpochs,
+    MinSeparation,
+    Participation,
+)
+from accountant.correlated_noise.strategy import MAX_ENTRIES, Entrywise, Sensitivity, Strategy
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.plan_fields import plan_field
+
+ALLOWED = (
+    "a row of numbers for each diagonal, from the main one down, as scipy.linalg.solve_banded "
+    f"takes them: finite, at most 1e100, not all 0, with at most {MAX_ENTRIES:,} entries"
+)
+SHOWN_ENTRIES = 64
+
+
+@plan_field
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BandedMatrix(Strategy):
+    """A lower triangular matrix by its diagonals: ``diagonals[d, j]`` is entry (j + d, j).
+
+    Parameters
+    ----------
+    diagonals : array_like
+        A row for each diagonal from the main one down, a column for each step; what would lie
+        below the last row does not count.
+
+    References
+    ----------
+    Choquette-Choo et al. (2023), Section 3.
+
+    Examples
+    --------
+    >>> from accountant import BandedMatrix, MinSeparation, sensitivity
+    >>> one = BandedMatrix([[3.0, 1.0, 2.0, 2.0], [4.0, 1.0, 1.0, 0.0]])
+    >>> sensitivity(one, MinSeparation(participations=2, separation=2)).squared  # 25 + 5
+    30
+    """
+
+    diagonals: Array
+    _hash: int = field(init=False)
+
+    def __init__(self, diagonals: ArrayLike | Sequence[Sequence[float]]) -> None:
+        found = _checked_diagonals(diagonals)
+        object.__setattr__(self, "diagonals", found)
+        object.__setattr__(self, "_hash", hash((found.shape, found.tobytes())))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BandedMatrix):
+            return NotImplemented
+        return self._hash == other._hash and np.array_equal(self.diagonals, other.diagonals)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self.diagonals.size > SHOWN_ENTRIES:
+            return f"BandedMatrix(<{self.bands} diagonals of {self.columns} numbers>)"
+        return f"BandedMatrix({tuple(map(tuple, self.diagonals.tolist()))})"
+
+    def __reduce__(self) -> tuple[type[BandedMatrix], tuple[Array]]:
+        return BandedMatrix, (self.diagonals,)
+
+    @property
+    def columns(self) -> int:
+        """The number of steps."""
+        return int(self.diagonals.shape[1])
+
+    @property
+    def rows(self) -> int:
+        """As many as steps."""
+        return self.columns
+
+    @property
+    def largest_entry(self) -> float:
+        """The greatest absolute value."""
+        return float(np.abs(self.diagonals).max())
+
+    @property
+    def bands(self) -> int:
+        """The number of diagonals."""
+        return int(self.diagonals.shape[0])
+
+    @property
+    def is_invertible(self) -> bool:
+        """Whether the main diagonal has no 0."""
+        return bool(self.diagonals[0].all())
+
+    @property
+    def log_volume(self) -> float:
+        """The sum of the logarithms of the main diagonal."""
+        return float(np.log(np.abs(self.diagonals[0])).sum())
+
+    def sensitivity_under(self, participation: Participation) -> Sensitivity:
+        """Return the greatest norm: where no more bands than the separation, of lengths alone."""
+        power = math.frexp(self.largest_entry)[1]
+        scaled = np.ldexp(self.diagonals, -power)
+        match participation:
+            case FixedEpochs():
+                uses, apart = participation.epochs, participation.period(self.columns)
+                found = greatest_of_epochs(_gram(scaled, apart), uses, apart)
+            case MinSeparation():
+                uses, apart = participation.most(self.columns), participation.separation
+                found = greatest_of_patterns(_gram(scaled, apart), uses, apart)
+            case _:
+                squares = np.einsum("ij,ij->j", scaled, scaled)
+                found, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
+        whole = bool((self.diagonals == np.rint(self.diagonals)).all())
+        return certified_sensitivity(found, scaled, power, uses, whole)
+
+    def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
+        """Return the product, diagonal by diagonal."""
+        values = np.asarray(steps, dtype=float)
+        flat = values.reshape(self.columns, -1)
+        diagonals = self.diagonals if entrywise is None else entrywise(self.diagonals)
+        made = np.zeros_like(flat)
+        for d, entries in enumerate(diagonals):
+            made[d:] += entries[: self.columns - d, None] * flat[: self.columns - d]
+        return made.reshape(values.shape)
+
+    def recovered(self, rows: Array) -> Array:
+        """Return the solution."""
+        from scipy.linalg import solve_banded
+
+        values = np.asarray(rows, dtype=float)
+        flat = values.reshape(self.columns, -1)
+        found: Array = solve_banded((self.bands - 1, 0), self.diagonals, flat)
+        return found.reshape(values.shape)
+
+    def rounded(self, bits: int) -> BandedMatrix:
+        """Return the matrix with rounded entries."""
+        return BandedMatrix(np.ldexp(np.rint(np.ldexp(self.diagonals, bits)), -bits))
+
+
+def _gram(diagonals: Array, separation: int) -> Array:
+    """Return the inner products of columns by their distance: [d, j] is that of j and j + d.
+
+    Distances below the separation, which no pattern has, are left out where none is farther.
+    """
+    bands, n = diagonals.shape
+    found = np.zeros((1 if bands <= separation else bands, n))
+    for d in range(len(found)):
+        found[d, : n - d] = np.einsum(
+            "ij,ij->j", diagonals[d:, : n - d], diagonals[: bands - d, d:]
+        )
+    return found
+
+
+def _checked_diagonals(diagonals: object) -> Array:
+    """Return the diagonals on memory that nothing can write to, or raise `ParameterError`."""
+    try:
+        given = np.asarray(diagonals)
+    except (ValueError, TypeError):
+        raise ParameterError("diagonals", diagonals, ALLOWED) from None
+    masked = isinstance(diagonals, np.ma.MaskedArray)
+    if given.dtype.kind not in "iuf" or given.ndim != 2 or masked:
+        raise ParameterError("diagonals", diagonals, ALLOWED)
+    if not 0 < given.size <= MAX_ENTRIES or given.shape[0] > given.shape[1]:
+        raise ParameterError("diagonals", f"shape {given.shape}", f"{ALLOWED}, no more than steps")
+    with np.errstate(over="ignore"):
+        floats = np.array(given, dtype=float) + 0.0
+    if not (np.abs(floats) <= 1e100).all():
+        raise ParameterError("diagonals", diagonals, ALLOWED)
+    for d in range(1, len(floats)):
+        floats[d, floats.shape[1] - d :] = 0.0
+    if not floats.any():
+        raise ParameterError("diagonals", diagonals, ALLOWED)
+    return np.ndarray(floats.shape, float, floats.tobytes())

@@ -1,0 +1,268 @@
+"""A strategy given as a matrix, also from a file.
+
+References: Denisov, McMahan, Rush, Smith & Thakurta (2022); Choquette-Choo, McMahan, Rush &
+Thakurta (2023), Equation 5, for absolute inner products.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.correlated_noise.gram_bounds import (
+    PatternSum,
+    greatest_of_epochs,
+    greatest_of_patterns,
+)
+from accountant.correlated_noise.participation import (
+    FixedEpochs,
+    MinSeparation,
+    Participation,
+)
+from accountant.correlated_noise.strategy import (
+    EXACT_SUM,
+    MAX_ENTRIES,
+    Entrywise,
+    Sensitivity,
+    Strategy,
+    certified_root,
+)
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
+from accountant.plans.plan_fields import plan_field
+
+ALLOWED = (
+    f"a matrix of finite real numbers up to 1e100, not all 0, with at most {MAX_ENTRIES:,} entries"
+)
+SHOWN_ENTRIES = 64
+
+
+@plan_field
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StrategyMatrix(Strategy):
+    """A strategy given entry by entry: a row for each release, a column for each step.
+
+    It is invertible where it is lower triangular with no 0 on the diagonal, or else has independent
+    columns.  Where a step depends on earlier releases, as in training, the matrix has to be lower
+    triangular: no row may look ahead.
+
+    Parameters
+    ----------
+    entries : array_like
+        Rows of numbers; `from_npy` reads a file.
+
+    References
+    ----------
+    Denisov et al. (2022).
+
+    Examples
+    --------
+    >>> from accountant import FixedEpochs, StrategyMatrix, sensitivity
+    >>> sums = StrategyMatrix([[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]])
+    >>> sensitivity(sums, FixedEpochs(epochs=2)).squared  # steps 0 and 2: 1 + 1 + 4 + 4
+    10
+    """
+
+    entries: Array
+    _hash: int = field(init=False)
+
+    def __init__(self, entries: ArrayLike | Sequence[Sequence[float]]) -> None:
+        found = _checked_entries(entries)
+        object.__setattr__(self, "entries", found)
+        object.__setattr__(self, "_hash", hash((found.shape, found.tobytes())))
+
+    @classmethod
+    def from_npy(cls, path: str | os.PathLike[str]) -> StrategyMatrix:
+        """Read the matrix of an .npy file, such as another library's optimiser wrote.
+
+        Parameters
+        ----------
+        path : path
+            A file of one array of two axes; arrays of objects are refused unread.
+
+        Returns
+        -------
+        StrategyMatrix
+            The same numbers.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot be read, or is no matrix of finite numbers.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from accountant import StrategyMatrix
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/c.npy", np.tri(3))
+        ...     StrategyMatrix.from_npy(f"{folder}/c.npy")
+        StrategyMatrix(((1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 1.0, 1.0)))
+        """
+        name = os.fspath(path)
+        allowed = "an .npy file of one array of numbers (numpy.save writes it)"
+        if Path(name).suffix != ".npy":
+            raise ParameterError("path", name, allowed)
+        try:
+            found = np.load(name, mmap_mode="r", allow_pickle=False)
+        except OSError as error:
+            raise ParameterError("path", name, f"a file that can be read ({error})") from None
+        except (ValueError, EOFError, SyntaxError, zipfile.BadZipFile):
+            raise ParameterError("path", name, allowed) from None
+        if not isinstance(found, np.ndarray):
+            raise ParameterError("path", name, allowed)
+        try:
+            return cls(found)
+        except ParameterError as error:
+            shape = f"{name}: {found.dtype} of shape {found.shape}"
+            raise ParameterError("path", shape, error.allowed) from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StrategyMatrix):
+            return NotImplemented
+        return self._hash == other._hash and np.array_equal(self.entries, other.entries)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self.entries.size > SHOWN_ENTRIES:
+            return f"StrategyMatrix(<{self.rows} x {self.columns} numbers>)"
+        return f"StrategyMatrix({tuple(map(tuple, self.entries.tolist()))})"
+
+    def __reduce__(self) -> tuple[type[StrategyMatrix], tuple[Array]]:
+        return StrategyMatrix, (self.entries,)
+
+    @property
+    def columns(self) -> int:
+        """The number of steps."""
+        return int(self.entries.shape[1])
+
+    @property
+    def rows(self) -> int:
+        """The number of releases."""
+        return int(self.entries.shape[0])
+
+    @property
+    def largest_entry(self) -> float:
+        """The greatest absolute value."""
+        return float(np.abs(self.entries).max())
+
+    @property
+    def bands(self) -> int | None:
+        """The diagonals of a lower triangular matrix, else None."""
+        row, column = np.nonzero(self.entries)
+        reach = row - column
+        square = self.rows == self.columns
+        return int(reach.max()) + 1 if square and reach.min() >= 0 else None
+
+    @property
+    def is_invertible(self) -> bool:
+        """Whether the diagonal of a triangular matrix is not 0, or the columns are independent."""
+        if self.bands is not None:
+            return bool(np.diagonal(self.entries).all())
+        return bool(np.linalg.matrix_rank(self.entries) == self.columns)
+
+    @property
+    def log_volume(self) -> float:
+        """The sum of logarithms of the diagonal, or that of a triangle of the same Gram matrix."""
+        triangle = self.entries if self.bands else np.linalg.qr(self.entries, mode="r")
+        return float(np.log(np.abs(np.diagonal(triangle))).sum())
+
+    def sensitivity_under(self, participation: Participation) -> Sensitivity:
+        """Return the greatest norm, by the theorems for inner products of columns."""
+        power = math.frexp(self.largest_entry)[1]
+        scaled = np.ldexp(self.entries, -power)
+        match participation:
+            case FixedEpochs():
+                period, uses = participation.period(self.columns), participation.epochs
+                found = greatest_of_epochs(_gram(scaled), uses, period)
+            case MinSeparation() if participation.most(self.columns) > 1:
+                uses = participation.most(self.columns)
+                found = greatest_of_patterns(_gram(scaled), uses, participation.separation)
+            case _:
+                squares = np.einsum("ij,ij->j", scaled, scaled)
+                found, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
+        whole = bool((self.entries == np.rint(self.entries)).all())
+        return certified_sensitivity(found, scaled, power, uses, whole)
+
+    def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
+        """Return the matrix product."""
+        values = np.asarray(steps, dtype=float)
+        entries = self.entries if entrywise is None else entrywise(self.entries)
+        product: Array = entries @ values.reshape(self.columns, -1)
+        return product.reshape(self.rows, *values.shape[1:])
+
+    def recovered(self, rows: Array) -> Array:
+        """Return the solution of the triangle, or of least squares."""
+        values = np.asarray(rows, dtype=float)
+        flat = values.reshape(self.rows, -1)
+        if self.bands is None:
+            found = np.linalg.lstsq(self.entries, flat, rcond=None)[0]
+        else:
+            from scipy.linalg import solve_triangular
+
+            found = solve_triangular(self.entries, flat, lower=True)
+        solved: Array = found.reshape(self.columns, *values.shape[1:])
+        return solved
+
+    def rounded(self, bits: int) -> StrategyMatrix:
+        """Return the matrix with rounded entries."""
+        return StrategyMatrix(np.ldexp(np.rint(np.ldexp(self.entries, bits)), -bits))
+
+
+def certified_sensitivity(
+    found: PatternSum, scaled: Array, power: int, uses: int, whole: bool
+) -> Sensitivity:
+    """Return the root of a sum of inner products of columns of ``scaled``, rounded up.
+
+    ``scaled`` is the matrix over 2^power; its columns may be those of its diagonals.
+    """
+    longest = float(np.einsum("ij,ij->j", scaled, scaled).max())
+    total = math.ldexp(found.total, 2 * power)
+    if whole and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
+        value, squared = certified_root(total, True, 0)
+        return Sensitivity(value, found.exact, found.reason, squared)
+    # inner products of n numbers are right to n units of the longest columns' product; no sum of
+    # them takes more than 4 uses additions, beside those that numpy makes by halves
+    off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
+    value, _ = certified_root(math.ldexp(found.total + off, 2 * power), False, 4)
+    return Sensitivity(value, found.exact, found.reason)
+
+
+def _gram(entries: Array) -> Array:
+    """Return the inner products of columns by their distance: [d, j] is that of j and j + d."""
+    products, n = entries.T @ entries, entries.shape[1]
+    found = np.zeros((n, n))
+    for d in range(n):
+        found[d, : n - d] = np.diagonal(products, d)
+    return found
+
+
+def _checked_entries(entries: object) -> Array:
+    """Return the entries on memory that nothing can write to, or raise `ParameterError`."""
+    try:
+        given = np.asarray(entries)
+    except (ValueError, TypeError):
+        raise ParameterError("entries", entries, f"rectangular: {ALLOWED}") from None
+    masked = isinstance(entries, np.ma.MaskedArray)
+    if given.dtype.kind not in "iuf" or given.ndim != 2 or masked:
+        raise ParameterError("entries", entries, ALLOWED)
+    if not 0 < given.size <= MAX_ENTRIES:
+        raise ParameterError("entries", f"shape {given.shape}", ALLOWED)
+    with np.errstate(over="ignore"):
+        floats = np.ascontiguousarray(given, dtype=float)
+    if not (np.abs(floats) <= 1e100).all() or not floats.any():
+        raise ParameterError("entries", entries, ALLOWED)
+    return np.ndarray(floats.shape, float, (floats + 0.0).tobytes())

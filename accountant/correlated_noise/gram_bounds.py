@@ -1,0 +1,186 @@
+"""The greatest sum of absolute inner products of columns over patterns of participation.
+
+A record that moves step i by a vector u_i of norm at most 1 moves the rows by the square root of
+``sum_ij G_ij <u_i, u_j>``, ``G = C^T C``: at most the sum of ``|G_ij|`` over the pattern, which
+equal vectors attain where no entry is negative (docs/proofs/correlated_noise.md).  Here
+``gram[d, j]`` is ``G[j, j + d]``, for d below the number of rows of ``gram``; others are 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+
+MAX_PATTERNS = 20_000
+EQUAL = 1e-12  # a share of a sum that round-off may make: it is attained all the same
+BY_SIZE = ", with absolute inner products: a bound"
+
+Places = NDArray[np.integer[Any]]
+
+
+class PatternSum(NamedTuple):
+    """A greatest sum of ``|G_ij|``, whether a record attains it, and why."""
+
+    total: float
+    exact: bool
+    reason: str
+
+
+def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:
+    """Return the greatest sum over at most so many steps with the separation, or a bound of it."""
+    gram = gram[: _meeting_bands(gram)]
+    if len(gram) <= separation or uses == 1:
+        reason = "columns of a pattern are orthogonal" if uses > 1 else "the longest column"
+        return PatternSum(greatest_sum(gram[0], uses, separation), True, reason)
+    sizes, first = np.abs(gram), separation * np.arange(uses)
+    bound = _later_and_farther(sizes, first)
+    if _sum_of_pattern(sizes, first) >= bound * (1 - EQUAL):
+        met = _meets_positively(gram, first)
+        reason = "the earliest pattern meets itself most" + ("" if met else BY_SIZE)
+        return PatternSum(bound, met, reason)
+    if uses == 2:
+        return _best_pair(gram, separation)
+    found = _every_pattern(sizes, uses, separation)
+    if found is not None:
+        met = _meets_positively(gram, found[1])
+        return PatternSum(found[0], met, "every pattern tried" + ("" if met else BY_SIZE))
+    rows = greatest_sum(_row_bounds(sizes, uses, separation), uses, separation)
+    reason = "each step with its own best pattern: a bound"
+    return PatternSum(min(rows, bound), False, reason)
+
+
+def greatest_of_epochs(gram: Array, epochs: int, period: int) -> PatternSum:
+    """Return the greatest sum over the patterns r, r + period, ..., and whether it is attained."""
+    totals = gram[0].reshape(epochs, period).sum(axis=0)
+    signed = totals.copy()
+    for use in range(1, epochs):
+        d = use * period
+        if d < len(gram):
+            met = gram[d, : (epochs - use) * period].reshape(epochs - use, period)
+            totals += 2 * np.abs(met).sum(axis=0)
+            signed += 2 * met.sum(axis=0)
+    worst = int(np.argmax(totals))
+    exact = bool(signed[worst] >= totals[worst] * (1 - EQUAL))
+    reason = "every place of an epoch tried" + ("" if exact else BY_SIZE)
+    return PatternSum(float(totals[worst]), exact, reason)
+
+
+def greatest_sum(terms: Array, uses: int, separation: int) -> float:
+    """Return the greatest sum of at most so many non-negative terms with the separation.
+
+    best[i] = max(best[i + 1], terms[i] + best'[i + separation]), best' that of one use less.
+    """
+    n = terms.size
+    if separation == 1:
+        return float(np.sort(terms)[-uses:].sum())
+    best = np.zeros(n + separation)
+    for _ in range(min(uses, -(-n // separation))):
+        taken = terms + best[separation:]
+        best[:n] = np.maximum.accumulate(taken[::-1])[::-1]
+    return float(best[0])
+
+
+def _meeting_bands(gram: Array) -> int:
+    """Return the number of distances up to the last at which columns meet, at least 1."""
+    return int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1
+
+
+def _later_and_farther(gram: Array, first: Places) -> float:
+    """Return the sum over the first pattern of the greatest entry that is as late and as far apart.
+
+    A use is no earlier than the same one of the first pattern, and no two are nearer.
+    """
+    later = _by_end(gram)
+    for axis in (0, 1):
+        backwards = np.flip(later, axis)
+        np.maximum.accumulate(backwards, axis=axis, out=backwards)
+    lengths = np.maximum.accumulate(gram[0, ::-1])[::-1]
+    total = float(lengths[first].sum())
+    for use in range(1, first.size):
+        if first[use] < len(gram):
+            total += 2 * float(later[first[use], first[use:]].sum())
+    return total
+
+
+def _by_end(gram: Array) -> Array:
+    """Return the entries by the later of their two steps: [d, j] is that of j - d and j."""
+    ended = np.zeros_like(gram)
+    for d in range(len(gram)):
+        ended[d, d:] = gram[d, : gram.shape[1] - d]
+    return ended
+
+
+def _sum_of_pattern(gram: Array, places: Places) -> float:
+    total = float(gram[0, places].sum())
+    for use in range(1, len(places)):
+        d = places[use:] - places[:-use]
+        near = d < len(gram)
+        total += 2 * float(np.abs(gram[d[near], places[:-use][near]]).sum())
+    return total
+
+
+def _meets_positively(gram: Array, places: Places) -> bool:
+    pairs = ((i, j - i) for at, i in enumerate(places) for j in places[at + 1 :])
+    return all(d >= len(gram) or gram[d, i] >= 0 for i, d in pairs)
+
+
+def _best_pair(gram: Array, separation: int) -> PatternSum:
+    """Return the greatest of two columns."""
+    n = gram.shape[1]
+    best, exact = greatest_sum(gram[0], 2, len(gram)), True  # two that do not meet, or one
+    for d in range(separation, min(len(gram), n)):
+        met = gram[d, : n - d]
+        totals = gram[0, : n - d] + gram[0, d:] + 2 * np.abs(met)
+        at = int(np.argmax(totals))
+        if totals[at] > best:
+            best, exact = float(totals[at]), bool(met[at] >= 0)
+    return PatternSum(best, exact, "every pair tried" + ("" if exact else BY_SIZE))
+
+
+def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Places] | None:
+    """Return the greatest sum and its pattern, or None where there are too many patterns.
+
+    Only those of all uses, or that end too late for a further one: it would make no sum less.
+    """
+    n, found, tried = gram.shape[1], (-1.0, np.zeros(0, dtype=int)), 0
+    left: list[tuple[int, ...]] = [(step,) for step in range(n)]
+    while left:
+        places = left.pop()
+        tried += 1
+        if tried + len(left) > MAX_PATTERNS:
+            return None
+        if len(places) < uses and places[-1] + separation < n:
+            left += [(*places, step) for step in range(places[-1] + separation, n)]
+            continue
+        total = _sum_of_pattern(gram, np.array(places))
+        if total > found[0]:
+            found = total, np.array(places)
+    return found
+
+
+def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
+    """Return for each step the greatest sum of ``|G_ij|`` over a pattern that it belongs to."""
+    sides = [_greatest_of_side(one, uses - 1, separation) for one in (_by_end(gram), gram)]
+    most = len(sides[0]) - 1
+    best = np.max(
+        [sides[0][min(use, most)] + sides[1][min(uses - 1 - use, most)] for use in range(uses)],
+        axis=0,
+    ) if uses - 1 < 2 * most else sides[0][most] + sides[1][most]  # fmt: skip
+    rows: Array = gram[0] + best
+    return rows
+
+
+def _greatest_of_side(gram: Array, uses: int, separation: int) -> list[Array]:
+    """Return for 0, 1, ... uses the greatest sums over distances with the separation."""
+    width, n = gram.shape
+    best = np.zeros((width + separation, n))
+    found = [best[0].copy()]
+    for _ in range(min(uses, (width - 1) // separation)):
+        taken = gram + best[separation:]
+        best[:width] = np.maximum.accumulate(taken[::-1], axis=0)[::-1]
+        found.append(best[separation].copy())  # not a view, which would hold all of it
+    return found

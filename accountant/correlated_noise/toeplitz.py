@@ -1,0 +1,229 @@
+"""Toeplitz strategies: every step is weighed alike in the rows after it.
+
+References: Fichtenberger, Henzinger & Upadhyay (2022); Kalinin & Lampert (2024), "Banded square
+root matrix factorization for differentially private model training", Theorem 2, for sensitivities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.correlated_noise.participation import (
+    FixedEpochs,
+    MinSeparation,
+    Once,
+    Participation,
+)
+from accountant.correlated_noise.strategy import (
+    STEPS,
+    Entrywise,
+    Sensitivity,
+    Strategy,
+    certified_root,
+)
+from accountant.domains import Interval, each_checked
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.plan_fields import plan_field
+
+ENTRY = Interval(-1e100, 1e100)
+BLOCK = 1024
+FEW = 64  # diagonals that are added one after another
+SMALL = 400  # steps of a matrix that is also looked at whole, where no theorem is exact
+
+
+@plan_field
+@final
+@dataclass(frozen=True, slots=True)
+class Toeplitz(Strategy):
+    """The lower triangular matrix with ``coefficients[d]`` everywhere on its d-th diagonal.
+
+    Parameters
+    ----------
+    coefficients : sequence of float
+        The first column from the diagonal down; the rest of it is 0.
+    steps : int
+        Steps of the run, at least as many as there are coefficients.
+
+    References
+    ----------
+    Kalinin & Lampert (2024).
+
+    Examples
+    --------
+    >>> from accountant import MinSeparation, Toeplitz, sensitivity
+    >>> banded = Toeplitz((1.0, 0.5), steps=1000)
+    >>> found = sensitivity(banded, MinSeparation(participations=4, separation=250))
+    >>> found.squared is None, round(found.value**2, 9)  # columns do not meet: 4 times 1.25
+    (True, 5.0)
+    """
+
+    coefficients: tuple[float, ...]
+    steps: int
+
+    def __init__(self, coefficients: Sequence[float] | Array, steps: int) -> None:
+        given = np.array(each_checked(ENTRY, "coefficients", coefficients))
+        size = STEPS.check("steps", steps)
+        if not given.any() or given.size > size:
+            allowed = f"1 to {size:,} numbers, one for each step at most, not all 0"
+            raise ParameterError("coefficients", coefficients, allowed)
+        kept = given[: int(np.flatnonzero(given)[-1]) + 1]
+        object.__setattr__(self, "coefficients", tuple(kept.tolist()))
+        object.__setattr__(self, "steps", size)
+
+    @property
+    def columns(self) -> int:
+        """The steps."""
+        return self.steps
+
+    @property
+    def rows(self) -> int:
+        """As many as steps."""
+        return self.steps
+
+    @property
+    def largest_entry(self) -> float:
+        """The greatest absolute coefficient."""
+        return max(map(abs, self.coefficients))
+
+    @property
+    def bands(self) -> int:
+        """The coefficients up to the last that is not 0."""
+        return len(self.coefficients)
+
+    @property
+    def is_invertible(self) -> bool:
+        """Whether the diagonal is not 0."""
+        return self.coefficients[0] != 0
+
+    @property
+    def log_volume(self) -> float:
+        """The logarithm of the diagonal, for every step."""
+        return self.steps * math.log(abs(self.coefficients[0]))
+
+    def sensitivity_under(self, participation: Participation) -> Sensitivity:
+        """Return the norm of the columns of the earliest pattern, where a theorem says so."""
+        c, n = np.array(self.coefficients), self.steps
+        match participation:
+            case Once():
+                return _of_pattern(c, n, 1, n, "the first column is the longest")
+            case FixedEpochs():
+                uses, apart = participation.epochs, participation.period(n)
+                monotone = bool((c >= 0).all())
+            case MinSeparation():
+                uses, apart = participation.most(n), participation.separation
+                monotone = bool((c >= 0).all() and (np.diff(c) <= 0).all())
+            case _:
+                raise ParameterError("participation", participation, "a declared one")
+        if uses == 1:
+            return _of_pattern(c, n, 1, n, "the first column is the longest")
+        if c.size <= apart:
+            return _of_pattern(c, n, uses, apart, "columns of a pattern do not meet", apart=True)
+        if monotone:
+            return _of_pattern(c, n, uses, apart, "the earliest pattern meets itself most")
+        above = np.abs(c)
+        if isinstance(participation, MinSeparation):
+            above = np.maximum.accumulate(above[::-1])[::-1]
+        reason = "coefficients replaced by larger ones that fall: a bound"
+        bound = _of_pattern(above, n, uses, apart, reason, exact=False)
+        if n > SMALL:
+            return bound
+        from accountant.correlated_noise.dense_matrix import StrategyMatrix
+
+        whole = StrategyMatrix(self.times(np.eye(n))).sensitivity_under(participation)
+        return whole if whole.value <= bound.value else bound
+
+    def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
+        """Return the product, diagonal by diagonal or by blocks."""
+        values = np.asarray(steps, dtype=float)
+        c = np.array(self.coefficients)
+        c = c if entrywise is None else entrywise(c)
+        flat = values.reshape(self.steps, -1)
+        made = _few_diagonals(c, flat) if c.size <= FEW else _blocks(c, flat)
+        return made.reshape(values.shape)
+
+    def recovered(self, rows: Array) -> Array:
+        """Return the solution, row by row."""
+        values = np.asarray(rows, dtype=float)
+        if self.bands == 1 or not values.size:
+            return values / self.coefficients[0]
+        from scipy.signal import lfilter
+
+        found: Array = lfilter([1.0], self.coefficients, values, axis=0)
+        return found
+
+    def rounded(self, bits: int) -> Toeplitz:
+        """Return the matrix with rounded coefficients."""
+        return Toeplitz(np.ldexp(np.rint(np.ldexp(self.coefficients, bits)), -bits), self.steps)
+
+
+def _of_pattern(
+    c: Array, n: int, uses: int, separation: int, reason: str, *, exact: bool = True,
+    apart: bool = False,
+) -> Sensitivity:  # fmt: skip
+    """Return the norm of the sum of the columns 0, b, 2 b, ...; ``apart`` if they do not meet."""
+    whole = bool((c == np.rint(c)).all())
+    power = math.frexp(float(np.abs(c).max()))[1]
+    c = np.ldexp(c, -power)  # no square overflows, and those that underflow do not count
+    if apart or uses == 1:
+        squares = np.cumsum(c * c)
+        first, last = squares[-1], (uses - 1) * separation
+        tail = squares[min(n - last, c.size) - 1]
+        squared, ulps = float((uses - 1) * first + tail), c.size + 4.0
+    else:
+        column = np.zeros(-(-n // separation) * separation)
+        column[: c.size] = c
+        summed = _window_sums(column.reshape(-1, separation), uses).ravel()[:n]
+        squared, ulps = math.fsum(summed * summed), 4.0 * min(uses, len(column)) + 8
+    value, total = certified_root(math.ldexp(squared, 2 * power), whole, ulps)
+    return Sensitivity(value, exact, reason, total)
+
+
+def _window_sums(rows: Array, uses: int) -> Array:
+    """Return for each row the sum of it and of the ``uses - 1`` rows before, without subtracting.
+
+    Within blocks of so many rows a window is the end of one block and the beginning of the next.
+    """
+    count = len(rows)
+    if uses >= count:
+        return np.cumsum(rows, axis=0)
+    blocks = -(-count // uses)
+    padded = np.zeros((blocks * uses, rows.shape[1]))
+    padded[:count] = rows
+    cubes = padded.reshape(blocks, uses, -1)
+    begun = np.cumsum(cubes, axis=1)
+    ended = np.zeros_like(cubes)  # row i: what is behind row i of the block before
+    ended[1:, :-1] = np.cumsum(cubes[:-1, :0:-1], axis=1)[:, ::-1]
+    sums: Array = (begun + ended).reshape(blocks * uses, -1)[:count]
+    return sums
+
+
+def _few_diagonals(c: Array, values: Array) -> Array:
+    made = np.zeros_like(values)
+    for d, entry in enumerate(c.tolist()):
+        made[d:] += entry * values[: len(values) - d]
+    return made
+
+
+def _blocks(c: Array, values: Array) -> Array:
+    """Return the product by matrix products of blocks, each used along its whole diagonal."""
+    n, width = values.shape
+    count = -(-n // BLOCK)
+    padded = np.zeros((count * BLOCK, width))
+    padded[:n] = values
+    side_by_side = padded.reshape(count, BLOCK, width).transpose(1, 0, 2)
+    # entry i - j of a block d blocks below the diagonal is the coefficient d * BLOCK + i - j
+    longer = np.zeros((count + 1) * BLOCK + BLOCK)
+    longer[BLOCK : BLOCK + c.size] = c
+    lag = np.arange(BLOCK)[:, None] - np.arange(BLOCK)
+    made = np.zeros((BLOCK, count, width))
+    for d in range(min(count, -(-c.size // BLOCK) + 1)):
+        block = longer[BLOCK + d * BLOCK + lag]
+        rest = side_by_side[:, : count - d].reshape(BLOCK, -1)
+        made[:, d:] += (block @ rest).reshape(BLOCK, count - d, width)
+    return made.transpose(1, 0, 2).reshape(count * BLOCK, width)[:n]

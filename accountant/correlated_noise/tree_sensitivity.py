@@ -1,0 +1,152 @@
+"""How far one record moves a binary tree: squared norms of its counts, as whole numbers.
+
+A record that adds the same unit vector in the steps of a pattern moves every node by the number of
+these steps below it, and no other contributions of norm at most 1 move a node further.  So the
+greatest squared norm is that of the sum of squared counts (docs/proofs/correlated_noise.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.correlated_noise.participation import FixedEpochs, MinSeparation
+
+MAX_SPLITS = 300_000  # of participations between two subtrees that are tried
+MAX_PLACES = 1 << 22  # of uses in patterns that are counted at a time
+
+
+def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> int:
+    """Return the greatest sum of squared counts of a pattern that repeats every epoch."""
+    steps = sum(1 << height for height in heights)
+    period = participation.period(steps)
+    block = max(MAX_PLACES // participation.epochs, 1)
+    shifts = (np.arange(at, min(at + block, period)) for at in range(0, period, block))
+    return max(
+        int(_squares_of_shifts(heights, some, period, participation.epochs).max())
+        for some in shifts
+    )
+
+
+def min_separation_squared(
+    heights: Sequence[int], participation: MinSeparation
+) -> tuple[int, bool]:
+    """Return the greatest sum of squared counts, or a bound of it, and whether it is attained."""
+    steps, separation = sum(1 << height for height in heights), participation.separation
+    most = participation.most(steps)
+    above = _count_bound(heights, most, separation)
+    try:
+        return _Patterns(separation).greatest(heights, most), True
+    except _TooMany:
+        room = min(steps - (most - 1) * separation, max(MAX_PLACES // most, 1))
+        attained = int(_squares_of_shifts(heights, np.arange(room), separation, most).max())
+        return above, attained == above
+
+
+class _TooMany(Exception):
+    """More splits than may be tried."""
+
+
+class _Patterns:
+    """Dynamic programming over complete subtrees, with a dominated part never looked at.
+
+    A part is what a subtree of 2^h leaves adds, given the first leaf that may be used and the
+    number of uses.  Of all its patterns those are kept that no other one beats in both the value
+    and the first place after the subtree that may be used again.
+    """
+
+    def __init__(self, separation: int) -> None:
+        self.separation = separation
+        self.splits = 0
+        self.known: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+
+    def greatest(self, heights: Sequence[int], most: int) -> int:
+        """Return the greatest value of at most so many uses in subtrees one after another."""
+        so_far = {0: [(0, 0)]}  # by the uses: the first place, counted from the subtree, and value
+        for height in heights:
+            ends: dict[int, list[tuple[int, int]]] = {}
+            for used, found in so_far.items():
+                for first, value in found:
+                    for more in range(min(most - used, self.room(height, first)) + 1):
+                        ends.setdefault(used + more, []).extend(
+                            (end, value + added) for end, added in self.part(height, first, more)
+                        )
+            so_far = {used: _undominated(found) for used, found in ends.items()}
+        return max(value for found in so_far.values() for _, value in found)
+
+    def room(self, height: int, first: int) -> int:
+        """Return how many uses fit into a subtree from a place on."""
+        return max(-(-((1 << height) - first) // self.separation), 0)
+
+    def part(self, height: int, first: int, uses: int) -> list[tuple[int, int]]:
+        """Return the undominated pairs of the next free place after the subtree, and value."""
+        size = 1 << height
+        if uses == 0:
+            return [(max(first - size, 0), 0)]
+        if uses > self.room(height, first):
+            return []
+        if uses == 1:  # all leaves are as deep: the first one leaves most room
+            return [(max(first + self.separation - size, 0), height + 1)]
+        key = height, first, uses
+        if key not in self.known:
+            self.known[key] = self._split(height - 1, first, uses)
+        return self.known[key]
+
+    def _split(self, height: int, first: int, uses: int) -> list[tuple[int, int]]:
+        found = []
+        for left in range(uses + 1):
+            if left > self.room(height, first):
+                break
+            for place, value in self.part(height, first, left):
+                self.splits += 1
+                if self.splits > MAX_SPLITS:
+                    raise _TooMany
+                found += [
+                    (end, value + added + uses * uses)
+                    for end, added in self.part(height, place, uses - left)
+                ]
+        return _undominated(found)
+
+
+def _undominated(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs with no other one of a lower place and no lower value."""
+    kept: list[tuple[int, int]] = []
+    for place, value in sorted(pairs, key=lambda pair: (pair[0], -pair[1])):
+        if not kept or value > kept[-1][1]:
+            kept.append((place, value))
+    return kept
+
+
+def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
+    """Return an upper bound: on each level nodes as full as the separation allows."""
+    total = 0
+    for level in range(max(heights) + 1):
+        nodes = sum(1 << (height - level) for height in heights if height >= level)
+        full = min(-(-(1 << level) // separation), uses)
+        there = min(uses, nodes * full)
+        total += there // full * full**2 + (there % full) ** 2
+    return total
+
+
+def _squares_of_shifts(
+    heights: Sequence[int], shifts: NDArray[np.int64], period: int, uses: int
+) -> NDArray[np.int64]:
+    """Return the sum of squared counts of so many uses r, r + period, ..., for places r."""
+    sizes = np.array([1 << height for height in heights])
+    ends = np.cumsum(sizes)
+    at = period * np.arange(uses)[:, None] + shifts
+    tree = np.searchsorted(ends, at, side="right")
+    leaf = at - (ends - sizes)[tree]
+    rows = np.arange(len(at))[:, None]
+    total = np.zeros(shifts.size, dtype=np.int64)
+    for level in range(max(heights) + 1):
+        node = (leaf >> level) + (tree << 32)
+        begins = np.vstack(
+            [np.zeros_like(shifts), np.where(np.diff(node, axis=0) != 0, rows[1:], 0)]
+        )
+        rank = rows - np.maximum.accumulate(begins, axis=0)
+        # c^2 = 1 + 3 + ... + (2 c - 1): the uses below a node, one after another
+        total += np.where(np.array(heights)[tree] >= level, 2 * rank + 1, 0).sum(axis=0)
+    return total

@@ -1,0 +1,49 @@
+"""One release of the sum of several Poisson samples: gradient accumulation.
+
+References: `docs/proofs/mixtures.md`, section 1, for the worst pair of such a sum.
+"""
+
+from __future__ import annotations
+
+import math
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.domains import IntegerRange
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
+
+ADDED = IntegerRange(1, 10_000)
+RARE = 1e-18  # so rare counts are taken for the largest one
+ROUNDED_UP = 1 + 1e-10  # logarithms of factorials up to 10,000 are inexact by about 2e-11
+
+
+def added_samples(noise: float, rate: float, added: int) -> Loss:
+    """Return the loss of Gaussian noise on the sum of ``added`` Poisson samples of one rate.
+
+    A record is in Bin(added, rate) of the samples, and each time it adds up to one clipping length.
+    """
+    if added == 1 or rate in {0.0, 1.0}:
+        return PoissonSampled(GaussianLoss(added / noise), rate)
+    left, shares = 1.0, {}
+    for hits, chance in reversed(_chances_of_hits(rate, added)):
+        # what is too much by rounding is taken from the fewest hits: more hits only enlarge a loss
+        shares[float(hits)] = min(chance, left)
+        left -= shares[float(hits)]
+    shares[0.0] = left
+    some = {shift: share for shift, share in sorted(shares.items()) if share}
+    return MixtureOfGaussians(noise, tuple(some), tuple(some.values()))
+
+
+def _chances_of_hits(rate: float, added: int) -> list[tuple[int, float]]:
+    """Return numbers of hits, at least one, and their chances, rounded up; rare ones as all."""
+    found = []
+    for hits in range(1, added + 1):
+        log_ways = math.lgamma(added + 1) - math.lgamma(hits + 1) - math.lgamma(added - hits + 1)
+        log_chance = log_ways + hits * math.log(rate) + (added - hits) * math.log1p(-rate)
+        found.append((hits, math.exp(log_chance) * ROUNDED_UP))
+        # the next is rarer by this factor, and each after it by a smaller one
+        factor = (added - hits) / (hits + 1) * rate / (1 - rate)
+        if hits < added and factor < 0.5 and found[-1][1] < RARE:
+            return [*found, (added, RARE)]
+    return found

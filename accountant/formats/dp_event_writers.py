@@ -1,0 +1,139 @@
+"""Plans as dp-accounting's events, as far as the installed version has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.amplification.random_allocation import RandomAllocation
+from accountant.amplification.repeated import Repeated
+from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
+from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.composition.composed_loss import loss_of_plan
+from accountant.errors import UnsupportedPlan
+from accountant.formats.dp_event_readers import says_what_presence_costs
+from accountant.formats.dp_event_releases import NON_PRIVATE, contributions_moved
+from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
+from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
+from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan, Repeat, Sequential
+
+NO_EVENT = "dp-accounting has no event of this loss"
+
+
+def write_event(plan: Plan, relation: Adjacency) -> Any:
+    """Return the event of a plan, or raise `UnsupportedPlan`."""
+    match plan:
+        case Sequential():
+            return _event("ComposedDpEvent", plan, [write_event(x, relation) for x in plan.parts])
+        case Repeat(count=0):
+            return _event("NoOpDpEvent", plan)
+        case Repeat():
+            part = write_event(plan.part, relation)
+            return _event("SelfComposedDpEvent", plan, part, plan.count)
+        case Stated():
+            return write_event(plan.part, relation)
+        case PoissonSampled():
+            return _poisson_event(plan, relation)
+        case TruncatedPoisson():
+            drawn = (plan.records, plan.rate, plan.batch)
+            return _event("TruncatedSubsampledGaussianDpEvent", plan, *drawn, 1 / plan.mu)
+        case SampledWithoutReplacement():
+            part = _merged(plan.part, relation)
+            sizes = (plan.population, plan.sample)
+            return _event("SampledWithoutReplacementDpEvent", plan, *sizes, part)
+        case RandomAllocation():
+            part, name = _merged(plan.part, relation), "RandomAllocationDpEvent"
+            one = _event(name, plan, event=part, num_selected=plan.picks, num_steps=plan.steps)
+            many = plan.epochs > 1
+            return _event("SelfComposedDpEvent", plan, one, plan.epochs) if many else one
+        case Repeated():
+            part = write_event(plan.part, relation)
+            law = (plan.tries.mean, plan.tries.shape)
+            return _event("RepeatAndSelectDpEvent", plan, part, *law)
+    found = _loss_event(loss_of_plan(plan), relation)
+    if found is None:
+        raise UnsupportedPlan(plan, "to_dp_event", NO_EVENT)
+    return found
+
+
+def _event(name: str, plan: Plan, *fields: Any, **named: Any) -> Any:
+    """Return an event of this class, or say that the installed version lacks it."""
+    from dp_accounting import dp_event
+
+    made = getattr(dp_event, name, None)
+    if made is None:
+        why = f"the installed {NO_EVENT}; a version with {name} has"
+        raise UnsupportedPlan(plan, "to_dp_event", why)
+    return made(*fields, **named)
+
+
+def _merged(part: Plan, relation: Adjacency) -> Any:
+    """Return the event of a part; several Gaussians are one."""
+    loss = loss_of_plan(part)
+    return write_event(loss if isinstance(loss, GaussianLoss) else part, relation)
+
+
+def _poisson_event(plan: PoissonSampled, relation: Adjacency) -> Any:
+    # a part that is stated for replaced records says nothing of what the presence of one costs
+    stated = plan.part.relation is Adjacency.REPLACE_ONE
+    inner = _merged(plan.part, Adjacency.REPLACE_ONE if stated else Adjacency.ADD_REMOVE)
+    if relation is Adjacency.REPLACE_ONE and says_what_presence_costs(inner) == stated:
+        raise UnsupportedPlan(plan, "to_dp_event", NO_EVENT)
+    return _event("PoissonSampledDpEvent", plan, plan.rate, inner)
+
+
+def _loss_event(loss: Loss, relation: Adjacency) -> Any:
+    """Return the event of one release; None where there is none."""
+    moved = contributions_moved(relation)
+    match loss:
+        case GaussianLoss():
+            return _event("GaussianDpEvent", loss, moved / loss.mu)
+        case LaplaceLoss():
+            return _event("LaplaceDpEvent", loss, moved / loss.shift)
+        case MixtureOfGaussians() if relation is Adjacency.ADD_REMOVE:
+            law = (loss.scale, loss.shifts, loss.weights)
+            return _event("MixtureOfGaussiansDpEvent", loss, *law)
+        case PureLoss() if relation is Adjacency.ADD_REMOVE:
+            # discrete Laplace noise on a whole number is binary randomised response
+            return _event("DiscreteLaplaceDpEvent", loss, loss.epsilon, 1)
+        case PureLoss():
+            return _event("EpsilonDeltaDpEvent", loss, loss.epsilon, 0.0)
+        case DiscreteLaplaceLoss() if loss.shift % int(moved) == 0:
+            steps = loss.shift // int(moved)
+            return _event("DiscreteLaplaceDpEvent", loss, 1 / loss.scale, steps)
+        case DiscreteGaussianLoss():
+            return _event("DiscreteGaussianDpEvent", loss, loss.scale, float(loss.shift), 1)
+        case ZCDPLoss():
+            return _event("ZCDpEvent", loss, loss.rho_per_order, loss.xi)
+        case ApproxLoss():
+            return _event("EpsilonDeltaDpEvent", loss, loss.epsilon, loss.delta)
+        case BoundedRangeLoss():
+            return _event("ExponentialMechanismDpEvent", loss, loss.epsilon)
+        case PairLoss() if loss == NON_PRIVATE:
+            return _event("NonPrivateDpEvent", loss)
+        case PairLoss() if relation is Adjacency.REPLACE_ONE:
+            return _response_event(loss)
+    return None
+
+
+def _response_event(loss: PairLoss) -> Any:
+    """Return randomised response over k buckets, where a pair is that; else None."""
+    # outcomes are in order of their ratios; kept = 1 - p + p / k, other = p / k
+    if len(loss.p) not in (2, 3) or loss.q != loss.p[::-1]:
+        return None
+    other, kept = sorted((loss.p[0], loss.p[-1]))
+    noise = 1 - (kept - other)
+    buckets = round(noise / other) if other else 2
+    if not 2 <= buckets < 1e9 or abs(other * buckets - noise) > 1e-12 * noise:
+        return None
+    return _event("RandomizedResponseDpEvent", loss, noise, buckets)

@@ -1,0 +1,186 @@
+"""Plans from what Flower's accountant composed, checked against the strategy that drew clients.
+
+Flower is not imported: its types are known by their fields.  A record is a client here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
+from accountant.domains import POSITIVE, IntegerRange, OneOf, OrNone
+from accountant.errors import ParameterError
+from accountant.formats.dp_events import from_dp_event
+from accountant.losses.gaussian import GaussianLoss
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan, Repeat, Sequential
+
+COUNT = IntegerRange(1)
+# of Flower: which neighbours its accountant states each way of sampling for
+METHODS = {
+    "poisson": Adjacency.ADD_REMOVE,
+    "no-amplification": Adjacency.ADD_REMOVE,
+    "without-replacement": Adjacency.REPLACE_ONE,
+}
+FIELDS = ("noise_multiplier", "sample_size", "population_size")
+FORMS = "an accountant of Flower or its state_dict(), or a list of its events or of DpEvents"
+DRAWS_FIXED = "FedAvg"  # its configure_train takes a fixed number of clients at random
+
+
+def from_flower(
+    history: Any,
+    strategy: Any = None,
+    *,
+    sampling: str | None = None,
+    relation: str = Adjacency.ADD_REMOVE,
+) -> Plan:
+    """Return the plan of what Flower's accountant composed.
+
+    Parameters
+    ----------
+    history : object
+        An accountant of Flower, its ``state_dict()``, a list of its `GaussianPrivacyEvent`, or a
+        list of dp-accounting's events.
+    strategy : flwr.serverapp.strategy.Strategy, optional
+        The strategy that ran: its noise and its number of clients must be those of the history, and
+        it must draw clients in the way that was counted.
+    sampling : str, optional
+        "poisson", "without-replacement" or "no-amplification", of a list of Flower's events.
+    relation : str
+        "add-remove" or "replace-one", of a list of dp-accounting's events.
+
+    Returns
+    -------
+    Plan
+        For add-remove neighbours, or replace-one ones where clients are drawn without replacement.
+
+    Raises
+    ------
+    ParameterError
+        If the history is not one, or the strategy did otherwise: the message says what to change.
+
+    Examples
+    --------
+    >>> from accountant import from_flower
+    >>> event = dict(noise_multiplier=1.0, sample_size=10, population_size=100)
+    >>> from_flower([event, event], sampling="poisson").parts[0].count
+    2
+    """
+    given = history.state_dict() if hasattr(history, "state_dict") else history
+    method = OrNone(OneOf(tuple(METHODS))).check("sampling", sampling)
+    if isinstance(given, Mapping):
+        events, method = _state(given)
+    else:
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            raise ParameterError("history", type(history).__name__, FORMS)
+        found = list(given)
+        if found and all(type(one).__name__.endswith("DpEvent") for one in found):
+            return Sequential(from_dp_event(one, relation) for one in found)
+        events = [(_event(one), 1) for one in found]
+        if method is None and events:
+            raise ParameterError("sampling", None, f"one of {', '.join(map(repr, METHODS))}")
+    if strategy is not None:
+        _check_strategy(events, str(method), strategy)
+    return Sequential(_merged([(_plan(event, str(method)), count) for event, count in events]))
+
+
+def _state(state: Mapping[str, Any]) -> tuple[list[tuple[tuple[float, int, int], int]], str]:
+    """Return the events of a `state_dict` with their counts, and how clients were drawn."""
+    config, compositions = state.get("config"), state.get("compositions")
+    if not isinstance(config, Mapping) or not isinstance(compositions, (list, tuple)):
+        raise ParameterError("history", sorted(map(str, state)), FORMS)
+    if state.get("schema_version", 1) != 1:
+        raise ParameterError("schema_version", state["schema_version"], "1, the one known here")
+    method = OneOf(tuple(METHODS)).check("sampling_method", config.get("sampling_method"))
+    population = COUNT.check("population_size", config.get("population_size"))
+    named = {"add-remove": "add-or-remove-one", "replace-one": "replace-one"}[METHODS[method]]
+    if config.get("neighboring_relation", named) != named:
+        allowed = f"{named!r} for {method!r}"
+        raise ParameterError("neighboring_relation", config["neighboring_relation"], allowed)
+    events = []
+    for one in compositions:
+        if not isinstance(one, Mapping) or "event" not in one:
+            raise ParameterError("compositions", one, "a list of events with their counts")
+        event = _event(one["event"])
+        if event[2] != population:
+            raise ParameterError("population_size", event[2], f"{population:,}, as the config says")
+        events.append((event, COUNT.check("count", one.get("count"))))
+    return events, method
+
+
+def _event(event: Any) -> tuple[float, int, int]:
+    """Return noise, sample and population of an event of Flower."""
+    values = [
+        event.get(n) if isinstance(event, Mapping) else getattr(event, n, None) for n in FIELDS
+    ]
+    if all(one is None for one in values):
+        raise ParameterError("history", type(event).__name__, FORMS)
+    noise = POSITIVE.check(FIELDS[0], values[0])
+    population = COUNT.check(FIELDS[2], values[2])
+    return noise, IntegerRange(1, population).check(FIELDS[1], values[1]), population
+
+
+def _plan(event: tuple[float, int, int], method: str) -> Plan:
+    noise, sample, population = event
+    if method == "poisson":
+        return PoissonSampled(GaussianLoss(1 / noise), sample / population)
+    if method == "no-amplification":
+        return GaussianLoss(1 / noise)
+    # one client in the place of another moves the sum by up to two clipping lengths
+    return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)
+
+
+def _merged(parts: list[tuple[Plan, int]]) -> list[Plan]:
+    """Return repeated parts; equal ones that follow each other are counted."""
+    found: list[tuple[Plan, int]] = []
+    for part, count in parts:
+        if found and found[-1][0] == part:
+            found[-1] = (part, found[-1][1] + count)
+        else:
+            found.append((part, count))
+    return [Repeat(part, count) for part, count in found]
+
+
+def _check_strategy(
+    events: list[tuple[tuple[float, int, int], int]], method: str, strategy: Any
+) -> None:
+    """Refuse a strategy that drew or noised otherwise than the events say."""
+    noise = getattr(strategy, "noise_multiplier", None)
+    clients = getattr(strategy, "num_sampled_clients", None)
+    if noise is None or clients is None:
+        allowed = "one that adds noise, such as DifferentialPrivacyServerSideFixedClipping"
+        raise ParameterError("strategy", type(strategy).__name__, allowed)
+    noise, clients = POSITIVE.check("noise_multiplier", noise), COUNT.check("clients", clients)
+    noises, sizes = (sorted({event[i] for event, _ in events}) for i in (0, 1))
+    why = [
+        f"noise {counted:g} is counted and {noise:g} is added: count what is added"
+        for counted in noises if not math.isclose(counted, noise, rel_tol=1e-9)
+    ]  # fmt: skip
+    why += [
+        f"{counted:,} clients a round are counted and noise is for {clients:,}: set both to the "
+        "number that is drawn" for counted in sizes if counted != clients
+    ]  # fmt: skip
+    if method == "poisson" and _draws_fixed_number(strategy):
+        why.append(
+            "Poisson samples are counted and a fixed number of clients is drawn: use sampling "
+            "method 'without-replacement', for replace-one neighbours, or 'no-amplification'"
+        )
+    if why:
+        allowed = "what the strategy did, and differs: " + "; ".join(why)
+        raise ParameterError("history", [event for event, _ in events], allowed)
+
+
+def _draws_fixed_number(strategy: Any) -> bool:
+    """Return whether the clients of a round are those that Flower's own strategies draw."""
+    inner = strategy
+    while getattr(inner, "strategy", None) is not None:
+        inner = inner.strategy
+    for cls in type(inner).__mro__:
+        if cls.__name__ == DRAWS_FIXED:
+            return True
+        if "configure_train" in vars(cls) or "configure_fit" in vars(cls):
+            return False
+    return False

@@ -1,0 +1,203 @@
+"""Plans from the configurations of jax-privacy, whose fields are read from a dictionary.
+
+Neither JAX nor Keras is imported.  `DPKerasConfig` adds the gradients of several batches before a
+step; its accountant takes them for one Poisson sample, while `fit` draws each by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from accountant.accountants.tight import Tight
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OrNone
+from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.formats.added_samples import ADDED, added_samples
+from accountant.formatting import format_upper
+from accountant.losses.gaussian import GaussianLoss
+from accountant.planning.calibration import calibrate
+from accountant.plans.plan import Plan
+
+COUNT = IntegerRange(1)
+LOADERS = ("poisson", "poisson batches")
+OTHER = "'poisson' or 'poisson batches'; for other draws dp_sgd(..., loader=...) states the cost"
+PLAN_OF_NOISE = Callable[[float], Plan]
+SHARED = ("epsilon", "delta", "noise_multiplier", "rescale_to_unit_norm")
+KERAS = (
+    *SHARED, "clipping_norm", "batch_size", "gradient_accumulation_steps", "train_steps",
+    "train_size", "poisson_sampling_in_fit", "microbatch_size", "seed",
+)  # fmt: skip
+BANDED = (
+    *SHARED, "iterations", "expected_participations", "strategy", "l2_clip_norm", "normalize_by",
+    "truncated_batch_size", "num_examples", "column_normalize",
+)  # fmt: skip
+UNSET = "a number: take that of model.get_noise_multiplier() or of the calibrated config"
+NO_LOADER = (
+    "poisson_sampling_in_fit is off, so batches are those of the iterator that fit was given, and "
+    "the config counts Poisson samples: turn it on, or pass loader='poisson' if that iterator cuts "
+    "one Poisson sample an update into batches; shuffled batches cost more, see dp_sgd"
+)
+
+
+def from_jax_privacy(
+    config: Any,
+    loader: str | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> Plan:
+    """Return the plan of a jax-privacy configuration, checked against the epsilon it claims.
+
+    Parameters
+    ----------
+    config : mapping
+        The fields of a `DPKerasConfig` or a `BandMFConfig`, or the configuration itself.
+        ``train_steps`` counts updates, as jax-privacy's accountant does.
+    loader : str, optional
+        How batches were drawn where the configuration does not draw them: "poisson", one Poisson
+        sample an update, cut into batches; or "poisson batches", one for each batch.
+    epsilon : float, optional
+        The claim, where the configuration has none.
+    delta : float, optional
+        Its delta, where the configuration has none.
+
+    Returns
+    -------
+    Plan
+        Poisson-sampled Gaussians, for add-remove neighbours.
+
+    Raises
+    ------
+    ParameterError
+        If a field is missing or wrong, if batches are not Poisson samples, or if the claimed
+        epsilon is too small; the message says what is true, and how much noise keeps the claim.
+
+    Examples
+    --------
+    >>> from accountant import ParameterError, from_jax_privacy
+    >>> config = dict(epsilon=1.1, delta=1e-5, batch_size=10, gradient_accumulation_steps=8,
+    ...               train_steps=100, train_size=1000, noise_multiplier=1.0)
+    >>> try:
+    ...     from_jax_privacy(config, loader="poisson")
+    ... except ParameterError as error:
+    ...     print("5.614 is true" in str(error), "0.7181 would be" in str(error))
+    True True
+    """
+    given = _fields(config)
+    if loader is not None and loader not in LOADERS:
+        raise ParameterError("loader", loader, OTHER)
+    if given.get("noise_multiplier") is None:
+        raise ParameterError("noise_multiplier", None, UNSET)
+    noise = POSITIVE.check("noise_multiplier", given["noise_multiplier"])
+    claim = given.get("epsilon") if epsilon is None else epsilon
+    at = given.get("delta") if delta is None else delta
+    if "batch_size" in given:
+        plan_of, why, hint = _keras(given, loader)
+    else:
+        plan_of, why, hint = _banded(given), [], ""
+    if claim is not None:
+        why += _too_small(plan_of, noise, claim, at, hint)
+    if why:
+        numbered = "; ".join(f"({i}) {one}" for i, one in enumerate(why, 1))
+        allowed = f"what was run, and differs: {numbered if len(why) > 1 else why[0]}"
+        shown = {name: given[name] for name in ("epsilon", "noise_multiplier") if name in given}
+        raise ParameterError("config", shown, allowed)
+    return plan_of(noise)
+
+
+def _fields(config: Any) -> dict[str, Any]:
+    """Return the fields of a configuration, whose names are known."""
+    if is_dataclass(config) and not isinstance(config, type):
+        config = asdict(config)
+    if not isinstance(config, Mapping):
+        allowed = "a DPKerasConfig or a BandMFConfig, or a dictionary of its fields"
+        raise ParameterError("config", type(config).__name__, allowed)
+    known = KERAS if "batch_size" in config else BANDED
+    unknown = sorted(map(str, set(config) - set(known)))
+    if unknown:
+        raise ParameterError("config", unknown[0], f"of the fields {', '.join(known)}")
+    needed = ("batch_size", "train_steps", "train_size")
+    needed = needed if known is KERAS else ("iterations", "expected_participations", "strategy")
+    for name in needed:
+        if name not in config:
+            raise ParameterError(name, None, "among the fields of the config")
+    return dict(config)
+
+
+def _keras(given: dict[str, Any], loader: str | None) -> tuple[PLAN_OF_NOISE, list[str], str]:
+    """Return the plan of a noise, what is wrong with the loader, and the cost of one batch."""
+    records = COUNT.check("train_size", given["train_size"])
+    batch = IntegerRange(1, records).check("batch_size", given["batch_size"])
+    steps = COUNT.check("train_steps", given["train_steps"])
+    added = ADDED.check("gradient_accumulation_steps", given.get("gradient_accumulation_steps", 1))
+    in_fit = given.get("poisson_sampling_in_fit", False)
+    if not isinstance(in_fit, bool):
+        raise ParameterError("poisson_sampling_in_fit", in_fit, "True or False")
+    if added * batch > records:
+        allowed = f"at most train_size / batch_size = {records // batch:,}"
+        raise ParameterError("gradient_accumulation_steps", added, allowed)
+    why = [NO_LOADER] if loader is None and not in_fit else []
+
+    def plan_of(noise: float) -> Plan:
+        if added > 1 and (in_fit or loader == "poisson batches"):
+            return steps * added_samples(noise, batch / records, added)
+        return steps * PoissonSampled(GaussianLoss(1 / noise), added * batch / records)
+
+    hint = ""
+    if added > 1:
+        parts = f"{added:,} batches of {batch:,} are added for each update"
+        once = f"one Poisson sample of {added * batch:,} of {records:,} records"
+        each = f"{added:,} Poisson samples of {batch:,} of {records:,} records"
+        hint = f"{parts}, {each if in_fit or loader == 'poisson batches' else once}"
+        delta, noise = given.get("delta"), given["noise_multiplier"]
+        if delta is not None:
+            alone = steps * PoissonSampled(GaussianLoss(1 / noise), batch / records)
+            cost = Tight().epsilon(alone, POSITIVE_DELTA.check("delta", delta))
+            hint += f", and {format_upper(cost, 4)} would be that of a single batch an update"
+    return plan_of, why, hint
+
+
+def _banded(given: dict[str, Any]) -> PLAN_OF_NOISE:
+    """Return the plan of a noise for a banded matrix mechanism with cyclic Poisson samples."""
+    strategy = given["strategy"]
+    if isinstance(strategy, (str, Mapping)) or not isinstance(strategy, Sized) or not len(strategy):
+        raise ParameterError("strategy", strategy, "a list of the coefficients of the bands")
+    steps = COUNT.check("iterations", given["iterations"])
+    bands = IntegerRange(1, steps).check("bands of the strategy", len(strategy))
+    most = Interval(0.0, steps / bands, "(]")
+    often = most.check("expected_participations", given["expected_participations"])
+    rate, rounds = min(1.0, often * bands / steps), -(-steps // bands)
+    largest = OrNone(COUNT).check("truncated_batch_size", given.get("truncated_batch_size"))
+    records = OrNone(COUNT).check("num_examples", given.get("num_examples"))
+    if largest is None:
+        return lambda noise: rounds * PoissonSampled(GaussianLoss(1 / noise), rate)
+    if records is None:
+        raise ParameterError("num_examples", None, "given where truncated_batch_size is")
+    group = -(-int(str(records)) // bands)  # the largest of as many groups as there are bands
+    sizes = rate, group, int(str(largest))
+    return lambda noise: rounds * TruncatedPoisson(GaussianLoss(1 / noise), *sizes)
+
+
+def _too_small(
+    plan_of: PLAN_OF_NOISE, noise: float, epsilon: object, delta: object, hint: str
+) -> list[str]:
+    """Return in words by how much a claim is too small, and the noise that keeps it."""
+    claimed = POSITIVE.check("epsilon", epsilon)
+    if delta is None:
+        raise ParameterError("delta", None, "given beside the epsilon that is claimed")
+    at = POSITIVE_DELTA.check("delta", delta)
+    true = Tight().epsilon(plan_of(noise), at)
+    if true <= claimed:
+        return []
+    words = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(true, 4)} is true"
+    words += f" ({hint})" * bool(hint)
+    try:
+        least = calibrate(plan_of, epsilon=claimed, delta=at)
+    except (ParameterError, UnsupportedPlan):
+        return [f"{words}: claim that, or add more noise"]
+    rounded = math.ceil(least * 1e4) / 1e4
+    return [f"{words}: claim that, or set noise_multiplier to {rounded:g} before training"]

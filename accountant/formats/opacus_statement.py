@@ -1,0 +1,121 @@
+"""The statement of a training run by Opacus, under the loader that it really had."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from accountant.errors import ParameterError
+from accountant.formats.loader_differences import SAME, differences, refuse_differences
+from accountant.formats.loader_facts import WORDS, LoaderFacts
+from accountant.formats.opacus_history import facts_beside
+from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
+from accountant.training.dp_sgd import dp_sgd
+from accountant.training.statement import TrainingStatement
+
+STATED = ("poisson", "fixed_size", "shuffled", "fixed_order")
+SCHEDULE = "of one noise and one rate; the plan of a schedule is from_opacus(history, loader)"
+
+
+def statement_of_opacus(
+    history: Any,
+    loader: Any = None,
+    delta: float | None = None,
+    *,
+    epochs: int | None = None,
+    batch: int | None = None,
+    relation: str = "add-remove",
+    examples_per_user: int | None = None,
+    on_row: Callable[[], None] = lambda: None,
+) -> TrainingStatement:
+    """State what a run by Opacus costs under the loader that it had, and under others.
+
+    The epsilon that is stated first is that of the loader, not of the Poisson samples that Opacus
+    counts: a loader that shuffles gets the row of shuffled passes.
+
+    Parameters
+    ----------
+    history : object
+        A history in any form that `from_opacus` reads, of one noise and one rate.
+    loader : torch.utils.data.DataLoader, optional
+        The loader that was trained on; may be left out where the history is an `opacus_record` with
+        one.
+    delta : float, optional
+        In (0, 1); by default that of `dp_sgd`.
+    epochs : int, optional
+        Passes over the loader, to check the number of steps.
+    batch : int, optional
+        The batch that was meant, to check the loader's.
+    relation : str
+        "add-remove" or "replace-one".
+    examples_per_user : int, optional
+        The most records that one user contributes.
+    on_row : callable, optional
+        Called after each row of the table.
+
+    Returns
+    -------
+    TrainingStatement
+        With `epsilon`, an upper bound, and a table of all loaders.
+
+    Raises
+    ------
+    ParameterError
+        If the history is not one, differs from the loader, or no epsilon is known for its draws.
+
+    Examples
+    --------
+    >>> from accountant import statement_of_opacus
+    >>> shuffled = dict(order="shuffled", sampler="RandomSampler", records=100, batches=2,
+    ...                 batch=50, rate=None, drop_last=False, dataset=100)
+    >>> found = statement_of_opacus([(4.0, 0.5, 2)], shuffled, delta=1e-5)
+    >>> found.run.loader, round(found.epsilon, 3), round(found.row("poisson").upper, 3)
+    ('shuffled', 0.926, 0.743)
+    """
+    steps, facts = opacus_steps(history), facts_beside(history, loader)
+    if facts is None:
+        raise ParameterError(
+            "loader", None, "the one that was trained on, given here or to opacus_record"
+        )
+    if facts.order not in STATED:
+        allowed = f"one with an epsilon that is known, not of {WORDS[facts.order]}"
+        raise ParameterError("loader", str(facts), allowed)
+    first = _only_steps(steps, facts)
+    found = differences(steps, facts, epochs, batch, any_order=True)
+    added = 1
+    if facts.rate is None:
+        added, more = _added_batches(first, facts)
+        found += more
+    refuse_differences(steps, facts, found)
+    return dp_sgd(
+        facts.records, max(1, min(facts.records, round(facts.drawn) * added)), noise=first.noise,
+        delta=delta, loader=facts.order, steps=first.steps, relation=relation, rate=facts.rate,
+        drop_last=facts.drop_last, examples_per_user=examples_per_user, on_row=on_row,
+    )  # fmt: skip
+
+
+def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
+    """Return all steps of a history as one entry, in Opacus' own form."""
+    kinds = {(one.noise, one.rate, one.added) for one in steps if one.steps}
+    noise, rate, added = next(iter(kinds), (0.0, 0.0, 1))
+    if len(kinds) != 1 or (added > 1 and facts.rate is not None):
+        shown = [(one.noise, one.rate, one.steps) for one in steps]
+        raise ParameterError("history", shown, SCHEDULE)
+    return OpacusSteps(noise, added * rate, sum(one.steps for one in steps))
+
+
+def _added_batches(steps: OpacusSteps, facts: LoaderFacts) -> tuple[int, list[str]]:
+    """Return how many batches were added for a step, by the rate that Opacus wrote."""
+    added = max(1, round(steps.rate * facts.batches))
+    if not math.isclose(steps.rate * facts.batches, added, rel_tol=SAME):
+        return added, [
+            f"the history's rate is {steps.rate:.6g} and that of one of {facts.batches:,} batches "
+            f"{1 / facts.batches:.6g}: pass the loader and the history of one run"
+        ]
+    if facts.batches % added and added > 1:
+        return added, [
+            f"{added:,} batches were added for a step, which do not divide the {facts.batches:,} "
+            "of an epoch: a record can be in one step twice; train on batches that do"
+        ]
+    return added, []

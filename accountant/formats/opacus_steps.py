@@ -1,0 +1,56 @@
+"""The history of an Opacus accountant, in whichever form it is given, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from accountant.domains import POSITIVE, IntegerRange, Interval
+from accountant.errors import ParameterError
+from accountant.formats.added_samples import ADDED, added_samples
+from accountant.plans.plan import Plan, Repeat
+
+RATE = Interval(0.0, 1.0)
+COUNT = IntegerRange(0)
+ENTRY = "(noise_multiplier, sample_rate, steps)"
+CHECKPOINT = "privacy_accountant_state_dict"  # of PrivacyEngine.save_checkpoint
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OpacusSteps:
+    """Equal steps of a history.
+
+    ``added`` counts the Poisson samples whose gradients were added up before the noise: 1 in what
+    Opacus writes, more only in what the accountant "tight" writes.
+    """
+
+    noise: float
+    rate: float
+    steps: int
+    added: int = 1
+
+    def plan(self, rate: float | None = None) -> Plan:
+        """Return the plan of the steps, at another rate where one is given."""
+        q = self.rate if rate is None else rate
+        return Repeat(added_samples(self.noise, q, self.added), self.steps)
+
+
+def opacus_steps(history: Any, noise: Interval = POSITIVE) -> list[OpacusSteps]:
+    """Return the checked entries of a history, in whichever form it is given."""
+    found = getattr(history, "accountant", history)
+    if isinstance(found, Mapping):
+        found = found.get(CHECKPOINT, found)
+    found = found.get("history") if isinstance(found, Mapping) else getattr(found, "history", found)
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise ParameterError("history", found, f"a list of {ENTRY}")
+    return [_steps(entry, noise) for entry in found]
+
+
+def _steps(entry: Any, noise: Interval) -> OpacusSteps:
+    if not isinstance(entry, (tuple, list)) or len(entry) not in {3, 4}:
+        raise ParameterError("history", entry, f"a list of {ENTRY}")
+    multiplier = noise.check("noise_multiplier", entry[0])
+    rate, steps = RATE.check("sample_rate", entry[1]), COUNT.check("steps", entry[2])
+    return OpacusSteps(multiplier, rate, steps, *(ADDED.check("added", n) for n in entry[3:]))

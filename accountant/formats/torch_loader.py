@@ -1,0 +1,155 @@
+"""The facts of a PyTorch loader, read from names and attributes.
+
+PyTorch is not imported.  A sampler is known by the name of its class: a class that draws in its own
+way, also one derived from a known class, is "unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from accountant.domains import RECORDS
+from accountant.errors import ParameterError
+from accountant.formats.loader_facts import RATE, LoaderFacts
+
+POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
+SPLITTING = "BatchSplittingSampler"  # of Opacus' BatchMemoryManager
+LIVE = "a DataLoader over a data set of known length, or what loader_facts returned of one"
+
+
+def loader_facts(loader: Any) -> LoaderFacts:
+    """Return what a loader says of its batches.
+
+    Parameters
+    ----------
+    loader : torch.utils.data.DataLoader
+        The loader that was trained on: what `make_private` returned, not what it was given; also
+        one of `BatchMemoryManager`, or a dictionary of the facts.
+
+    Returns
+    -------
+    LoaderFacts
+        The facts.
+
+    Raises
+    ------
+    ParameterError
+        If it is no loader over a data set of known length.
+
+    Examples
+    --------
+    >>> from accountant.formats.torch_loader import loader_facts
+    >>> facts = dict(order="poisson", sampler="UniformWithReplacementSampler", records=1000,
+    ...              batches=16, batch=None, rate=0.0625, drop_last=False, dataset=1000)
+    >>> loader_facts(facts).rate
+    0.0625
+    """
+    if isinstance(loader, LoaderFacts):
+        return loader
+    if isinstance(loader, Mapping):
+        return _from_dict(loader)
+    try:
+        return _live_facts(loader)
+    except AttributeError:
+        raise ParameterError("loader", type(loader).__name__, LIVE) from None
+
+
+def _live_facts(loader: Any) -> LoaderFacts:
+    """Return the facts of a loader by its attributes."""
+    inner = getattr(loader, "data_loader", None)  # of a BatchMemoryManager
+    if inner is not None:
+        return replace(_live_facts(inner), physical=loader.max_physical_batch_size)
+    dataset = _length(loader.dataset)
+    drawn = getattr(loader, "batch_sampler", None)
+    drawn = loader.sampler if drawn is None else drawn
+    if dataset is None or drawn is None:
+        raise ParameterError("loader", type(loader).__name__, LIVE)
+    physical = None
+    if _class(drawn) == SPLITTING:
+        physical, drawn = drawn.max_batch_size, drawn.sampler
+    if _class(drawn) in POISSON:
+        return _poisson(loader, drawn, dataset, physical)
+    # a sampler of records, in batches of the batch sampler or else of the loader itself
+    holds_batches = _class(drawn) == "BatchSampler"
+    source, records = (drawn, drawn.sampler) if holds_batches else (loader, drawn)
+    batch = getattr(source, "batch_size", None)
+    replicas = RECORDS.check("num_replicas", getattr(records, "num_replicas", 1))
+    order, an_epoch, among = _order(records, dataset, batch)
+    if batch is None:  # the sampler gives lists of its own, or the loader single records
+        order, batch = "unknown", 1
+    batch = RECORDS.check("batch_size", batch)
+    drop_last = bool(getattr(source, "drop_last", False))
+    batches = an_epoch // batch if drop_last else -(-an_epoch // batch)
+    return LoaderFacts(
+        order, type(records).__name__, among, max(1, batches), batch * replicas, None, drop_last,
+        dataset, physical, replicas,
+    )  # fmt: skip
+
+
+def _from_dict(given: Mapping[str, Any]) -> LoaderFacts:
+    names = {one.name for one in fields(LoaderFacts)}
+    unknown = sorted(map(str, set(given) - names))
+    if unknown:
+        raise ParameterError("loader", unknown[0], f"described by {', '.join(sorted(names))}")
+    try:
+        return LoaderFacts(**given)
+    except TypeError:
+        missing = "order, sampler, records, batches, batch, rate, drop_last and dataset"
+        raise ParameterError("loader", dict(given), f"described by {missing}") from None
+
+
+def _class(sampler: Any) -> str:
+    """Return the name of the first class, from the sampler's own up, that says how it draws."""
+    classes = type(sampler).__mro__
+    return next((one for one in classes if "__iter__" in vars(one)), classes[0]).__name__
+
+
+def _length(values: Any) -> int | None:
+    """Return the length of a data set; None if it has none."""
+    try:
+        return len(values)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> LoaderFacts:
+    """Return the facts of a Poisson sampler of Opacus."""
+    shared = _class(sampler) == POISSON[1]
+    records = getattr(sampler, "total_size" if shared else "num_samples", dataset)
+    rate = RATE.check("sample_rate", getattr(sampler, "sample_rate", None))
+    steps = getattr(sampler, "num_batches" if shared else "steps", None)
+    aim = getattr(loader, "batch_size", None)
+    batches = int(1 / rate) if steps is None else steps
+    return LoaderFacts(
+        "poisson", type(sampler).__name__, records, batches, aim, rate,
+        bool(getattr(loader, "drop_last", False)), dataset, physical,
+        getattr(sampler, "num_replicas", 1),
+    )  # fmt: skip
+
+
+def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int]:
+    """Return how a sampler of records draws, how many an epoch, and from how many."""
+    name, drawn = _class(sampler), _length(sampler)
+    drawn = dataset if drawn is None else drawn
+    if name == "SequentialSampler":
+        return "fixed_order", drawn, dataset
+    if name == "SubsetRandomSampler":
+        indices = list(sampler.indices)
+        once = len(set(map(int, indices))) == len(indices)
+        return ("shuffled" if once else "repeated"), len(indices), len(indices)
+    if name == "WeightedRandomSampler":
+        return "weighted", drawn, dataset
+    if name == "DistributedSampler":
+        whole = dataset % sampler.num_replicas == 0 or sampler.drop_last
+        order = "shuffled" if sampler.shuffle else "fixed_order"
+        return (order if whole else "repeated"), drawn, dataset
+    if name == "RandomSampler":
+        if getattr(sampler, "replacement", False) or drawn > dataset:
+            return "repeated", drawn, dataset
+        if drawn == dataset:
+            return "shuffled", drawn, dataset
+        one_batch = batch is not None and batch >= drawn
+        return ("fixed_size" if one_batch else "part_of_shuffle"), drawn, dataset
+    return "unknown", drawn, dataset

@@ -1,0 +1,100 @@
+"""What a calibration aims at: an epsilon at a delta, or a rate of success of an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.attack_rates import RATE, true_positive_rate
+from accountant.accountants.attack_rates import advantage as attack_advantage
+from accountant.accountants.base import Accountant
+from accountant.accountants.tight import Tight
+from accountant.domains import DELTA, EPSILON, POSITIVE, POSITIVE_DELTA
+from accountant.errors import ParameterError
+from accountant.numerics.rounding import ULP
+from accountant.plans.plan import Plan
+
+HOW = "calibrate(..., epsilon=1.0, delta=1e-6), advantage=0.1, or tpr=0.05 with fpr=0.01"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A cost that is not to exceed a target; ``argument`` names what the caller gave."""
+
+    argument: str
+    target: float
+    measure: Callable[[Plan], float]
+    accountant: Accountant
+    delta: float | None = None  # of an epsilon; None for a rate
+    rough: Callable[[Plan], float] | None = None  # about the same as the measure, and quicker
+
+
+def epsilon_goal(target: float, delta: float, accountant: Accountant) -> Goal:
+    """Return the goal of an epsilon at ``delta``."""
+    target = POSITIVE.check("epsilon", target)
+    return Goal("epsilon", target, lambda plan: accountant.epsilon(plan, delta), accountant, delta)
+
+
+def goal_of(
+    epsilon: float | None,
+    delta: float | None,
+    advantage: float | None,
+    tpr: float | None,
+    fpr: float | None,
+    accountant: Accountant | None,
+) -> Goal:
+    """Return the one goal that was given, or raise `ParameterError`."""
+    known = Tight() if accountant is None else accountant
+    if not isinstance(known, Accountant):
+        raise ParameterError("accountant", known, "an accountant, such as RDP()")
+    given = {"epsilon": epsilon, "advantage": advantage, "tpr": tpr}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        raise ParameterError("epsilon", epsilon, f"the one goal, or another instead: {HOW}")
+    if fpr is not None and tpr is None:
+        raise ParameterError("fpr", fpr, "given beside a tpr")
+    if delta is not None and epsilon is None:
+        raise ParameterError("delta", delta, f"left out: {names[0]} has no delta")
+    if advantage is not None:
+        return _variation_goal("advantage", POSITIVE_DELTA.check("advantage", advantage), known)
+    if tpr is not None:
+        return _power_goal(tpr, fpr, known)
+    target = EPSILON.check("epsilon", epsilon)
+    at = 0.0 if delta is None else DELTA.check("delta", delta)
+    if target > 0:
+        return epsilon_goal(target, at, known)
+    if at == 0:
+        raise ParameterError("epsilon", epsilon, "above 0, or 0 with a delta above 0")
+    return _variation_goal("delta", at, known)
+
+
+def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goal:
+    # the total variation is delta at an epsilon of 0
+    def quick(plan: Plan) -> float:
+        return attack_advantage(plan).upper
+
+    if isinstance(accountant, Tight) and argument == "advantage":
+        return Goal(argument, target, quick, accountant)
+    rough = quick if isinstance(accountant, Tight) else None
+    return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=rough)
+
+
+def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
+    if not isinstance(accountant, Tight):
+        raise ParameterError("accountant", accountant, "left out where a tpr is the goal")
+    if fpr is None:
+        raise ParameterError("fpr", fpr, "given beside the tpr: tpr=0.05, fpr=0.01")
+    level, power = RATE.check("fpr", fpr), RATE.check("tpr", tpr)
+    if not level < power < 1:
+        raise ParameterError("tpr", tpr, f"in (fpr, 1): guessing has {level:g} already")
+
+    def excess(plan: Plan) -> float:
+        """What an attack gains over guessing: noise takes it to 0."""
+        found = true_positive_rate(plan, level).upper
+        return (
+            (found - level) * (1 + 4 * ULP) if found > power else min(found - level, power - level)
+        )
+
+    return Goal("tpr", power - level, excess, accountant)

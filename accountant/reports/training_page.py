@@ -1,0 +1,132 @@
+"""The page of a training statement: its epsilon, other loaders beside it, and assumptions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import final
+
+from accountant.planning.interpretation import explanation
+from accountant.plans.adjacency import RECORD_RELATIONS
+from accountant.reports.html_document import csv_address, render
+from accountant.reports.svg_axes import LogScale, padded_range
+from accountant.training import words
+from accountant.training.loaders import LOADERS, MEANINGS, TITLES
+from accountant.training.rows import RECORD, USER, TrainingCost
+from accountant.training.statement import COLUMNS, TrainingStatement
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One loader's bar on a logarithmic scale: sure up to one share, possible up to another."""
+
+    loader: str
+    text: str
+    sure: float
+    possible: float
+    is_own: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """Epsilons of all loaders: heads of columns, those below each, and a row for each loader."""
+
+    name: str
+    heads: tuple[str, ...]
+    below: tuple[str, ...]
+    rows: tuple[tuple[str, bool, tuple[str, ...]], ...]
+
+
+def training_page(statement: TrainingStatement, command_line: str = "") -> str:
+    """Return a statement as one HTML page, which asks no server for anything.
+
+    Parameters
+    ----------
+    statement : TrainingStatement
+        What `dp_sgd` made.
+    command_line : str
+        The command that makes the page again; "" for none.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> from accountant import dp_sgd, training_page
+    >>> page = training_page(dp_sgd(examples=1000, batch=100, epochs=1, noise=2.0))
+    >>> "shuffled passes" in page
+    True
+    """
+    low, high = padded_range(_ends(statement))
+    scale = LogScale(low / 2, high)  # room for the smallest bar
+    return render(
+        "training.html", statement=statement, run=statement.run, words=words, title=TITLES,
+        meaning=_meaning(statement), bars=_bars(statement, scale), scale=scale,
+        tables=list(_tables(statement)), meanings=MEANINGS, user_unit=USER,
+        saved=csv_address(_csv_rows(statement)), json_lines=statement.to_json().splitlines(),
+        command_line=command_line, version=version("dp-attest"),
+    )  # fmt: skip
+
+
+def _own_rows(statement: TrainingStatement) -> list[TrainingCost]:
+    return [statement.row(loader) for loader in LOADERS]
+
+
+def _ends(statement: TrainingStatement) -> Iterator[float]:
+    for one in _own_rows(statement):
+        yield from (one.lower, one.upper)
+
+
+def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
+    def share(value: float) -> float:
+        if value <= 0:
+            return 0.0
+        return 100 * min(max(scale.share(min(value, scale.high)), 0.0), 1.0)
+
+    return [
+        Bar(one.loader, words.interval(one), share(one.lower), share(one.upper),
+            one.loader == statement.run.loader)
+        for one in _own_rows(statement)
+    ]  # fmt: skip
+
+
+def _tables(statement: TrainingStatement) -> Iterator[CostTable]:
+    own = statement.run.microbatching
+    yield _table(statement, "One record", RECORD, (False, True))
+    if statement.run.examples_per_user is not None:
+        name = f"One user of at most {statement.run.examples_per_user:,} records"
+        yield _table(statement, name, USER, (own,))
+
+
+def _table(
+    statement: TrainingStatement, name: str, unit: str, columns: tuple[bool, ...]
+) -> CostTable:
+    def texts(loader: str) -> tuple[str, ...]:
+        rows = (
+            statement.row(loader, unit=unit, relation=relation, microbatching=micro)
+            for relation in RECORD_RELATIONS for micro in columns
+        )  # fmt: skip
+        return tuple(map(words.interval, rows))
+
+    heads = tuple(words.DIFFERENCES[unit, relation] for relation in RECORD_RELATIONS)
+    below = tuple("microbatches" if micro else "plain" for micro in columns)
+    rows = [(one, one == statement.run.loader, texts(one)) for one in LOADERS]
+    return CostTable(name, heads, below, tuple(rows))
+
+
+def _csv_rows(statement: TrainingStatement) -> Iterator[list[object]]:
+    yield list(COLUMNS)
+    for one in statement.rows:
+        yield [getattr(one, name) for name in COLUMNS]
+
+
+def _meaning(statement: TrainingStatement) -> str:
+    if math.isfinite(statement.epsilon):
+        return explanation(statement.epsilon, statement.delta, statement.relation)
+    return "Nothing: epsilon is infinite."

@@ -1,0 +1,55 @@
+"""From a target epsilon to the noise, or to how long a run may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accountant.accountants.budget import Budget
+from accountant.accountants.tight import Tight
+from accountant.errors import ParameterError
+from accountant.planning.calibration import calibrate, calibrate_near
+from accountant.planning.capacity import CAPACITY_CAP, remaining_capacity
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan
+from accountant.training.loaders import SAMPLING
+from accountant.training.rows import COARSE
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import record_scheme
+
+
+def least_noise(run: TrainingRun, relation: Adjacency, epsilon: float, delta: float) -> float:
+    """Return the least noise with which a record's epsilon is within the target."""
+
+    def plans(noise: float) -> tuple[Plan, ...]:
+        micro = run.microbatching
+        return record_scheme(run, noise, run.loader, relation, microbatching=micro).above
+
+    def least_of(place: int) -> float:
+        def plan_of(noise: float) -> Plan:
+            return plans(noise)[place]
+
+        # narrow intervals take time: first near the answer, then there
+        near = calibrate(plan_of, epsilon=epsilon, delta=delta, accountant=Tight(COARSE))
+        return calibrate_near(plan_of, near, epsilon, delta)
+
+    # each of the plans is a bound by itself: the one that needs the least noise counts
+    return min(least_of(place) for place in range(len(plans(1.0))))
+
+
+def longest_run(
+    run: TrainingRun, noise: float, relation: Adjacency, epsilon: float, delta: float
+) -> TrainingRun:
+    """Return the run with the most steps, or whole passes, whose epsilon is within the target."""
+    draws = run.loader in SAMPLING
+    one = replace(run, steps=1 if draws else None, epochs=None if draws else 1.0)
+    scheme = record_scheme(one, noise, run.loader, relation, microbatching=run.microbatching)
+    budget = Budget(epsilon, delta)
+    fitting = [part for part in scheme.above if budget.admits(part)]
+    if not fitting:
+        what = "one step" if draws else "one pass"
+        raise ParameterError("epsilon", epsilon, f"more than {what} costs at this noise")
+    most = max(1 + remaining_capacity(part, part, budget) for part in fitting)
+    if most > CAPACITY_CAP:
+        words = f"one that {CAPACITY_CAP:,} steps or passes exceed: give epochs or steps"
+        raise ParameterError("epsilon", epsilon, words)
+    return replace(one, steps=most) if draws else replace(one, epochs=float(most))

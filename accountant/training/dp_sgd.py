@@ -1,0 +1,127 @@
+"""`dp_sgd`: from the facts of a training run to a statement of what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from accountant.domains import POSITIVE, POSITIVE_DELTA
+from accountant.errors import ParameterError
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.training.calibration import least_noise, longest_run
+from accountant.training.run import TrainingRun, default_delta
+from accountant.training.statement import TrainingStatement, statement_of
+
+
+def dp_sgd(
+    examples: int,
+    batch: int,
+    epochs: float | None = None,
+    noise: float | None = None,
+    delta: float | None = None,
+    loader: str = "poisson",
+    *,
+    steps: int | None = None,
+    epsilon: float | None = None,
+    relation: str = "add-remove",
+    microbatching: bool = False,
+    examples_per_user: int | None = None,
+    drop_last: bool = False,
+    max_batch: int | None = None,
+    rate: float | None = None,
+    on_row: Callable[[], None] = lambda: None,
+) -> TrainingStatement:
+    """State what a run of DP-SGD costs, under the loader that it had and under others.
+
+    In each step gradients are clipped to a norm, one a record, and Gaussian noise of ``noise``
+    times that norm is added to their sum.
+
+    Parameters
+    ----------
+    examples : int
+        Records of the training set, at least 1.
+    batch : int
+        Records of a batch; of a loader that draws each record by a coin, the expected number.
+    epochs : float, optional
+        How often the data were gone through; need not be whole.  Loaders that draw every batch
+        anew take ``examples / batch`` steps an epoch.
+    noise : float, optional
+        The noise multiplier: deviation of the noise over the clipping norm.
+    delta : float, optional
+        In (0, 1); by default ``examples ** -1.1``, rounded down to one digit.
+    loader : str
+        "poisson", "truncated_poisson", "fixed_size", "random_allocation", "shuffled" or
+        "fixed_order": how batches were made.
+    steps : int, optional
+        Steps in all, instead of epochs.
+    epsilon : float, optional
+        A target instead of ``noise``, which is then found; or beside it and instead of epochs and
+        steps: then the most steps, or whole passes, are found.
+    relation : str
+        "add-remove" or "replace-one": how neighbours differ in the epsilon that is stated first.
+    microbatching : bool
+        Whether the mean of several gradients is clipped, instead of each gradient.
+    examples_per_user : int, optional
+        The most records that one user contributes, to state what a user pays too.
+    drop_last : bool
+        Whether a pass leaves out its last batch where that would be short.
+    max_batch : int, optional
+        What "truncated_poisson" cuts a batch to; by default ``batch``.
+    rate : float, optional
+        The sampling rate, where it is not ``batch / examples``.
+    on_row : callable, optional
+        Called after each row of the table.
+
+    Returns
+    -------
+    TrainingStatement
+        With `epsilon`, an upper bound, and a table of all loaders, both ends of each.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range, or missing.
+
+    References
+    ----------
+    Ponomareva et al. (2023), "How to DP-fy ML", section 5.3, for what a statement should say.
+
+    Examples
+    --------
+    >>> from accountant import dp_sgd
+    >>> found = dp_sgd(examples=600, batch=100, epochs=1, noise=2.0, loader="shuffled")
+    >>> print(f"{found.epsilon:.3f}; if it were Poisson: {found.row('poisson').upper:.3f}")
+    1.389; if it were Poisson: 0.639
+    """
+    run = TrainingRun(
+        examples, batch, epochs, steps, loader, drop_last, max_batch, rate, microbatching,
+        examples_per_user,
+    )  # fmt: skip
+    known = check_relation("relation", relation, RECORD_RELATIONS)
+    given = delta is not None
+    at = POSITIVE_DELTA.check("delta", delta) if given else default_delta(run.examples)
+    run, used, found = _with_unknown(run, noise, epsilon, known, at)
+    target = None if epsilon is None else float(epsilon)
+    made = statement_of(run, used, at, known, on_row)
+    return replace(made, found=found, target=target, own_delta=not given)
+
+
+def _with_unknown(
+    run: TrainingRun, noise: object, epsilon: object, relation: Adjacency, delta: float
+) -> tuple[TrainingRun, float, str]:
+    """Return the run and its noise, and what of them was found from the target."""
+    has_length = run.epochs is not None or run.steps is not None
+    if noise is None and epsilon is None:
+        raise ParameterError("noise", noise, "given, or epsilon as a target")
+    used = None if noise is None else POSITIVE.check("noise", noise)
+    if epsilon is None:
+        if not has_length:
+            raise ParameterError("epochs", None, "given, or steps, or epsilon as a target")
+        return run, float(used or 0.0), ""
+    target = POSITIVE.check("epsilon", epsilon)
+    if used is None and has_length:
+        return run, least_noise(run, relation, target, delta), "noise"
+    if used is None or has_length:
+        allowed = "given beside one of noise and epochs (or steps): the other one is found"
+        raise ParameterError("epsilon", epsilon, allowed)
+    return longest_run(run, used, relation, target, delta), used, "epochs"

@@ -1,0 +1,97 @@
+"""The facts of a statement: what its text, its JSON and its page are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accountant.errors import ParameterError
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan
+from accountant.table_display import TableDisplay
+from accountant.training.loaders import check_loader
+from accountant.training.rows import RECORD, USER, TrainingCost
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import record_scheme
+
+
+@dataclass(frozen=True)
+class StatementFacts(TableDisplay):
+    """What a run costs, by rows; `TrainingStatement` shows it."""
+
+    run: TrainingRun
+    noise: float
+    delta: float
+    relation: Adjacency
+    rows: tuple[TrainingCost, ...]
+    found: str = ""
+    target: float | None = None
+    own_delta: bool = False
+    advantage: float = 1.0
+    found_records: float = 1.0
+
+    def row(
+        self,
+        loader: str | None = None,
+        *,
+        unit: str = RECORD,
+        relation: str | None = None,
+        microbatching: bool | None = None,
+    ) -> TrainingCost:
+        """Return what the run costs under a loader; what is left out is as in the run.
+
+        Parameters
+        ----------
+        loader : str, optional
+            One of `LOADERS`.
+        unit : str
+            "record" or "user".
+        relation : str, optional
+            "add-remove" or "replace-one".
+        microbatching : bool, optional
+            Whether gradients are averaged before they are clipped.
+
+        Returns
+        -------
+        TrainingCost
+            With both ends of the interval around the true epsilon.
+
+        Raises
+        ------
+        ParameterError
+            If the statement has no such row.
+        """
+        wanted = (
+            self.run.loader if loader is None else check_loader("loader", loader),
+            unit,
+            self.relation if relation is None else relation,
+            self.run.microbatching if microbatching is None else microbatching,
+        )
+        for one in self.rows:
+            if (one.loader, one.unit, one.relation, one.microbatching) == wanted:
+                return one
+        allowed = (
+            "a row of the statement: users need examples_per_user, and the run's microbatching"
+        )
+        raise ParameterError("row", wanted, allowed)
+
+    @property
+    def epsilon(self) -> float:
+        """What a record pays under the run's own loader: an upper bound."""
+        return self.row().upper
+
+    @property
+    def lower(self) -> float:
+        """What a record pays at least, for the worst data."""
+        return self.row().lower
+
+    @property
+    def user_epsilon(self) -> float | None:
+        """What a user pays under the run's own loader; None without ``examples_per_user``."""
+        return None if self.run.examples_per_user is None else self.row(unit=USER).upper
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that says what the run releases, for one record."""
+        run, micro = self.run, self.run.microbatching
+        found = record_scheme(run, self.noise, run.loader, self.relation, microbatching=micro)
+        return found.plan

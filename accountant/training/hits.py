@@ -1,0 +1,59 @@
+"""How many records of a user are in a batch: the chances, rounded towards more of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from accountant.numerics.rounding import ULP
+
+NEGLIGIBLE = 1e-40  # beside the likeliest number; what is rarer counts as more records
+MOST_NUMBERS = 500
+
+Hits = tuple[tuple[int, float], ...]
+
+
+def binomial_hits(size: int, rate: float) -> Hits | None:
+    """Return the chances where each of ``size`` records is drawn by its own coin."""
+    if rate >= 1:
+        return ((size, 1.0),)
+    odds = rate / (1 - rate)
+    return _hits(0, size, lambda j: (size - j) / (j + 1) * odds)
+
+
+def hypergeometric_hits(size: int, batch: int, examples: int) -> Hits | None:
+    """Return the chances where ``batch`` of the ``examples`` are drawn; None: too many numbers."""
+    others = examples - size
+    return _hits(
+        max(0, batch - others),
+        min(size, batch),
+        lambda j: (size - j) * (batch - j) / ((j + 1) * (others - batch + j + 1)),
+    )
+
+
+def _hits(least: int, most: int, ratio: Callable[[int], float]) -> Hits | None:
+    """Return chances from ``least`` to ``most``; ``ratio(j)``, of j + 1 over j, falls with j."""
+    low, high = least, most
+    while low < high:  # the likeliest number: the first whose next is not likelier
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if ratio(middle) > 1 else (low, middle)
+    likeliest, chance = low, {low: 1.0}
+    for way in (1, -1):
+        j = likeliest
+        while least <= j + way <= most and chance[j] > NEGLIGIBLE:
+            step = ratio(j) if way > 0 else 1 / ratio(j - 1)
+            j += way
+            chance[j] = chance[j - way] * step
+            if len(chance) > MOST_NUMBERS:
+                return None
+    numbers = sorted(chance)
+    if numbers[-1] < most:  # the rest is less than the last chance over 1 - ratio, at `most`
+        last = numbers[-1]
+        chance[most] = 2 * chance[last] / max(1 - ratio(last), 1e-6)
+        numbers.append(most)
+    total = math.fsum(chance.values())
+    # each is exact to a few ulps a step; what they are raised by the smallest number gives
+    raised = [chance[j] / total * (1 + 8 * len(numbers) * ULP) for j in numbers[1:]]
+    first = max(1 - math.fsum(raised), 0.0)
+    whole = math.fsum([first, *raised])
+    return tuple(zip(numbers, [first / whole, *(one / whole for one in raised)], strict=True))

@@ -1,0 +1,94 @@
+"""The rows of a statement: what every loader costs, for every unit of privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.tight import Tight
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency
+from accountant.plans.plan import Plan
+from accountant.training.loaders import LOADERS
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import certified, record_scheme
+from accountant.training.users import user_scheme
+
+RECORD, USER = "record", "user"
+FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with,
+LOOSE = 1e-3  # and of bounds that are wide anyway
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrainingCost:
+    """What a run costs under one loader: epsilon lies between ``lower`` and ``upper``.
+
+    Parameters
+    ----------
+    loader : str
+        One of `LOADERS`.
+    unit : str
+        "record" or "user": whose data neighbours differ by.
+    relation : str
+        "add-remove" or "replace-one".
+    microbatching : bool
+        Whether gradients are averaged in microbatches before they are clipped.
+    lower : float
+        Rounded down; 0 where no lower end is known.
+    upper : float
+        Rounded up; infinite where no bound is known.
+    note : str
+        Why the ends differ: "bound", "group" or "order"; "" where they meet.
+    """
+
+    loader: str
+    unit: str
+    relation: Adjacency
+    microbatching: bool
+    lower: float
+    upper: float
+    note: str = ""
+
+
+Tick = Callable[[], None]
+MOST_ROWS = 3 * len(LOADERS) * len(RECORD_RELATIONS)  # those of users are the last third
+
+
+def rows_of(
+    run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
+) -> tuple[TrainingCost, ...]:
+    """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
+    seen: dict[Plan, tuple[float, tuple[float, float]]] = {}
+
+    def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
+        scheme_of = record_scheme if unit == RECORD else user_scheme
+        scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
+        own = loader == run.loader and micro == run.microbatching and unit == RECORD
+
+        def certify(plan: Plan) -> tuple[float, float]:
+            above = plan in scheme.above
+            is_wide = above and (scheme.note or loader == "truncated_poisson")
+            width = FINE if own and above else LOOSE if is_wide else COARSE
+            # what is not of the run itself may be as wide as it was for another row
+            if plan not in seen or (width == FINE and seen[plan][0] > width):
+                seen[plan] = (width, Tight(width).bracket(plan, delta))
+            return seen[plan][1]
+
+        lower, upper = certified(scheme, certify)
+        tick()
+        # of a record some plan always answers
+        note = "none" if math.isinf(upper) and unit == USER else scheme.note
+        return TrainingCost(loader, unit, relation, micro, lower, upper, note)
+
+    found = [
+        row(loader, RECORD, relation, micro)
+        for micro in (False, True) for relation in RECORD_RELATIONS for loader in LOADERS
+    ]  # fmt: skip
+    if run.examples_per_user is not None:
+        found += [
+            row(loader, USER, relation, run.microbatching)
+            for relation in RECORD_RELATIONS for loader in LOADERS
+        ]  # fmt: skip
+    return tuple(found)

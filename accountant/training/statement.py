@@ -1,0 +1,136 @@
+"""The statement of a training run: what it costs, under the loader it had and under others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import final
+
+from accountant.accountants.attack_rates import advantage, true_positive_rate
+from accountant.domains import POSITIVE, POSITIVE_DELTA
+from accountant.formatting import format_upper
+from accountant.plans.adjacency import RECORD_RELATIONS, check_relation
+from accountant.table_display import Table
+from accountant.training.document import ARGUMENTS, check_same, read_document, to_text
+from accountant.training.facts import StatementFacts
+from accountant.training.rows import rows_of
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import record_scheme
+from accountant.training.text import page_of
+
+FALSE_POSITIVES = 1e-3
+COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "note")
+
+
+@final
+@dataclass(frozen=True)
+class TrainingStatement(StatementFacts):
+    """What a run of DP-SGD costs, in a form that a person can file.  Prints a page of text.
+
+    `dp_sgd` makes it.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        Records, batches, steps and the loader.
+    noise : float
+        The noise multiplier: deviation of the noise over the clipping norm.
+    delta : float
+        At which epsilon is stated.
+    relation : str
+        "add-remove" or "replace-one": the neighbours of `epsilon` and `plan`.
+    rows : tuple of TrainingCost
+        What every loader costs.
+    found : str
+        "noise" or "epochs" where that was found from a target; "" where all was given.
+    target : float, optional
+        The epsilon aimed at.
+    own_delta : bool
+        Whether delta is the default of `dp_sgd`.
+    advantage : float
+        How much more often an attacker is right than wrong about a record, at most: that of
+        `accountant.advantage`, under the run's own loader.
+    found_records : float
+        The share of records in the data that an attacker finds, at most, who takes one in a
+        thousand others for one of them: `accountant.true_positive_rate`.
+
+    Examples
+    --------
+    >>> from accountant import dp_sgd
+    >>> found = dp_sgd(examples=1000, batch=100, epochs=2, noise=2.0, delta=1e-4)
+    >>> round(found.epsilon, 4), found.plan.count, found.plan.part.rate
+    (0.8667, 20, 0.1)
+    """
+
+    def __str__(self) -> str:
+        return page_of(self)
+
+    def __repr__(self) -> str:
+        upper = format_upper(self.epsilon, 6)
+        return f"<TrainingStatement: epsilon {upper} at delta {self.delta:g}, {self.run.loader}>"
+
+    def to_json(self) -> str:
+        """Return the statement as JSON, its assumptions and its plan within.
+
+        Returns
+        -------
+        str
+            Infinite epsilons are null; `from_json` reads it.
+        """
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> TrainingStatement:
+        """Return the statement of a document, computed again from what it says of the run.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        TrainingStatement
+            The same statement; it takes as long as the first time.
+
+        Raises
+        ------
+        ParameterError
+            If the document is no statement, or a number is not what the run costs: by more than
+            a thousandth, which other versions may differ by.
+        """
+        read = read_document(text)
+        run, found = read["run"], read["found"]
+        facts = {name: run[name] for name in ARGUMENTS}
+        again = statement_of(TrainingRun(**facts), run["noise"], run["delta"], run["relation"])
+        made = replace(
+            again, found=found["what"], target=found["target"], own_delta=found["default_delta"]
+        )
+        check_same(made, read)
+        return made
+
+    def _table(self) -> Table:
+        rows = [[getattr(one, name) for name in COLUMNS] for one in self.rows]
+        named = self.row()
+        caption = (
+            f"epsilon {named.upper:.6g} at delta {self.delta:g}, {self.run.loader} loader; "
+            "epsilon of other loaders at the same noise"
+        )
+        return Table(COLUMNS, rows, caption, upper=("upper",), lower=("lower",))
+
+
+def statement_of(
+    run: TrainingRun,
+    noise: object,
+    delta: object,
+    relation: object,
+    on_row: Callable[[], None] = lambda: None,
+) -> TrainingStatement:
+    """Return the statement of a run whose noise and delta are given."""
+    known = check_relation("relation", relation, RECORD_RELATIONS)
+    used, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
+    rows = rows_of(run, used, at, on_row)
+    scheme = record_scheme(run, used, run.loader, known, microbatching=run.microbatching)
+    best = min(advantage(plan).upper for plan in scheme.above)
+    found = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
+    return TrainingStatement(run, used, at, known, rows, advantage=best, found_records=found)

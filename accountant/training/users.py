@@ -1,0 +1,116 @@
+"""Which plans bound the cost of a run for a user with several records.
+
+References: Ganesh (2024), "Tight group-level DP guarantees for DP-SGD with sampling via mixture of
+Gaussians mechanisms", Theorem 3.1; `docs/proofs/training.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from accountant.amplification.group_privacy import Grouped
+from accountant.amplification.single_pass import OnePass
+from accountant.amplification.truncated_sampling import binomial_tail
+from accountant.losses.loss import Loss
+from accountant.losses.mixture_of_gaussians import MixtureOfGaussians, MixturePairLoss
+from accountant.losses.mixture_pair import MixturePair
+from accountant.losses.normal_mixture import side
+from accountant.losses.public_choice import PublicChoice
+from accountant.plans.adjacency import Adjacency
+from accountant.plans.plan import Plan
+from accountant.training.hits import Hits, binomial_hits, hypergeometric_hits
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import ADD_REMOVE, Scheme, gaussian, record_scheme
+
+
+def user_scheme(
+    run: TrainingRun, noise: float, loader: str, relation: Adjacency, *, microbatching: bool
+) -> Scheme:
+    """Return the plans that bound what a user of ``examples_per_user`` records costs."""
+    of_record = record_scheme(run, noise, loader, relation, microbatching=microbatching)
+    if run.examples_per_user == 1 or run.examples_per_user is None:
+        return of_record
+    above = USER_PLANS[loader](run, noise, relation, microbatching)
+    exact = not microbatching and (
+        loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
+    )
+    # a user with one record is a user
+    below = above[0] if exact and above else of_record.below
+    return Scheme(above, below, NOTES[loader] or ("" if exact else "bound"))
+
+
+def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    hits = binomial_hits(_size(run), run.sampling_rate)
+    clips = 2 if micro else 1
+    return () if hits is None else (run.draws * _hit_loss(hits, clips, z, relation),)
+
+
+def _truncated_poisson(
+    run: TrainingRun, z: float, relation: Adjacency, micro: bool
+) -> tuple[Plan, ...]:
+    size, rate, batch = _size(run), run.sampling_rate, run.largest_batch
+    hits = binomial_hits(size, rate)
+    if hits is None:
+        return ()
+    others, clips = run.examples - size, 2 if micro else 1
+    # nothing is cut unless more than batch - size others are sampled
+    least = batch - size + 1
+    full = 0.0 if least > others else 1.0 if least < 1 else binomial_tail(others, rate, least)
+    cases = ((1 - full, clips), (full, 2 * clips))
+    kept = [(chance, _hit_loss(hits, moved, z, relation)) for chance, moved in cases if chance > 0]
+    chances, losses = zip(*kept, strict=True)
+    return (run.draws * PublicChoice(losses, chances),)
+
+
+def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    hits = hypergeometric_hits(_size(run), run.batch, run.examples)
+    return () if hits is None else (run.draws * _hit_loss(hits, 2, z, relation),)
+
+
+def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency) -> Loss:
+    """Return the loss of a step that each hit moves by so many clips."""
+    shifts, weights = tuple(clips * j for j, _ in hits), tuple(weight for _, weight in hits)
+    if relation is ADD_REMOVE:
+        return MixtureOfGaussians(z, shifts, weights)
+    moved = side([gaussian(z, one).mu if one else 0.0 for one in shifts], weights)
+    return MixturePairLoss(MixturePair(moved, moved))
+
+
+def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    of_record = record_scheme(run, z, "random_allocation", ADD_REMOVE, microbatching=micro)
+    size = _size(run) * (1 if relation is ADD_REMOVE else 2)
+    # all records may draw the same step
+    clips = _size(run) * (2 if micro or relation is not ADD_REMOVE else 1)
+    together = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
+    return (Grouped(of_record.above[0], size), together)
+
+
+def _worst_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    # as many as fit in one batch, then in the next: the norm of what the batches move by
+    full, rest = divmod(_size(run), run.batch)
+    norm = math.sqrt(full * run.batch**2 + rest**2) * (1 + 1e-15)
+    clips = norm * (2 if micro or relation is not ADD_REMOVE else 1)
+    return (math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches),)
+
+
+USER_PLANS: dict[str, Callable[[TrainingRun, float, Adjacency, bool], tuple[Plan, ...]]] = {
+    "poisson": _poisson,
+    "truncated_poisson": _truncated_poisson,
+    "fixed_size": _fixed_size,
+    "random_allocation": _allocated,
+    "shuffled": _worst_order,
+    "fixed_order": _worst_order,
+}
+NOTES = {
+    "poisson": "",
+    "truncated_poisson": "bound",
+    "fixed_size": "",
+    "random_allocation": "group",
+    "shuffled": "order",
+    "fixed_order": "",
+}
+
+
+def _size(run: TrainingRun) -> int:
+    return run.examples_per_user or 1

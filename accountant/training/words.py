@@ -1,0 +1,188 @@
+"""What a statement says in words: the run, its cost, what the other numbers mean, assumptions."""
+
+from __future__ import annotations
+
+import math
+
+from accountant.formatting import format_lower, format_short, format_upper
+from accountant.plans.adjacency import Adjacency
+from accountant.training.facts import StatementFacts
+from accountant.training.loaders import MEANINGS, SAMPLING, TITLES
+from accountant.training.rows import RECORD, USER, TrainingCost
+
+WIDE = 1e-3  # an interval that is relatively wider is shown with both ends
+UNKNOWN = "no theorem known"
+DIFFERENCES = {
+    (RECORD, Adjacency.ADD_REMOVE): "one record more or less",
+    (RECORD, Adjacency.REPLACE_ONE): "one record replaced",
+    (USER, Adjacency.ADD_REMOVE): "one user more or less",
+    (USER, Adjacency.REPLACE_ONE): "one user replaced",
+}
+
+
+def interval(one: TrainingCost, digits: int = 4) -> str:
+    """Return epsilon as text: an upper bound, and a lower one before it where they differ."""
+    if one.note == "none":
+        return UNKNOWN
+    upper = format_upper(one.upper, digits)
+    if one.upper <= one.lower * (1 + WIDE):
+        return upper
+    return f"{format_lower(one.lower, digits)}–{upper}" if one.lower else f"≤ {upper}"
+
+
+def run_words(statement: StatementFacts) -> str:
+    """Return what was trained, in one paragraph."""
+    run = statement.run
+    many = "step" if run.taken == 1 else "steps"
+    length = f"{run.taken:,} {many}"
+    if run.epochs is not None:
+        length = f"{_epochs(run.epochs)} ({length})"
+    noise = f"noise multiplier {noise_words(statement)}"
+    if statement.found == "noise":
+        noise += f" (the least for epsilon {format_short(statement.target or 0.0)})"
+    if statement.found == "epochs":
+        length += f", the most for epsilon {format_short(statement.target or 0.0)}"
+    micro = "with" if run.microbatching else "without"
+    of_users = (
+        "no bound on the examples of one user"
+        if run.examples_per_user is None
+        else f"at most {run.examples_per_user:,} examples of one user"
+    )
+    return (
+        f"DP-SGD over {run.examples:,} examples with batches of {run.batch:,}, {noise}, {length}, "
+        f"{micro} microbatching, and {of_users}. "
+        f"Loader: {TITLES[run.loader]}; {_meaning(statement)}."
+    )
+
+
+def noise_words(statement: StatementFacts) -> str:
+    """Return the noise multiplier as it was given; one that was found is rounded up."""
+    known = statement.found != "noise"
+    return f"{statement.noise:.12g}" if known else format_upper(statement.noise, 8)
+
+
+def _epochs(epochs: float) -> str:
+    return "1 epoch" if epochs == 1 else f"{epochs:,.15g} epochs"
+
+
+def _meaning(statement: StatementFacts) -> str:
+    run = statement.run
+    words = MEANINGS[run.loader]
+    if run.loader in {"poisson", "truncated_poisson"}:
+        words += f" (rate {run.sampling_rate:.6g})"
+    elif run.loader not in SAMPLING:
+        words += f" ({run.batches:,} a pass"
+        if run.dropped:
+            words += f", {run.dropped:,} records are left out"
+        elif run.last_batch and run.loader != "random_allocation":
+            words += f", the last has {run.last_batch:,}"
+        words += ")"
+    return words
+
+
+def cost_words(statement: StatementFacts, unit: str = RECORD) -> str:
+    """Return the number to quote, with delta and neighbours."""
+    one = statement.row(unit=unit)
+    delta = f"{statement.delta:.6g}"
+    return f"epsilon {format_upper(one.upper)} at delta {delta}, {DIFFERENCES[unit, one.relation]}"
+
+
+def interval_words(statement: StatementFacts) -> str:
+    """Return what is known of the true epsilon of the run."""
+    one = statement.row()
+    ends = f"{format_lower(one.lower, 6)} and {format_upper(one.upper, 6)}"
+    known = f"With the worst data the true epsilon is between {ends}."
+    return known if one.lower else "No lower end of the true epsilon is known."
+
+
+def attack_words(statement: StatementFacts) -> str:
+    """Return what an attacker can do who knows all other records."""
+    more, least = format_upper(100 * statement.advantage, 3), 100 * statement.found_records
+    what = (
+        "whether a record is in the data"
+        if statement.relation is Adjacency.ADD_REMOVE
+        else "which of two records is in the data"
+    )
+    return (
+        f"An attacker who knows all others and guesses {what} is right at most {more} percentage "
+        f"points more often than wrong, and finds at most {format_upper(least, 3)} % of those that "
+        "are, at a false-positive rate of 0.1 %."
+    )
+
+
+def warnings(statement: StatementFacts) -> list[str]:
+    """Return what a reader must know before quoting the number."""
+    run, found = statement.run, []
+    poisson, own = statement.row("poisson"), statement.row()
+    if run.loader not in ("poisson", "truncated_poisson"):
+        what = {"shuffled": "shuffles", "fixed_order": "keeps a fixed order"}.get(
+            run.loader, "does not flip a coin for each record"
+        )
+        words = (
+            f"Your loader {what}; the Poisson number does not hold for it. Poisson batches would "
+            f"cost {format_upper(poisson.upper)} at the same noise; this run costs "
+        )
+        ends = own.upper <= own.lower * (1 + WIDE)
+        words += (
+            f"{format_upper(own.upper)}."
+            if ends
+            else f"between {format_lower(own.lower)} and {format_upper(own.upper)}."
+        )
+        found.append(words)
+    if statement.delta >= 1 / run.examples:
+        found.append(
+            f"Delta is not below 1 / examples = {1 / run.examples:.3g}: it would allow publishing "
+            "a random record. Choose a smaller one."
+        )
+    per_pass = run.batches * math.ceil(run.passes)
+    if run.loader in SAMPLING and run.steps is None and per_pass > run.taken:
+        found.append(
+            f"Steps are epochs x examples / batch = {run.taken:,}. A loader of {run.batches:,} "
+            f"batches an epoch takes {math.ceil(run.passes * run.batches):,}: then give steps."
+        )
+    return found
+
+
+def notes(statement: StatementFacts) -> list[str]:
+    """Return what the table's numbers mean."""
+    run = statement.run
+    found = [
+        "Two numbers: the truth for the worst data lies between them; quote the larger. Of a "
+        "truncated batch it is taken to be seen whether it is full; replaced records and users of "
+        "random allocation are bounded by group privacy."
+    ]
+    if any(interval(one) == UNKNOWN for one in statement.rows):
+        found.append("No theorem known: no bound is proved, or it is out of reach.")
+    found += [
+        "Shuffled passes: no better upper bound than the record's own batch is known, and one pair "
+        "of data sets costs the lower end.",
+        "Microbatches: the mean of several gradients is clipped, and one record moves it by up to "
+        "two clipping norms instead of one.",
+        f"Truncated Poisson keeps at most {run.largest_batch:,} records a batch.",
+    ]
+    if run.drop_last and run.last_batch:
+        found.append(f"Passes leave out the {run.last_batch:,} records of a short last batch.")
+    return found
+
+
+def assumptions(statement: StatementFacts) -> list[str]:
+    """Return what must be true of the code for the numbers to hold."""
+    run = statement.run
+    what = "each microbatch's mean gradient" if run.microbatching else "each example's gradient"
+    found = [
+        f"In every step {what} is clipped to a norm C, and Gaussian noise of deviation "
+        f"{noise_words(statement)} C is added to their sum, fresh in every step. The sum is "
+        "divided by a number that does not depend on the data, not by the size of the batch drawn.",
+        "Batches are made as the loader's line says; the order and the coins are secret, and "
+        "independent of the data. An epoch that was begun counts as a whole pass.",
+        "All steps may be seen: the bound covers every checkpoint, not only the last model.",
+        "Noise, loader and length were fixed in advance. The numbers leave out what was tuned on "
+        "the same data, and the statistics that were used to prepare them.",
+    ]
+    if run.loader in {"shuffled", "fixed_order"}:
+        found.append("A removed record leaves its place empty: the others keep their batches.")
+    if run.microbatching:
+        found.append("A record does not change in which microbatches the others are.")
+    if run.examples_per_user is not None:
+        found.append(f"No user has more than {run.examples_per_user:,} of the examples.")
+    return found

@@ -1,0 +1,296 @@
+"""Correlated noise for a run of steps: a strategy matrix times the steps, plus Gaussian noise.
+
+References: Li, Miklau, Hay, McGregor & Rastogi (2015); Denisov, McMahan, Rush, Smith & Thakurta
+(2022).  Proofs: `docs/proofs/correlated_noise.md`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.correlated_noise.buffered_toeplitz import BufferedToeplitz
+from accountant.correlated_noise.participation import (
+    FixedEpochs,
+    MinSeparation,
+    Once,
+    Participation,
+)
+from accountant.correlated_noise.sensitivities import sensitivity
+from accountant.correlated_noise.strategy import Sensitivity, Strategy
+from accountant.correlated_noise.toeplitz import Toeplitz
+from accountant.domains import POSITIVE, IntegerRange, OneOf, OrNone
+from accountant.errors import ParameterError
+from accountant.losses.gaussian import GaussianLoss
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_ratio
+from accountant.randomness import Rng, generator
+from mechanisms.base import (
+    EXACT,
+    IDEALISED,
+    Mechanism,
+    RealLine,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+)
+from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.exact_noise.rounding_grid import (
+    MAX_GRID_STEPS,
+    grid_exponent,
+    grid_step,
+    widened_scale,
+)
+from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
+from mechanisms.families.step_sums import Participations, StepSums, Strategies
+
+TRIED_STARTS = 64  # of patterns, for the worst pair
+MOST_DECODED = 2048  # rows of a matrix that is decoded whole, for its error
+DECODERS = ("prefix sums", "steps", "rows")
+
+
+@final
+@declare
+class MatrixMechanism(Mechanism):
+    """The rows of ``C x`` plus Gaussian noise, decoded to noisy prefix sums of the steps x.
+
+    Of a strategy C, a row of x holds what all records add in one step. The noise in the prefix sums
+    is correlated, and much less than if each sum had noise of its own.  In training, the same noise
+    ``C^-1 Z`` is added to the gradients, and this value says what the run costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import BinaryTree, FixedEpochs, Tight
+    >>> from mechanisms import MatrixMechanism
+    >>> round(Tight().epsilon(MatrixMechanism(BinaryTree(1600), scale=8.83), delta=1e-6), 4)
+    1.6487
+    >>> one = MatrixMechanism(BinaryTree(8), 0.5, FixedEpochs(epochs=2))
+    >>> one.moved.squared, round(one.loss.mu, 4)
+    (10, 6.3246)
+    >>> one.release(np.ones(8), rng=0).round(1).tolist()
+    [0.8, 2.0, 2.9, 3.8, 4.2, 6.2, 7.0, 7.7]
+    """
+
+    releases: ClassVar[str] = "prefix sums of a run of steps"
+    reference: ClassVar[str] = "Denisov, McMahan, Rush, Smith & Thakurta (2022)"
+    limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
+
+    strategy: Any = param(
+        Strategies(), "matrix C: `BinaryTree`, `Toeplitz`, `BufferedToeplitz`, `BandedMatrix` or "
+        "`StrategyMatrix`", typical=(Toeplitz((2.0,), 1),),
+    )  # fmt: skip
+    # 7.4612668 is (1, 1e-5)
+    scale: float = param(
+        POSITIVE, "standard deviation of the noise in each row of C x", typical=(7.4612668,),
+        knob=True,
+    )  # fmt: skip
+    participation: Any = param(
+        Participations(), "steps that may use one record: `Once`, `MinSeparation` or `FixedEpochs`",
+        typical=(Once(),), default=Once(),
+    )  # fmt: skip
+    sensitivity: float = param(
+        POSITIVE, "L2 norm of what a record moves in one step, at most", typical=(1.0,),
+        default=1.0,
+    )  # fmt: skip
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
+    dimension: int | None = param(
+        OrNone(IntegerRange(1)), "coordinates of a step; None where steps are numbers",
+        typical=(None,), default=None,
+    )  # fmt: skip
+    decoder: str = param(
+        OneOf(DECODERS), "what is made of the noisy rows: their prefix sums, the steps, or nothing",
+        typical=("prefix sums",), default="prefix sums",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        if self.decoder != "rows" and not self.strategy.is_invertible:
+            allowed = "'rows' for a strategy that is not invertible"
+            raise ParameterError("MatrixMechanism.decoder", self.decoder, allowed)
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Return the decoded noisy rows; see `Mechanism.release`."""
+        given, source = self.values.check(value), generator(rng)
+        many = given.ndim > self.values.axes
+        refuse_size_for_batch(size, given, self.values.axes)
+        coordinates = self.dimension or 1
+        batch = given.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
+        draws = batch.shape[1] if size is None else draw_shape(size, ())[0]
+        noisy = self._noisy_rows(batch, source, (self.strategy.rows, draws, coordinates))
+        made = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
+        made = made if many or size is not None else made[0]
+        if self.dimension is None:
+            made = made[..., 0]
+        single = self.values.axes == 0 and made.shape[-1] == 1
+        found: Array = made[..., 0] if single else made
+        return found
+
+    def _noisy_rows(self, steps: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Return ``C x`` plus noise, in whole steps of a grid or in floats."""
+        if self.arithmetic is not EXACT:
+            noisy: Array = self.strategy.times(steps) + self.scale * rng.standard_normal(shape)
+            return noisy
+        k = grid_exponent(self.scale)
+        noise = IntegerNoise(math.ldexp(self.drawn_scale, -k), 2).draw(math.prod(shape), rng)
+        noise = noise.reshape(shape)
+        rows = product_in_steps(self.strategy, steps, k)
+        if rows.size == 0 or max(int(rows.max()), -int(rows.min())) < MAX_GRID_STEPS:
+            return as_floats(rows.astype(np.int64) + noise, k)
+        return as_floats(rows + noise.astype(object), k)
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """Return that of Gaussian rows, and of what a decoder makes of them."""
+        centre, coordinates = np.asarray(value, dtype=float), self.dimension or 1
+        found = np.asarray(output, dtype=float)
+        length = self.strategy.rows if self.decoder == "rows" else self.strategy.columns
+        axes = self.values.axes + (self.values.axes == 0 and length > 1)
+        found = found.reshape(*found.shape[: found.ndim - axes], length, coordinates)
+        lead = centre.shape[: centre.ndim - self.values.axes]
+        centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
+        found = np.moveaxis(found, -2, 0)
+        # rows of least squares are as far from C x as the steps' own rows are
+        if self.decoder == "rows":
+            apart = found - self._rows_of(centre, found.ndim)
+        else:
+            sums = self.decoder == "prefix sums"
+            steps = np.diff(found, axis=0, prepend=0.0) if sums else found
+            apart = self.strategy.times(steps - _with_axes(centre, found.ndim))
+        volume = 0.0 if self.decoder == "rows" else self.strategy.log_volume
+        scale = self.drawn_scale
+        each_of = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
+        density: Array = each_of - np.square(apart / scale).sum(axis=(0, -1)) / 2
+        return density.sum(axis=-1) if lead and not each else density
+
+    def _rows_of(self, centre: Array, axes: int) -> Array:
+        return _with_axes(self.strategy.times(centre), axes)
+
+    @property
+    def moved(self) -> Sensitivity:
+        """How far one record moves all rows, where it moves each step by a vector of norm 1."""
+        return sensitivity(self.strategy, self.participation)
+
+    @property
+    def drawn_scale(self) -> float:
+        """The scale of the noise as it is drawn: exact noise is wider, as the grid moves."""
+        if self.arithmetic is not EXACT:
+            return self.scale
+        return widened_scale(self.scale, self._distance, self._rounding_moves)
+
+    @property
+    def _distance(self) -> float:
+        """How far one record moves all rows."""
+        return round_up_product(self.moved.value, self.sensitivity)
+
+    @property
+    def _rounding_moves(self) -> float:
+        """How much farther rounding can move neighbours apart: of entries, steps, and rows."""
+        moved = _rounded_sensitivity(self.strategy, self.participation)
+        step, coordinates = grid_step(self.scale), self.dimension or 1
+        # a step's sum moves by a grid step in each coordinate of the steps of a pattern, and a row
+        # by one in each of all rows: half a step at both ends
+        of_steps = moved * math.sqrt(coordinates) * step
+        of_rows = math.sqrt(self.strategy.rows * coordinates) * step
+        of_entries = max(moved - self.moved.value, 0.0) * self.sensitivity
+        return of_entries + of_steps + of_rows + 8 * ULP * self._distance
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of a decoded number."""
+        return self.drawn_scale * _largest_error(self.strategy, self.decoder)
+
+    @property
+    def loss(self) -> GaussianLoss:
+        """One Gaussian, as far as the rows move in standard deviations of the noise."""
+        if self.arithmetic is EXACT and self.drawn_scale == self.scale:
+            moved = round_up(self._distance + self._rounding_moves)
+            return GaussianLoss(round_up(moved / self.scale + 2.0**-80))
+        return GaussianLoss(round_up_ratio(self._distance, self.scale))
+
+    @property
+    def loss_is_upper_bound(self) -> bool:
+        """Whether the worst pair known here moves the rows less than the sensitivity."""
+        return self._worst_steps[1] < self.moved.value * (1 - 1e-9)
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
+        """Return steps that differ in a pattern, along one coordinate, and steps without."""
+        del epsilon
+        first = np.zeros(self.values.shape)
+        if first.ndim == 0:
+            return self.sensitivity, 0.0
+        first.reshape(len(first), -1)[self._worst_steps[0], 0] = self.sensitivity
+        return first, np.zeros_like(first)
+
+    @property
+    def _worst_steps(self) -> tuple[NDArray[np.int64], float]:
+        """Return the best pattern of steps at equal distances, and how far it moves the rows."""
+        uses, apart = _equal_distances(self.participation, self.strategy.columns)
+        room = self.strategy.columns - (uses - 1) * apart
+        starts = np.unique(np.linspace(0, room - 1, TRIED_STARTS).astype(int))
+        patterns = starts + apart * np.arange(uses)[:, None]
+        used = np.zeros((self.strategy.columns, starts.size))
+        used[patterns, np.arange(starts.size)] = 1.0
+        norms = np.sqrt(np.square(self.strategy.times(used)).sum(axis=0))
+        best = int(np.argmax(norms))
+        return patterns[:, best], float(norms[best])
+
+    @property
+    def values(self) -> StepSums:
+        """A number or a vector for each step."""
+        return StepSums(self.strategy, self.sensitivity, self.dimension)
+
+    @property
+    def support(self) -> RealLine:
+        """The real line."""
+        return RealLine()
+
+
+def _decoded(strategy: Strategy, decoder: str, rows: Array) -> Array:
+    """Return what a decoder makes of rows along the first axis."""
+    if decoder == "rows":
+        return rows
+    steps = strategy.recovered(rows)
+    return np.cumsum(steps, axis=0) if decoder == "prefix sums" else steps
+
+
+@functools.lru_cache(maxsize=64)
+def _largest_error(strategy: Strategy, decoder: str) -> float:
+    """Return the greatest norm of a row of the decoding matrix."""
+    if decoder == "rows":
+        return 1.0
+    if isinstance(strategy, (Toeplitz, BufferedToeplitz)):
+        # the decoding matrix is Toeplitz too: its last row is its first column
+        first = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
+        return float(np.linalg.norm(first))
+    if strategy.rows > MOST_DECODED:
+        raise ParameterError(
+            "strategy", strategy, f"of at most {MOST_DECODED:,} rows for its error"
+        )
+    return float(np.linalg.norm(_decoded(strategy, decoder, np.eye(strategy.rows)), axis=1).max())
+
+
+@functools.lru_cache(maxsize=64)
+def _rounded_sensitivity(strategy: Strategy, participation: Participation) -> float:
+    """Return the sensitivity of the matrix that exact arithmetic multiplies with."""
+    return sensitivity(strategy.rounded(entry_exponent(strategy)), participation).value
+
+
+def _with_axes(array: Array, axes: int) -> Array:
+    """Return an array with axes of length 1 behind its first one, for draws."""
+    return array.reshape(array.shape[0], *([1] * (axes - array.ndim)), *array.shape[1:])
+
+
+def _equal_distances(participation: Participation, steps: int) -> tuple[int, int]:
+    """Return how often, and in which distance, a record can be used."""
+    match participation:
+        case FixedEpochs():
+            return participation.epochs, participation.period(steps)
+        case MinSeparation():
+            return participation.most(steps), participation.separation
+    return 1, steps

@@ -1,0 +1,51 @@
+"""The table of docs/other-libraries.md, from the transcripts of the libraries."""
+
+from accountant import (
+    GaussianLoss,
+    ShuffledEpoch,
+    Tight,
+    from_flower,
+    from_jax_privacy,
+    from_opacus,
+)
+from accountant.formats.added_samples import added_samples
+from accountant.formats.torch_loader import loader_facts
+from accountant.formatting import format_lower, format_upper
+from tests.accountant.formats.transcripts_of import as_object, transcript
+from tests.docs.numbers import DOCS
+
+DELTA = 1e-5
+
+
+def interval(plan):
+    found = Tight(1e-4).certify(plan, DELTA)
+    ends = format_lower(found.lower, 4), format_upper(found.upper, 4)
+    return " to ".join(ends) if found.upper - found.lower > 0.001 else ends[1]
+
+
+def test_the_table_is_true():
+    opacus, flower = transcript("opacus")["runs"], transcript("flower")["runs"]
+    jax = transcript("jax_privacy")["configs"]
+    poisson, shuffled = opacus["poisson"], opacus["shuffled"]
+    added = opacus["four Poisson samples added"]
+    rate = loader_facts(as_object(added["loader"])).rate
+    batches = loader_facts(as_object(shuffled["loader"])).batches
+    without = flower["without-replacement"]
+    unclaimed = {**jax["batches added"], "epsilon": None}
+    in_fit = {**jax["batches added, drawn in fit"], "epsilon": None}
+    rows = [
+        (poisson["epsilon"]["prv"], from_opacus(poisson["history"], as_object(poisson["loader"]))),
+        (shuffled["epsilon"]["prv"], 2 * ShuffledEpoch(GaussianLoss(1.0), batches)),
+        (added["epsilon"]["prv"], added["history"][0][2] * added_samples(1.0, rate, 4)),
+        (flower["poisson"]["epsilon"], from_flower(flower["poisson"]["state"])),
+        (without["epsilon"], from_flower(without["state"])),
+        (f"accepted as {jax['batches added']['epsilon']}", from_jax_privacy(unclaimed, "poisson")),
+        (f"accepted as {jax['batches added, drawn in fit']['epsilon']}", from_jax_privacy(in_fit)),
+    ]
+    page = (DOCS / "other-libraries.md").read_text(encoding="utf-8")
+    block = page.partition("<!-- tested: ")[2].partition("<!-- end -->")[0]
+    shown = [line.strip("| ").split(" | ")[1:] for line in block.splitlines()[3:]]
+    said = [one if isinstance(one, str) else f"{one:.3f}" for one, _ in rows]
+    assert shown == [[one, interval(plan)] for one, (_, plan) in zip(said, rows, strict=True)]
+    alone = from_jax_privacy({**unclaimed, "gradient_accumulation_steps": 1}, "poisson")
+    assert f"costs {format_upper(Tight().epsilon(alone, DELTA), 4)[1:]}." in page

@@ -1,0 +1,207 @@
+"""A statement of a training run: its numbers, its forms, and what it refuses."""
+
+import json
+import math
+
+import pytest
+
+from accountant import (
+    GaussianLoss,
+    OnePass,
+    ParameterError,
+    PoissonSampled,
+    RandomAllocation,
+    SampledWithoutReplacement,
+    Tight,
+    TrainingStatement,
+    dp_sgd,
+    training_page,
+)
+from accountant.formatting import format_upper
+from accountant.plans.adjacency import Adjacency
+from accountant.training.calibration import least_noise, longest_run
+from accountant.training.document import StatementDiffers, check_same, read_document
+from accountant.training.loaders import LOADERS
+from accountant.training.run import TrainingRun, default_delta
+from accountant.training.schemes import record_scheme
+from tests.html_checks import harmless, saved_tables
+
+ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+
+
+@pytest.fixture(scope="module")
+def published():
+    # the arguments of tensorflow/privacy, compute_dp_sgd_privacy_test.py, statements by PLD
+    return dp_sgd(
+        examples=10_000, batch=64, epochs=5.0, noise=2.0, delta=1e-6, microbatching=True,
+        examples_per_user=2,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shuffled():
+    return dp_sgd(examples=600, batch=100, epochs=1, noise=2.0, loader="shuffle")
+
+
+def test_the_numbers_of_tensorflow_privacy_come_out(published):
+    once, poisson = published.row("fixed_order"), published.row("poisson")
+    assert (f"{once.upper:.3f}", f"{poisson.upper:.3f}") == ("12.595", "1.199")
+    users = [published.row(one, unit="user") for one in ("fixed_order", "poisson")]
+    assert [f"{one.upper:.3f}" for one in users] == ["30.579", "2.532"]
+    assert (published.epsilon, published.user_epsilon) == (poisson.upper, users[1].upper)
+    for number in ("1.199", "2.532", "12.60", "30.58"):
+        assert number in str(published)
+
+
+def test_every_row_is_an_interval_and_replaced_records_cost_no_less(published, shuffled):
+    for found in (published, shuffled):
+        for one in found.rows:
+            assert 0 <= one.lower <= one.upper
+        for loader in LOADERS:
+            for micro in (False, True):
+                less, more = (
+                    found.row(loader, relation=relation, microbatching=micro)
+                    for relation in (ADD_REMOVE, REPLACE_ONE)
+                )
+                assert less.lower <= more.upper
+            plain, other = (found.row(loader, microbatching=micro) for micro in (False, True))
+            assert plain.lower <= other.upper
+            assert plain.upper <= other.upper * (1 + 1e-3)
+
+
+def test_the_rows_are_what_the_plans_cost(shuffled):
+    mu, one, two = 0.5, GaussianLoss(0.5), GaussianLoss(1.0)
+    plans = {
+        ("poisson", ADD_REMOVE): 6 * PoissonSampled(one, 1 / 6),
+        ("fixed_size", ADD_REMOVE): 6 * PoissonSampled(two, 1 / 6),
+        ("fixed_size", REPLACE_ONE): 6 * SampledWithoutReplacement(two, 100, 600),
+        ("random_allocation", ADD_REMOVE): RandomAllocation(GaussianLoss(mu), 6),
+        ("fixed_order", ADD_REMOVE): one,
+        ("fixed_order", REPLACE_ONE): two,
+        ("shuffled", ADD_REMOVE): one,
+    }
+    for (loader, relation), plan in plans.items():
+        exact = Tight(1e-4).epsilon(plan, shuffled.delta)
+        assert shuffled.row(loader, relation=relation).upper == pytest.approx(exact, rel=2e-3)
+
+
+def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
+    poisson = shuffled.row("poisson").upper
+    assert poisson < shuffled.epsilon == pytest.approx(Tight().epsilon(GaussianLoss(0.5), 8e-4))
+    words = " ".join(str(shuffled).split())
+    assert "shuffles; the Poisson number does not hold for it" in words
+    assert f"would cost {format_upper(poisson)} at the same noise" in words
+    assert max(map(len, str(shuffled).splitlines())) <= 80
+    assert len(str(shuffled).splitlines()) <= 66  # a page
+    assert Tight().epsilon(shuffled.plan, shuffled.delta) == pytest.approx(shuffled.epsilon)
+
+
+def test_a_statement_is_the_same_after_json(shuffled, monkeypatch):
+    document = shuffled.to_json()
+    assert TrainingStatement.from_json(document) == shuffled
+    for key, value in (("epsilon", 0.1), ("lower", 0.0), ("advantage", 0.0)):
+        with pytest.raises(StatementDiffers, match=key):
+            check_same(shuffled, {**json.loads(document), key: value})
+    forged = json.loads(document)
+    forged["rows"][0]["upper"] = 1e-3
+    with pytest.raises(StatementDiffers, match=r"rows\[0\].upper"):
+        check_same(shuffled, forged)
+    for text in ("", "[]", "{}", None, 5, "{" * 9, '{"kind": "dp-sgd statement"}'):
+        with pytest.raises(ParameterError):
+            TrainingStatement.from_json(text)
+    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 2)):
+        with pytest.raises(ParameterError):
+            read_document(json.dumps({**json.loads(document), place: wrong}))
+
+
+def test_the_page_asks_for_nothing_and_has_the_numbers(shuffled):
+    html = training_page(shuffled, "python -m x <b>")
+    harmless(html, {})
+    assert format_upper(shuffled.epsilon) in html
+    assert "python -m x &lt;b&gt;" in html
+    (table,) = saved_tables(html).values()
+    assert len(table) == len(shuffled.rows) + 1
+    assert "microbatching" in shuffled._repr_html_()
+    assert len(shuffled.to_frame()) == len(shuffled.rows)
+
+
+def test_steps_and_passes_are_counted_as_loaders_do():
+    plain = TrainingRun(10_000, 64, 5.0)
+    assert (plain.draws, plain.batches, plain.last_batch, plain.dropped) == (782, 157, 16, 0)
+    less = TrainingRun(10_000, 64, 5.0, loader="shuffled", drop_last=True)
+    assert (less.batches, less.dropped, less.taken) == (156, 16, 780)
+    assert TrainingRun(1000, 100, 0.1, loader="fixed_order").taken == 1
+    assert TrainingRun(1000, 100, 2.05, loader="fixed_order").taken == 21
+    assert TrainingRun(1000, 100, 0.3).draws == 3  # not 4 by a decimal that is no float
+    assert TrainingRun(1000, 300, steps=9, loader="fixed_order").passes == 2 + 1 / 4
+    # a pass that was begun counts above, and not below
+    cut = TrainingRun(1000, 100, 2.5, loader="random_allocation")
+    scheme = record_scheme(cut, 1.0, cut.loader, ADD_REMOVE, microbatching=False)
+    epochs = [plan.epochs for plan in (scheme.above[0], scheme.below)]
+    assert epochs == [3, 2]
+    assert (
+        record_scheme(
+            TrainingRun(1000, 100, 0.5), 1.0, "shuffled", ADD_REMOVE, microbatching=False
+        ).below
+        is None
+    )
+    rated = TrainingRun(1000, 64, steps=5, rate=1 / 16)
+    plan = record_scheme(rated, 2.0, "poisson", ADD_REMOVE, microbatching=False).plan
+    assert plan == 5 * PoissonSampled(GaussianLoss(0.5), 1 / 16)
+
+
+def test_the_default_delta_is_below_one_over_n():
+    assert [default_delta(n) for n in (60_000, 10_000, 10**6, 10, 1)] == [
+        5e-6, 3e-5, 2e-7, 0.07, 0.1,
+    ]  # fmt: skip
+    for n in (2, 17, 10**5, 10**9, 10**12):
+        assert default_delta(n) <= n**-1.1 < 1 / n
+
+
+@pytest.mark.parametrize("loader", ["poisson", "fixed_order", "shuffled"])
+def test_noise_is_found_from_epsilon(loader):
+    run = TrainingRun(1000, 100, 2.0, loader=loader)
+    noise = least_noise(run, ADD_REMOVE, 1.5, 1e-5)
+    scheme = record_scheme(run, noise, loader, ADD_REMOVE, microbatching=False)
+    assert 1.5 * (1 - 2e-6) <= Tight().epsilon(scheme.above[0], 1e-5) <= 1.5
+
+
+def test_the_longest_run_is_found():
+    run = longest_run(TrainingRun(1000, 100), 2.0, ADD_REMOVE, 1.5, 1e-5)
+    costs = [
+        Tight().epsilon(n * PoissonSampled(GaussianLoss(0.5), 0.1), 1e-5)
+        for n in (run.steps, run.steps + 1)
+    ]
+    assert costs[0] <= 1.5 < costs[1]
+    passes = longest_run(TrainingRun(9, 3, loader="fixed_order"), 9.0, ADD_REMOVE, 1.5, 1e-5)
+    ends = [Tight().epsilon(n * OnePass(GaussianLoss(1 / 9), 3), 1e-5)
+            for n in (int(passes.epochs), int(passes.epochs) + 1)]  # fmt: skip
+    assert ends[0] <= 1.5 < ends[1]
+    with pytest.raises(ParameterError, match="one pass costs"):
+        longest_run(TrainingRun(9, 3, loader="fixed_order"), 0.1, ADD_REMOVE, 1.5, 1e-5)
+
+
+WRONG = [
+    {"examples": 0}, {"examples": 100.0}, {"examples": True}, {"batch": 101}, {"batch": 0},
+    {"epochs": math.nan}, {"epochs": 0}, {"epochs": 1e9}, {"epochs": None}, {"steps": 5},
+    {"noise": math.nan}, {"noise": 0}, {"noise": None}, {"noise": "1"}, {"epsilon": 1.0},
+    {"noise": None, "epsilon": math.inf}, {"delta": 0}, {"delta": 1}, {"loader": "DataLoader"},
+    {"loader": None}, {"relation": "label-replace"}, {"examples_per_user": 0},
+    {"examples_per_user": 101}, {"drop_last": 1}, {"microbatching": None}, {"max_batch": 0},
+    {"rate": 0}, {"rate": 0.1, "loader": "shuffled"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_wrong_arguments_are_refused_by_name(wrong):
+    facts = {"examples": 100, "batch": 10, "epochs": 1, "noise": 1.0}
+    with pytest.raises(ParameterError) as error:
+        dp_sgd(**{**facts, **wrong})
+    assert error.value.argument in {*facts, *wrong}
+
+
+def test_a_row_that_is_not_there_is_refused(shuffled):
+    with pytest.raises(ParameterError, match="examples_per_user"):
+        shuffled.row(unit="user")
+    assert shuffled.user_epsilon is None
+    assert repr(shuffled).startswith("<TrainingStatement: epsilon ")

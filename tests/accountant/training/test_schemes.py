@@ -1,0 +1,144 @@
+"""Bounds of schemes against enumerated small data sets."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from accountant import PoissonSampled
+from accountant.amplification.single_pass import shuffled_pair
+from accountant.plans.adjacency import Adjacency
+from accountant.training.hits import binomial_hits, hypergeometric_hits
+from accountant.training.run import TrainingRun
+from accountant.training.users import user_scheme
+
+GRID = np.linspace(-14.0, 14.0, 20_001)
+RIEMANN = 1e-6  # error of the sum at the kink of a stick
+EPSILONS = (0.0, 0.3, 1.0, 2.5)
+ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+
+
+def density(sums, chances):
+    norm = math.sqrt(2 * math.pi)
+    return sum(
+        c * np.exp(-((GRID - m) ** 2) / 2) / norm for m, c in zip(sums, chances, strict=True)
+    )
+
+
+def stick(p, q, epsilon):
+    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * (GRID[1] - GRID[0]))
+
+
+def fixed_size(values, batch):
+    kept = [sum(one) for one in itertools.combinations(values, batch)]
+    return density(kept, [1 / len(kept)] * len(kept))
+
+
+def poisson(values, rate):
+    ways = list(itertools.product((0, 1), repeat=len(values)))
+    sums = [sum(v for v, k in zip(values, way, strict=True) if k) for way in ways]
+    return density(sums, [math.prod(rate if k else 1 - rate for k in way) for way in ways])
+
+
+def truncated(values, rate, batch):
+    chances = {}
+    for way in itertools.product((0, 1), repeat=len(values)):
+        chosen = [v for v, k in zip(values, way, strict=True) if k]
+        subsets = list(itertools.combinations(chosen, min(batch, len(chosen))))
+        for one in subsets:
+            chance = math.prod(rate if k else 1 - rate for k in way) / len(subsets)
+            chances[sum(one)] = chances.get(sum(one), 0.0) + chance
+    return density(list(chances), list(chances.values()))
+
+
+def profile(run, loader, relation, epsilon):
+    (plan,) = user_scheme(run, 1.0, loader, relation, microbatching=False).above
+    ((loss, _),) = plan.losses()
+    return max(float(way.profile(epsilon)) for way in (loss, loss.reversed))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_users_of_samples_of_fixed_size(epsilon):
+    run = TrainingRun(6, 3, steps=1, loader="fixed_size", examples_per_user=2)
+    bound = profile(run, "fixed_size", ADD_REMOVE, epsilon)
+    reached = 0.0
+    for user in ((1, 1), (1, -1), (1, 0)):
+        for others in ((-1, -1, -1, -1), (1, -1, 0, 0), (0, 0, 0, 0)):
+            p, q = fixed_size((*others, *user), 3), fixed_size(others, 3)
+            found = max(stick(p, q, epsilon), stick(q, p, epsilon))
+            assert found <= bound + RIEMANN
+            reached = max(reached, found)
+            again = fixed_size((*others, -1, -1), 3)
+            found = max(stick(p, again, epsilon), stick(again, p, epsilon))
+            assert found <= profile(run, "fixed_size", REPLACE_ONE, epsilon) + RIEMANN
+    assert reached == pytest.approx(bound, abs=RIEMANN)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_users_of_poisson_samples(epsilon):
+    run = TrainingRun(6, 3, steps=1, rate=0.3, examples_per_user=2)
+    reached = {}
+    for user, other in (((1, 1), ()), ((1, 1), (-1, -1)), ((1, 0), (-1, 1)), ((1, -1), ())):
+        p, q = poisson((0.5, *user), 0.3), poisson((0.5, *other), 0.3)
+        relation = REPLACE_ONE if other else ADD_REMOVE
+        found = max(stick(p, q, epsilon), stick(q, p, epsilon))
+        assert found <= profile(run, "poisson", relation, epsilon) + RIEMANN
+        reached[relation] = max(reached.get(relation, 0.0), found)
+    alone, both = poisson((1, 1), 0.3), poisson((-1, -1), 0.3)
+    assert stick(alone, both, epsilon) == pytest.approx(
+        profile(run, "poisson", REPLACE_ONE, epsilon), abs=RIEMANN
+    )
+
+
+@pytest.mark.parametrize("batch", [2, 4, 5])
+def test_users_of_truncated_samples(batch):
+    run = TrainingRun(5, 3, steps=1, rate=0.4, max_batch=batch, examples_per_user=2)
+    for others in ((-1, -1, -1), (-1, 1, -1), (0, 0, 0)):
+        p, q = truncated((*others, 1, 1), 0.4, batch), truncated(others, 0.4, batch)
+        again = truncated((*others, -1, -1), 0.4, batch)
+        for epsilon, (other, relation) in itertools.product(
+            EPSILONS, ((q, ADD_REMOVE), (again, REPLACE_ONE))
+        ):
+            found = max(stick(p, other, epsilon), stick(other, p, epsilon))
+            assert found <= profile(run, "truncated_poisson", relation, epsilon) + RIEMANN
+    # where no batch is cut it is Poisson sampling
+    if batch == 5:
+        assert profile(run, "truncated_poisson", ADD_REMOVE, 1.0) == pytest.approx(
+            profile(run, "poisson", ADD_REMOVE, 1.0)
+        )
+
+
+def test_chances_of_hits_are_exact_and_lean_to_more():
+    for size, rate in ((3, 0.2), (60, 0.9), (2000, 1e-3), (10**6, 1e-5)):
+        hits = binomial_hits(size, rate)
+        assert math.fsum(chance for _, chance in hits) == pytest.approx(1, abs=1e-14)
+        assert math.fsum(j * chance for j, chance in hits) == pytest.approx(size * rate, rel=1e-10)
+    exact = [math.comb(5, j) * math.comb(15, 4 - j) / math.comb(20, 4) for j in range(5)]
+    assert [chance for _, chance in hypergeometric_hits(5, 4, 20)] == pytest.approx(exact)
+    assert hypergeometric_hits(4, 3, 4) == ((3, 1.0),)
+    assert binomial_hits(7, 1.0) == ((7, 1.0),)
+    assert binomial_hits(10**9, 0.5) is None
+    # tails, exactly: more hits are never rarer than they are
+    found = dict(binomial_hits(40, 0.125))
+    for least in range(1, 41):
+        tail = sum(math.comb(40, j) * 7 ** (40 - j) for j in range(least, 41))  # over 8^40
+        assert math.fsum(c for j, c in found.items() if j >= least) * 8**40 >= tail * (1 - 1e-15)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_lower_ends_of_uneven_passes_are_below_the_pair(dropped):
+    # five records in batches of two: the record is in a batch of two, in the short one, or unused
+    mu, weights = 1.5, (0.4, 0.4) if dropped else (0.4, 0.4, 0.2)
+    step = 0.05 if dropped else 0.2
+    line = np.arange(-6.0, 8.0, step)
+    axes = np.meshgrid(*[line] * len(weights), indexing="ij")
+    cell = step ** len(weights)
+    q = np.exp(-sum(x**2 for x in axes) / 2) / (2 * math.pi) ** (len(weights) / 2)
+    ratio = sum(w * np.exp(mu * x - mu**2 / 2) for w, x in zip(weights, axes, strict=True))
+    p = q * (ratio + 1 - sum(weights))
+    pair = shuffled_pair(mu, 0.0, len(weights))
+    below = PoissonSampled(pair, 0.8) if dropped else pair
+    for epsilon in EPSILONS:
+        truth = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) * cell
+        assert 0 < float(below.profile(epsilon)) < truth

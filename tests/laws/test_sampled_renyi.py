@@ -1,0 +1,92 @@
+"""Law: no sample of a pair diverges more than its Rényi curve allows.
+
+The part is a pair of few outcomes, of which the bounds are given the Rényi curve alone; the truth
+is a sum over the outcomes.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from accountant.amplification import sampled_renyi
+from tests.laws.test_repeated import pairs
+
+ORDERS = np.array([1.05, 1.5, 2.0, 2.4, 3.0, 5.5, 9.0, 30.0])
+RATES = (0.001, 0.05, 0.4, 0.97)
+CACHES = (
+    sampled_renyi._log_moments,
+    sampled_renyi._log_excess_of_sample,
+    sampled_renyi._log_excess_of_subset,
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A part that says nothing but the Rényi curves of its pair."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def renyi(self, order):
+        """Return the divergences of the pair."""
+        return divergences(np.array(self.p), np.array(self.q), np.asarray(order, dtype=float))
+
+    @property
+    def reversed(self):
+        """The pair the other way round."""
+        return Curve(self.q, self.p)
+
+
+def divergences(p, q, order):
+    # E r^a - 1 = E [r^a - 1 - a (r - 1)], in which nothing cancels
+    a, ratio = order[..., None], np.log(p / q)
+    with np.errstate(over="ignore"):
+        excess = (q * (np.expm1(a * ratio) - a * np.expm1(ratio))).sum(axis=-1)
+    return np.log1p(excess) / (order - 1)
+
+
+def violation(seed: int = 1, number: int = 12) -> str:
+    """A sample that diverges more than the bound says."""
+    for cached in CACHES:
+        cached.cache_clear()
+    try:
+        for (p, q), rate in itertools.product(pairs(seed, number), RATES):
+            part, mixed = Curve(tuple(p), tuple(q)), (1 - rate) * q + rate * p
+            for added, one, other in ((False, mixed, q), (True, q, mixed)):
+                bound = sampled_renyi.sampled_divergence(part, rate, ORDERS, added=added)
+                if np.any(divergences(one, other, ORDERS) > bound * (1 + 1e-9)):
+                    return f"Poisson at {rate} of {p} against {q}, added {added}"
+            # the subset without either record is like one of those with it, or between them
+            bound = sampled_renyi.subset_divergence(part, rate, ORDERS)
+            for rest in (p, q, (p + q) / 2):
+                both = [(1 - rate) * rest + rate * one for one in (p, q)]
+                for one, other in (both, both[::-1]):
+                    if np.any(divergences(one, other, ORDERS) > bound * (1 + 1e-9)):
+                        return f"a share of {rate} of {p} against {q}"
+    finally:
+        for cached in CACHES:
+            cached.cache_clear()
+    return ""
+
+
+def test_no_sample_diverges_more_than_the_bound():
+    assert violation() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_no_sample_of_many_pairs_diverges_more_than_the_bound(seed):
+    assert violation(seed, 150) == ""
+
+
+def test_whole_orders_of_the_record_present_are_exact():
+    (p, q), *_ = pairs(3, 1)
+    whole = np.array([2.0, 3.0, 7.0])
+    bound = sampled_renyi.sampled_divergence(Curve(tuple(p), tuple(q)), 0.3, whole, added=False)
+    # the curve of both directions is above that of one: a symmetric pair has one curve
+    assert np.all(bound >= divergences(0.7 * q + 0.3 * p, q, whole) * (1 - 1e-12))
+    p, q = np.array([0.7, 0.3]), np.array([0.3, 0.7])
+    bound = sampled_renyi.sampled_divergence(Curve((0.7, 0.3), (0.3, 0.7)), 0.3, whole, added=False)
+    assert bound == pytest.approx(divergences(0.7 * q + 0.3 * p, q, whole), rel=1e-11)
