@@ -99,7 +99,7 @@ class DiscreteGaussian(AdditiveNoise):
     @property
     def why_no_formula(self) -> str:
         """A bound stands for what is too long to list."""
-        return "" if self._is_enumerated else "a Gaussian or zCDP bound, which no pair attains"
+        return "a Gaussian or zCDP bound, which no pair attains" if self.loss_is_upper_bound else ""
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:

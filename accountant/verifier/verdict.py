@@ -42,9 +42,9 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     entry = Fields(value, "an entry")
     way, road = entry.whole("way", 0, len(ways) - 1), entry.take("road", fits=ROADS.__contains__)
     back = entry.take("direction", fits=("forward", "reversed").__contains__) == "reversed"
-    ctx.prec = entry.whole("bits", 64, 4096)
     try:
-        low, high = bounds(road, list(ways[way].items()), back, entry, end)
+        with ctx.workprec(entry.whole("bits", 64, 4096)):
+            low, high = bounds(road, list(ways[way].items()), back, entry, end)
     except (OverflowError, ZeroDivisionError) as error:
         raise NoProof(f"{road}: {error}") from None
     entry.done()
