@@ -138,6 +138,14 @@ def test_the_largest_losses_are_those_of_known_releases_and_of_any_size():
         assert "largest loss" in found.reason
 
 
+def test_plans_of_many_ways_in_deep_sequences_are_refused():
+    pures = [{**PURE, "epsilon": 1 + i * 2.0**-20} for i in range(2000)]
+    groups = [{"kind": "Parallel", "parts": [{**PURE, "epsilon": x} for x in (2.0 + i, 2.5 + i)]}
+              for i in range(6)]  # fmt: skip
+    plan = {"kind": "Sequential", "parts": [*pures, *groups]}
+    assert verdict_of(plan, roads=("enumeration",)).reason == "too many ways"
+
+
 SPREAD = [1 + i * 2.0**-20 for i in range(300)]
 LONG = {
     # wide coefficients: the work grows with the square of their number
