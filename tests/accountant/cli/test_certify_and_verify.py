@@ -208,7 +208,7 @@ def test_the_page_shows_what_is_printed(tmp_path, monkeypatch, capsys):
     certify = "certify plan.toml --delta 1e-6 --proof cost.proof.json"
     assert main(certify.split()) == 0
     capsys.readouterr()
-    assert main("verify cost.proof.json --plan plan.toml".split()) == 0
+    assert main(["verify", "cost.proof.json", "--plan", "plan.toml"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == shown[:2]
     assert printed[2].partition("checked")[0] == shown[2].partition("checked")[0]
