@@ -193,7 +193,7 @@ def test_every_command_teaches(command, capsys):
     assert "Exit status: 0 " in out
 
 
-def test_the_page_shows_what_is_printed(tmp_path, monkeypatch, capsys):
+def test_the_page_is_true(tmp_path, monkeypatch, capsys):
     from pathlib import Path
 
     page = Path(__file__).parents[3] / "docs" / "certificates.md"
