@@ -81,10 +81,13 @@ class Parallel(Item):
 
     @property
     def relation(self) -> Adjacency | None:
-        """The relation of its parts; with ``moves``, replace-one."""
-        return (
-            Adjacency.REPLACE_ONE if self.moves else common_relation(distinct_objects(self.parts))
-        )
+        """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
+        if self.moves:
+            return Adjacency.REPLACE_ONE
+        # a record with another value would leave a trace in two groups
+        if self.by == "value" and self.parts:
+            return Adjacency.ADD_REMOVE
+        return common_relation(distinct_objects(self.parts))
 
     @property
     def distinct(self) -> tuple[Plan, ...]:

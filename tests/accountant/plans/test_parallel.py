@@ -68,3 +68,14 @@ def test_equal_parts_are_shown_as_a_multiple():
     ):  # fmt: skip
         assert eval(repr(plan)) == plan
         assert len(repr(plan)) < 200
+
+
+def test_groups_by_value_are_stated_for_records_more_or_less():
+    # unstated parts too: a record that is replaced may leave a trace in two groups
+    groups = Parallel([PureLoss(1.0), PureLoss(0.5)], by="value")
+    assert groups.relation == "add-remove"
+    assert Parallel([], by="value").relation is None
+    with pytest.raises(ParameterError, match="replace-one"):
+        Stated(groups, "replace-one")
+    with pytest.raises(ParameterError, match="do not mix"):
+        Stated(PureLoss(0.1), "replace-one") + groups
