@@ -75,9 +75,12 @@ def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goa
     def quick(plan: Plan) -> float:
         return attack_advantage(plan).upper
 
+    def middle(plan: Plan) -> float:
+        return sum(attack_advantage(plan)) / 2
+
     if isinstance(accountant, Tight) and argument == "advantage":
         return Goal(argument, target, quick, accountant)
-    rough = quick if isinstance(accountant, Tight) else None
+    rough = middle if isinstance(accountant, Tight) else None
     return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=rough)
 
 
