@@ -54,6 +54,7 @@ MAX_CHOICES = 8  # of one part in each parallel, for a lower end
 MAX_GRID_RELEASES = 10**5  # the round-off of a lattice grows with them
 MAX_QUICK_GRID_RELEASES = 1_800  # up to them it is quicker than a smoothed contour
 QUICK_GRID_WIDTH = 1.2e-7  # of epsilon: where a lattice is wider a smoothed contour is tried
+TWO_OR_THREE = 3  # so few different samples are quicker on a lattice than by their outcomes
 FEW_RELEASES = 19  # so few may have a long contour, and then a lattice is quicker
 LARGEST_LOSS_ULPS = 64  # by which the largest loss of a sample is rounded up, at most
 MAX_DISCRETISED_LOSSES = 200  # each takes some 20 ms, and more would gain little
@@ -237,6 +238,11 @@ class OneWay:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
+        if 1 < len(self.losses) and releases <= TWO_OR_THREE and composition.may_be_schedule:
+            grid = grid_certificate(self.losses, delta, self.width)
+            if grid is not None and grid.width <= self.width * min(grid.upper, 1e300):
+                return grid
+            grid = None
         few = releases <= FEW_RELEASES or (
             len(self.losses) > MAX_CHOICES
             and releases <= MAX_DISCRETISED_LOSSES
