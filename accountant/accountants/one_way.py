@@ -238,7 +238,7 @@ class OneWay:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
-        if 1 < len(self.losses) and releases <= TWO_OR_THREE and composition.may_be_schedule:
+        if len(self.losses) > 1 and releases <= TWO_OR_THREE and composition.may_be_schedule:
             grid = grid_certificate(self.losses, delta, self.width)
             if grid is not None and grid.width <= self.width * min(grid.upper, 1e300):
                 return grid

@@ -10,6 +10,7 @@ from accountant.accountants.attack_rates import RATE, true_positive_rate
 from accountant.accountants.attack_rates import advantage as attack_advantage
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
+from accountant.accountants.tradeoff_ends import RoughPower
 from accountant.domains import DELTA, EPSILON, POSITIVE, POSITIVE_DELTA
 from accountant.errors import ParameterError
 from accountant.numerics.rounding import ULP
@@ -100,4 +101,5 @@ def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
             (found - level) * (1 + 4 * ULP) if found > power else min(found - level, power - level)
         )
 
-    return Goal("tpr", power - level, excess, accountant)
+    about = RoughPower(level)
+    return Goal("tpr", power - level, excess, accountant, rough=lambda plan: about(plan) - level)

@@ -95,6 +95,8 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
         quick = PlanCost(build, goal.rough)
         there = root_near(quick, goal.target, 1.0)
         if there is not None:
+            if (1 - TOLERANCE) * goal.target <= cost(there) <= goal.target:
+                return there
             rise = quick(there * SLOPE_STEP) / quick(there)
             slope = math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
             start = (there, slope or None)
