@@ -83,6 +83,16 @@ def _slope_at_zero(points: Known) -> float | None:
     return None if moved is None or here is None or moved == here else step / (moved - here)
 
 
+def usual_slope(epsilon: float, delta: float) -> float:
+    """Return about the slope of ln epsilon in ln noise, where releases are many."""
+    if delta == 0:
+        return -1.0
+    # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
+    most = -math.log(delta)
+    r = math.sqrt(most + epsilon) - math.sqrt(most)
+    return -2 * r * (r + math.sqrt(most)) / epsilon
+
+
 def rough_start(
     build: Callable[[float], Plan], target: float, delta: float
 ) -> tuple[float, float] | None:
