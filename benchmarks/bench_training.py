@@ -34,10 +34,15 @@ SAMPLED = "PoissonSampled(LaplaceLoss(1 / noise), 0.01)"
 GAUSSIAN = "PoissonSampled(GaussianLoss(1 / noise), {})"
 COLD = {
     "one sampled Laplace": f"lambda noise: {SAMPLED}",
-    "100 sampled Laplaces": f"lambda noise: 100 * {SAMPLED}",
+    **{
+        f"{count:,} sampled Laplaces": f"lambda noise: {count} * {SAMPLED}"
+        for count in (2, 3, 30, 100, 1000)
+    },
     "two sampled Gaussians": f"lambda noise: 2 * {GAUSSIAN.format(0.01)}",
     "three sampled Gaussians": f"lambda noise: 3 * {GAUSSIAN.format(0.004)}",
     "two different sampled Gaussians": f"lambda noise: {GAUSSIAN.format(0.01)} + "
+    f"{GAUSSIAN.format(0.02)}",
+    "three sampled Gaussians, two alike": f"lambda noise: 2 * {GAUSSIAN.format(0.01)} + "
     f"{GAUSSIAN.format(0.02)}",
     "DP-SGD, 1,000 steps": f"lambda noise: 1000 * {GAUSSIAN.format(0.01)}",
 }
@@ -189,6 +194,19 @@ def peer_calibration(plan, epsilon, delta):
     )
 
 
+def rates():
+    """Calibrations to rates of attacks, cold; no peer has them."""
+    run, few = f"1000 * {GAUSSIAN.format(0.01)}", SAMPLED.replace("0.01", "0.1")
+    goals = {"tpr .05 at fpr .01": "tpr=0.05, fpr=0.01",
+             "delta .05 at epsilon 0": "epsilon=0, delta=0.05"}  # fmt: skip
+    for goal, target in goals.items():
+        for name, plan in (("DP-SGD, 1,000 steps at rate .01", run),
+                           ("50 sampled Laplaces at rate .1", f"50 * {few}")):  # fmt: skip
+            found = cold(f"lambda noise: {plan}", target)
+            answer = "failed" if found is None else f"noise {found[0]:.6f}"
+            said(f"{name}, {goal}", answer, 0.0 if found is None else found[1])
+
+
 def calibrations(quick):
     """Calibrations to advantage and to epsilon, cold."""
     run = f"lambda noise: 1000 * {GAUSSIAN.format(0.01)}"
@@ -200,6 +218,8 @@ def calibrations(quick):
     else:
         said("DP-SGD, 1,000 steps at rate .01, at an advantage of .05", f"noise {found[0]:.6f}",
              found[1], beside(found[1], 0.2, "the time allowed"))  # fmt: skip
+    if not quick:
+        rates()
     for name, plan in COLD.items():
         if quick and not name.startswith("DP-SGD"):
             continue

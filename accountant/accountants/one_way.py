@@ -54,6 +54,8 @@ MAX_CHOICES = 8  # of one part in each parallel, for a lower end
 MAX_GRID_RELEASES = 10**5  # the round-off of a lattice grows with them
 MAX_QUICK_GRID_RELEASES = 1_800  # up to them it is quicker than a smoothed contour
 QUICK_GRID_WIDTH = 1.2e-7  # of epsilon: where a lattice is wider a smoothed contour is tried
+TWO_OR_THREE = 3  # so few different samples are quicker on a lattice than by their outcomes
+LEAST_ON_LATTICE = 0.2  # of Chernoff's epsilon: what is less takes a fine step
 FEW_RELEASES = 19  # so few may have a long contour, and then a lattice is quicker
 LARGEST_LOSS_ULPS = 64  # by which the largest loss of a sample is rounded up, at most
 MAX_DISCRETISED_LOSSES = 200  # each takes some 20 ms, and more would gain little
@@ -237,6 +239,10 @@ class OneWay:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
+        if self._is_quick_on_lattice(composition, releases, delta):
+            found = grid_certificate(self.losses, delta, self.width)
+            if found is not None and found.width <= self.width * min(found.upper, 1e300):
+                return found
         few = releases <= FEW_RELEASES or (
             len(self.losses) > MAX_CHOICES
             and releases <= MAX_DISCRETISED_LOSSES
@@ -267,6 +273,13 @@ class OneWay:
             return found
         # few smooth losses, far up a contour: finite ones need fewer terms
         return intersection(found, self._certify_discretised(delta, max_terms=MAX_TERMS))
+
+    def _is_quick_on_lattice(
+        self, composition: CertifiedComposition, releases: int, delta: float
+    ) -> bool:
+        """Return whether few different samples are quicker there than by their outcomes."""
+        few = len(self.losses) > 1 and releases <= TWO_OR_THREE and composition.may_be_schedule
+        return few and composition.chernoff(delta) > LEAST_ON_LATTICE
 
     def _is_narrow(self, found: Certificate) -> bool:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""

@@ -17,7 +17,7 @@ import numpy as np
 from accountant.accountants.base import Accountant
 from accountant.accountants.one_way import chernoff_epsilon, one_way
 from accountant.composition.certificate import Certificate
-from accountant.domains import DELTA, Interval, each_checked
+from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.files import write_atomically
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan, directions
@@ -157,6 +157,28 @@ class Tight(Accountant):
             for delta, bound in zip(left, bounds, strict=True):
                 found[delta] = max(found.get(delta, bound), bound)
         return np.array([found[delta] for delta in given])
+
+    def delta(self, plan: Plan, epsilon: float) -> float:
+        """Return an upper bound on the delta of a plan at ``epsilon``.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Rounded up, over both directions of the neighbours; at most 1.
+        """
+        plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
+        if epsilon == 0:  # the total variation, which is that of both directions
+            way = one_way(directions(plan)[0], self.width)
+            if way.exact is not None:
+                return min(1.0, way.upper_delta(0.0))
+        return Accountant.delta(self, plan, epsilon)
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval that holds the epsilon of one direction of a plan.

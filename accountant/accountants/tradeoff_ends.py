@@ -17,6 +17,8 @@ ROUGH_ACCURACY = 1e-6  # of the profile where the tangent is looked for
 # distances from the tangent's epsilon: a bound on what is between two points grows with the
 # ratio of neighbouring distances, and near a corner with the least of them
 DISTANCES = np.geomspace(1e-10, 0.3, 22)
+ROUGH_MOVES = 12
+ENOUGH_REACH = 0.01  # nats of epsilon: a parabola is near enough
 ROUNDS = 2  # the second one around the best point of the first
 
 
@@ -35,6 +37,42 @@ def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
             low, high = _at_level(ahead, back, float(start[i]), level)
             least[i], most[i] = min(least[i], low), min(most[i], high)
     return np.maximum(least, 0.0), np.maximum(most, 0.0), is_upper_only
+
+
+class RoughPower:
+    """About the power of the best test at a level, of plans each of which is like the last.
+
+    Heights of lines near the last tangent: an estimate, for searches.
+    """
+
+    def __init__(self, level: float) -> None:
+        self._level = level
+        self._centres: dict[int, float] = {}
+
+    def __call__(self, plan: Plan) -> float:
+        """Return the estimate, over both directions of a checked plan."""
+        heights = [self._height(i, pair) for i, pair in enumerate(single_pairs(plan))]
+        return 1 - min(heights)
+
+    def _height(self, i: int, pair: Plan) -> float:
+        ahead, back = profile_ends(pair), profile_ends(pair.reversed)
+        ends = (-min(back.max_loss, MAX_EPSILON), min(ahead.max_loss, MAX_EPSILON))
+        reach = 0.03 if i in self._centres else 1.0
+        centre, height = self._centres.get(i, 0.0), np.zeros(5)
+        for _ in range(ROUGH_MOVES):
+            epsilon = np.clip(centre + reach * np.linspace(-1, 1, 5), *ends)
+            height = _heights(ahead, back, centre, epsilon, self._level)[0]
+            best = int(np.argmax(height))
+            centre = float(epsilon[best])
+            if 0 < best < 4:
+                if reach < ENOUGH_REACH:
+                    break
+                reach /= 5
+        self._centres[i] = centre
+        # the top of a parabola through the best and its neighbours
+        left, top, right = np.take(height, np.arange(-1, 2) + min(max(best, 1), 3)).tolist()
+        bend = 2 * top - left - right
+        return float(top + (right - left) ** 2 / (8 * bend) if bend > 0 else top)
 
 
 def _at_level(

@@ -26,6 +26,26 @@ DEGREE = 28  # terms of the polynomial
 FEW_TURNS = 2.0 * DEGREE  # below so many radians a panel is summed at its points
 POINTS = 96  # of such a sum
 PANEL = 0.4  # half-width in the log-ratio
+BLOCK = 8192  # angles at a time: about what a cache holds
+
+
+def _series_of_bessel(terms: list[float], turn: Array) -> tuple[Array, Array]:
+    """Return the sums over even and odd k of ``+-terms[k] j_k(turn)``, spherical Bessel functions.
+
+    In place, for the arrays are read many times.
+    """
+    # j_{k+1} = (2k+1)/w j_k - j_{k-1}, stable upwards for k < w
+    over = 1 / turn
+    before, now = np.cos(turn) * over, np.sin(turn) * over
+    sums, spare = (np.zeros(turn.shape), np.zeros(turn.shape)), np.empty(turn.shape)
+    for i, term in enumerate(terms):
+        part = sums[i % 2]
+        part += np.multiply(now, term if i % 4 < 2 else -term, out=spare)
+        np.multiply(over, 2 * i + 1, out=spare)
+        spare *= now
+        spare -= before
+        before, now, spare = now, spare, before
+    return sums
 
 
 class FilonRule:
@@ -90,14 +110,11 @@ class FilonRule:
         terms = (2 * k + 1) * ordered_dot(legvander(x, DEGREE - 1).T, w * density)
         angle = np.add.outer(u, v)
         turn = np.abs(angle) * half
-        # j_{k+1} = (2k+1)/w j_k - j_{k-1}, stable upwards for k < w
-        over = 1 / turn
-        before, now = np.cos(turn) * over, np.sin(turn) * over
-        even, odd = np.zeros(turn.shape), np.zeros(turn.shape)
-        for i in range(DEGREE):
-            part = even if i % 2 == 0 else odd
-            part += (terms[i] if i % 4 < 2 else -terms[i]) * now
-            before, now = now, (2 * i + 1) * over * now - before
+        even, odd = np.empty(turn.shape), np.empty(turn.shape)
+        rows = max(1, BLOCK // max(turn.shape[1], 1))
+        for first in range(0, turn.shape[0], rows):
+            some = slice(first, first + rows)
+            even[some], odd[some] = _series_of_bessel(terms.tolist(), turn[some])
         result: Complex = (even + 1j * sign * odd) * np.multiply.outer(
             phases(u * centre), phases(v * centre)
         )

@@ -155,6 +155,8 @@ class CertifiedComposition:
                 best = found
             if found.width <= self.width * found.upper:
                 break
+            if isinstance(engine, Contour) and found.upper > 0:
+                engine.found_width = found.width / found.upper
         return best or Certificate(least, self.max_loss, "sum of the bounds")
 
     def _is_within_variations(self, delta: float) -> bool:

@@ -67,6 +67,7 @@ class Contour:
             self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
         # what smoothing added to delta at most where `bounds` was asked last, relatively
         self.added_share = math.inf
+        self.found_width = 0.0  # of epsilon, relative to it, where the caller found one
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # a quadrature has a price of its own, however few the nodes
@@ -161,8 +162,6 @@ class Contour:
         One Fourier transform: the sum has the period ``2 pi / step`` in epsilon.  None where the
         period is much shorter than the range.
         """
-        from scipy.fft import irfft
-
         terms, size = self._terms.ravel(), TABLE_SIZE
         while size < 8 * terms.size:
             size *= 2
@@ -173,7 +172,7 @@ class Contour:
         half = np.zeros(size // 2 + 1, dtype=complex)
         half[: terms.size] = np.conj(terms)
         half[0] *= 2
-        sums = irfft(half, size) * (size / 2)
+        sums = np.fft.irfft(half, size) * (size / 2)
         error = FFT_ULPS * ULP * (math.log2(size) + 1)
         error *= math.sqrt(2 * size * float(np.sum(np.abs(terms) ** 2)))
         first, last = math.floor(low / spacing) - 1, math.ceil(high / spacing) + 2

@@ -18,6 +18,7 @@ MAX_QUICK_OPERATIONS = 4e6
 LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough one shows
 ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
 LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
+ENOUGH = 0.8  # of the wanted width, to be sure of it
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
 
@@ -99,7 +100,7 @@ def _contours(
         _is_affordable(direct) or _is_affordable(Contour(cgf, a, epsilon, smoothing))
     ):
         return
-    yield from _rough_contours(cgf, a, epsilon, smoothing, direct)
+    yield from _rough_contours(cgf, a, epsilon, width, direct)
     for _ in range(4):
         contour = _smoothed(cgf, a, epsilon, smoothing)
         if _is_affordable(direct) and direct.operations <= contour.operations:
@@ -114,13 +115,14 @@ def _contours(
 
 
 def _rough_contours(
-    cgf: PlanCGF, a: float, epsilon: float, smoothing: float, direct: Contour
+    cgf: PlanCGF, a: float, epsilon: float, width: float, direct: Contour
 ) -> Iterator[Engine]:
     """Yield a short smoothed contour, and one as narrow as wanted if that need not be long.
 
     Where most of the mass is at atoms the density between them is small, and so is what smoothing
     adds: S p_S / delta, which the short contour measures where it is asked.
     """
+    smoothing = _smoothing(a, epsilon, width)
     long = Contour(cgf, a, epsilon, smoothing)
     if long.nodes <= LONG_NODES or direct.operations <= long.operations:
         return
@@ -132,6 +134,8 @@ def _rough_contours(
     # in the formula for `smoothing` this share is S a (a + 1)
     usual = rough.smoothing * a * (a + 1)
     more = min(usual / rough.added_share, ROUGH_SMOOTHING) if rough.added_share > 0 else 1.0
+    if rough.found_width > 0:  # which is in proportion to the smoothing
+        more = ROUGH_SMOOTHING * min(ENOUGH * width / rough.found_width, 1.0)
     if more > LEAST_GAIN:
         contour = Contour(cgf, a, epsilon, smoothing * more)
         if _is_affordable(contour):

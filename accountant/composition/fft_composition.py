@@ -16,6 +16,7 @@ import numpy as np
 from accountant.composition.tilted_law import GridLaw, TiltedLaw, tilted
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import complex_power
+from accountant.numerics.fast_length import fast_length
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
@@ -55,15 +56,13 @@ class SumOnGrid:
         length = max(top - near[0], near[1] + beyond - bottom) / self.step
         if not length <= max_points:
             return
-        self.points = _fast_length(math.ceil(max(length, 4.0)) + 8)
+        self.points = fast_length(math.ceil(max(length, 4.0)) + 8)
         end = math.floor((bottom - self.offset) / self.step) + self.points - 2
         self._end = min(self._first + self.points, end)
         self.is_small = self.points <= max_points
 
     def convolve(self) -> None:
         """Transform and multiply, where the range is short enough."""
-        from scipy.fft import irfft, rfft
-
         parts = self._parts
         if not self.is_small:
             return
@@ -74,13 +73,13 @@ class SumOnGrid:
         for one in parts:
             count = one.law.count
             folded = np.bincount((one.law.first + np.arange(one.weight.size)) % n, one.weight, n)
-            power = complex_power(rfft(folded), count)
+            power = complex_power(np.fft.rfft(folded), count)
             product = product * power
             # |phi^n - psi^n| <= n |phi - psi| where both are at most 1
             missed += count * per_level * math.sqrt(float(np.sum(folded * folded)))
             fixed += count * one.round_off
             factors += count + 1
-        sums = irfft(product, n)
+        sums = np.fft.irfft(product, n)
         size = math.sqrt(float(np.sum(sums * sums)))
         slack = math.exp(min(2 * missed * math.sqrt(n), 700.0))  # computed factors may exceed 1
         self.error_2 = slack * (missed + (4 * ULP * factors + per_level) * size)
@@ -170,9 +169,3 @@ def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tu
             places.append((log_ratio - log_wrapped) / shift)
         ends.append(min(places) if sign > 0 else max(places))
     return ends[1], ends[0]
-
-
-def _fast_length(points: int) -> int:
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(points, real=True))

@@ -30,11 +30,12 @@ NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 def grid_certificate(
-    items: list[tuple[Loss, int]], delta: float, width: float
+    items: list[tuple[Loss, int]], delta: float, width: float, max_points: int = MAX_POINTS
 ) -> Certificate | None:
     """Return the interval at ``delta``; None where a lattice would be no better than others.
 
-    Where a loss is too small for it, or its profile too little known.
+    Where a loss is too small for it, or its profile too little known.  It may be wide where a
+    lattice of so many points is.
     """
     outlines = _outlines(items, delta)
     if outlines is None:
@@ -44,7 +45,7 @@ def grid_certificate(
     if delta <= infinity * (1 + 32 * ULP):  # the search is for less than the largest loss
         lower = math.inf if delta < infinity * (1 - 32 * ULP) else 0.0
         return Certificate(lower, math.inf, "mass at infinity")
-    return _GridSearch(outlines, delta, width).certify()
+    return _GridSearch(outlines, delta, width, max_points).certify()
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -67,8 +68,15 @@ def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | No
 
 
 class _GridSearch:
-    def __init__(self, outlines: list[Outline], delta: float, width: float) -> None:
+    def __init__(
+        self,
+        outlines: list[Outline],
+        delta: float,
+        width: float,
+        max_points: int = MAX_POINTS,
+    ) -> None:
         self._outlines, self._delta, self._width = outlines, delta, width
+        self._max_points = max_points
         self._releases = sum(one.count for one in outlines)
         self._rounding = total_rounding([(one.loss, one.count) for one in outlines])
         self._least = math.fsum(one.count * one.least for one in outlines)
@@ -113,7 +121,9 @@ class _GridSearch:
                 epsilon, finer = place, 1.0
                 continue
             epsilon = (lower + upper) / 2
-            finer = min(max(math.sqrt(gap / (0.6 * width)), 1.5), 64.0, 0.8 * MAX_POINTS / nodes)
+            finer = min(
+                max(math.sqrt(gap / (0.6 * width)), 1.5), 64.0, 0.8 * self._max_points / nodes
+            )
             if finer < 1.2:
                 break
             per_epsilon *= finer
@@ -132,7 +142,9 @@ class _GridSearch:
             tilt, (down, up) = engine.tilt, engine.bounds(epsilon)
             low, high = max(low, down), min(high, up)
             gap, wanted = high - low, self._width * max(1.0, tilt * epsilon)
-            finer = min(math.sqrt(gap / (0.6 * wanted)), 64.0, 0.8 * MAX_POINTS / engine.nodes)
+            finer = min(
+                math.sqrt(gap / (0.6 * wanted)), 64.0, 0.8 * self._max_points / engine.nodes
+            )
             if gap <= wanted or finer < 1.2:
                 break
             self._delta = math.exp(max(low, high - 3))
@@ -149,10 +161,10 @@ class _GridSearch:
             for one, offset in zip(self._outlines, offsets, strict=True)
         ]
         span = max(one.ends[1] - one.ends[0] for one in parts)
-        if not span < MAX_POINTS * step:
+        if not span < self._max_points * step:
             return None
         log_wrapped = math.log(self._width) - 12 + max(self._log_share, LEAST_LOG_SHARE)
-        engine = GridEngine(parts, epsilon, near, step, log_wrapped, MAX_POINTS)
+        engine = GridEngine(parts, epsilon, near, step, log_wrapped, self._max_points)
         return engine if engine.is_small else None
 
     def _lattice(self, step: float) -> tuple[float, list[float]]:
@@ -162,7 +174,7 @@ class _GridSearch:
                 offset = centred_offset(one.loss, one.centre, step)
                 for _ in range(3):
                     width = one.mean_at_end(step) - offset
-                    if not abs(width) < MAX_POINTS * step:  # out of a lattice's reach
+                    if not abs(width) < self._max_points * step:  # out of a lattice's reach
                         return step, [offset] * len(self._outlines)
                     step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
                 places = [centred_offset(each.loss, each.centre, step) for each in self._outlines]

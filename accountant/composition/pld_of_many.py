@@ -19,6 +19,7 @@ from accountant.composition.profile_pairs import places_by_weight
 from accountant.losses.connect_the_dots import FinitePair, pair_above, pair_below
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import complex_power
+from accountant.numerics.fast_length import fast_length
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
@@ -161,12 +162,10 @@ def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array)
 
 def _law_of_sum(laws: list[_Law], first: int, size: int) -> Array:
     """Return the masses of the sum at ``first`` and the places after it."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
-    length = int(next_fast_len(size, real=True))
+    length = fast_length(size)
     product = np.ones(length // 2 + 1, dtype=complex)
     for one in laws:
         folded = np.bincount(one.place % length, one.mass, length)
-        product *= complex_power(rfft(folded), one.count)
-    masses: Array = np.roll(irfft(product, length), -(first % length))
+        product *= complex_power(np.fft.rfft(folded), one.count)
+    masses: Array = np.roll(np.fft.irfft(product, length), -(first % length))
     return masses

@@ -154,10 +154,8 @@ def _sum(left: Terms, right: Terms) -> Terms:
 
 def _product(left: Terms, right: Terms) -> Terms:
     """Return the first terms of the product of two power series."""
-    from scipy.fft import irfft, rfft
-
     n = 2 * POINTS
-    value = irfft(rfft(left.value, n) * rfft(right.value, n), n)[:POINTS]
+    value = np.fft.irfft(np.fft.rfft(left.value, n) * np.fft.rfft(right.value, n), n)[:POINTS]
     # each value of the product is a scalar product: at most that of both 2-norms
     sizes = [math.sqrt(float(np.sum(one.value**2))) for one in (left, right)]
     totals = [float(np.sum(np.abs(one.value))) for one in (left, right)]

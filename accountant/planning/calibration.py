@@ -17,7 +17,7 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.planning.calibration_goals import goal_of
 from accountant.planning.calibration_search import least_noise, on_the_private_side
-from accountant.planning.quick_search import TOLERANCE, interpolated_at_zero
+from accountant.planning.quick_search import TOLERANCE, interpolated_at_zero, usual_slope
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
 
@@ -165,7 +165,7 @@ def calibrate_near(
     # bounds nearly as wide as the tolerance are far quicker where width costs time
     quick, sharp = Tight(TOLERANCE / 4), Tight()
     accountant: Accountant = quick if rough is None else rough
-    here, slope = start, _usual_slope(epsilon, delta)
+    here, slope = start, usual_slope(epsilon, delta)
     known: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
     for _ in range(8 if rough is None else 12):
         try:
@@ -196,16 +196,6 @@ def calibrate_near(
             break
         here = math.exp(there)
     return calibrate(plan_of, epsilon=epsilon, delta=delta)
-
-
-def _usual_slope(epsilon: float, delta: float) -> float:
-    """Return about the slope of ln epsilon in ln noise, where releases are many."""
-    if delta == 0:
-        return -1.0
-    # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
-    most = -math.log(delta)
-    r = math.sqrt(most + epsilon) - math.sqrt(most)
-    return -2 * r * (r + math.sqrt(most)) / epsilon
 
 
 def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:

@@ -10,6 +10,7 @@ from accountant.accountants.attack_rates import RATE, true_positive_rate
 from accountant.accountants.attack_rates import advantage as attack_advantage
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
+from accountant.accountants.tradeoff_ends import RoughPower
 from accountant.domains import DELTA, EPSILON, POSITIVE, POSITIVE_DELTA
 from accountant.errors import ParameterError
 from accountant.numerics.rounding import ULP
@@ -75,9 +76,12 @@ def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goa
     def quick(plan: Plan) -> float:
         return attack_advantage(plan).upper
 
+    def middle(plan: Plan) -> float:
+        return sum(attack_advantage(plan)) / 2
+
     if isinstance(accountant, Tight) and argument == "advantage":
         return Goal(argument, target, quick, accountant)
-    rough = quick if isinstance(accountant, Tight) else None
+    rough = middle if isinstance(accountant, Tight) else None
     return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=rough)
 
 
@@ -97,4 +101,5 @@ def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
             (found - level) * (1 + 4 * ULP) if found > power else min(found - level, power - level)
         )
 
-    return Goal("tpr", power - level, excess, accountant)
+    about = RoughPower(level)
+    return Goal("tpr", power - level, excess, accountant, rough=lambda plan: about(plan) - level)

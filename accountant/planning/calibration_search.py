@@ -11,7 +11,7 @@ from accountant.errors import ParameterError
 from accountant.numerics.search import geometric_mean
 from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
 from accountant.planning.calibration_goals import Goal, epsilon_goal
-from accountant.planning.quick_search import TOLERANCE, is_dear, root_near, rough_start
+from accountant.planning.quick_search import TOLERANCE, is_dear, root_near, rough_start, usual_slope
 from accountant.plans.plan import Plan, Release, as_plan
 
 SLOPE_STEP = 1.001  # of the parameter, where a slope is measured
@@ -88,13 +88,16 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
         try:
             if not is_dear(as_plan(build(1.0)), goal.delta):
                 return None
-            start = rough_start(build, goal.target, goal.delta) or start
+            usual = 1.0, usual_slope(goal.target, goal.delta)
+            start = rough_start(build, goal.target, goal.delta) or usual
         except ParameterError:  # the search says why
             return None
     elif goal.rough is not None:
         quick = PlanCost(build, goal.rough)
         there = root_near(quick, goal.target, 1.0)
         if there is not None:
+            if (1 - TOLERANCE) * goal.target <= cost(there) <= goal.target:
+                return there
             rise = quick(there * SLOPE_STEP) / quick(there)
             slope = math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
             start = (there, slope or None)

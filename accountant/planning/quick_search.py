@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from accountant.accountants.one_way import MAX_CHOICES, OneWay, one_way
+from accountant.accountants.one_way import FEW_RELEASES, MAX_CHOICES, OneWay, one_way
 from accountant.composition.cgf import exact_cgf
 from accountant.composition.exact_cgf import HIGH_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
@@ -19,14 +19,11 @@ TOLERANCE = 1e-6
 STEPS = 12
 SECOND = math.log(1.1)  # the second point tried, over the first
 MOST = math.log(50.0)  # the longest step
-ROUGH_WIDTHS = (
-    1e-3,
-    1e-5,
-    1e-6,
-)  # of epsilon, what lattices aim at; each search starts from the last
-NEAR = 0.01  # nats of epsilon: from there one step of the polynomial is enough
+# of epsilon, what lattices aim at, and from how many nats of it one step of the polynomial is
+# enough; each search starts from the last
+ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
+MAX_POINTS = 2**17  # of a lattice: its upper end is that of much finer ones to some 1e-7
 CLEARLY_LESS = 0.98  # of the other direction: it is then not asked for again
-MAX_FINE_RELEASES = 50  # of more the finest lattice is no quicker
 MAX_RELEASES = 300  # of more a lattice is no quicker
 FEW_TERMS = 16  # of a cumulant: one with more is a quadrature
 
@@ -86,6 +83,16 @@ def _slope_at_zero(points: Known) -> float | None:
     return None if moved is None or here is None or moved == here else step / (moved - here)
 
 
+def usual_slope(epsilon: float, delta: float) -> float:
+    """Return about the slope of ln epsilon in ln noise, where releases are many."""
+    if delta == 0:
+        return -1.0
+    # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
+    most = -math.log(delta)
+    r = math.sqrt(most + epsilon) - math.sqrt(most)
+    return -2 * r * (r + math.sqrt(most)) / epsilon
+
+
 def rough_start(
     build: Callable[[float], Plan], target: float, delta: float
 ) -> tuple[float, float] | None:
@@ -93,11 +100,10 @@ def rough_start(
 
     None where coarse lattices are no quicker than the search by `Tight`.
     """
-    aim, here, slope = target * (1 - TOLERANCE / 2), 1.0, None
+    # upper ends of lattices are too large by some of the tolerance
+    aim, here, slope = target * (1 - 0.3 * TOLERANCE), 1.0, None
     backwards: bool | None = None  # which direction costs more
-    items = list(build(here).losses())
-    quick = len(items) == 1 and items[0][1] <= MAX_FINE_RELEASES
-    for width in ROUGH_WIDTHS if quick else ROUGH_WIDTHS[:2]:
+    for width, near in ROUGH_WIDTHS:
         known: Known = []
         for _ in range(STEPS):
             found = _rough_costs(build(here), delta, width, backwards)
@@ -110,7 +116,7 @@ def rough_start(
             if there is None:
                 return None
             here = there
-            if abs(math.log(value / aim)) < NEAR:
+            if abs(math.log(value / aim)) < near:
                 break
         else:
             return None
@@ -132,21 +138,21 @@ def _rough_costs(
 def _rough_epsilon(way: OneWay, delta: float) -> float:
     if sum(n for _, n in way.losses) > MAX_RELEASES or not _is_dear(way):
         return math.nan
-    found = grid_certificate(way.losses, delta, way.width)
+    found = grid_certificate(way.losses, delta, way.width, MAX_POINTS)
     return math.nan if found is None else found.upper
 
 
 def is_dear(plan: Plan, delta: float) -> bool:
     """Return whether one answer of `Tight` takes some tens of milliseconds."""
-    return _is_dear(one_way(plan, ROUGH_WIDTHS[0], at_zero=delta == 0))
+    return _is_dear(one_way(plan, ROUGH_WIDTHS[0][0], at_zero=delta == 0))
 
 
 def _is_dear(way: OneWay) -> bool:
-    """Return whether some cumulant is a quadrature, and outcomes of one release not enough."""
+    """Return whether some cumulant is a quadrature, or sampled Gaussians are few."""
     if way.exact is None or way.choices or len(way.losses) > MAX_CHOICES:
         return False
     if way.exact.may_have_sure_events:
-        return False
+        return sum(n for _, n in way.losses) <= FEW_RELEASES
     for loss, _ in way.losses:
         terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)
         if loss.loss_pmf is None and terms > FEW_TERMS:

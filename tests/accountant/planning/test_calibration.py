@@ -15,6 +15,7 @@ from accountant import (
     calibrate,
     true_positive_rate,
 )
+from accountant.planning import calibration_goals
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 
@@ -149,3 +150,37 @@ def test_few_sampled_releases_are_calibrated_in_few_exact_steps(plan_of, monkeyp
     found = calibrate(plan_of, epsilon=1.0, delta=1e-6)
     assert len(asked) <= 4  # ten before
     assert 1 - 1e-6 <= Tight().epsilon(plan_of(found), 1e-6) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("plan_of", "most"),
+    [
+        (lambda s: 2 * PoissonSampled(Gaussian(s), 0.01), 2),
+        (lambda s: PoissonSampled(Gaussian(s), 0.01) + PoissonSampled(Gaussian(2 * s), 0.02), 2),
+        (lambda s: 3 * PoissonSampled(Laplace(s), 0.01), 2),
+    ],
+)
+def test_calibration_of_few_samples_asks_tight_rarely(monkeypatch, plan_of, most):
+    asked, epsilon = [], Tight.epsilon
+
+    def counted(self, plan, delta):
+        asked.append(epsilon(self, plan, delta))
+        return asked[-1]
+
+    monkeypatch.setattr(Tight, "epsilon", counted)
+    calibrate(plan_of, epsilon=0.1, delta=1e-6)
+    assert len(asked) <= most
+    assert (1 - 1e-6) * 0.1 <= asked[-1] <= 0.1
+
+
+def test_calibration_to_a_true_positive_rate_asks_for_it_rarely(monkeypatch):
+    asked = []
+
+    def counted(plan, fpr):
+        asked.append(true_positive_rate(plan, fpr))
+        return asked[-1]
+
+    monkeypatch.setattr(calibration_goals, "true_positive_rate", counted)
+    calibrate(lambda s: 1000 * PoissonSampled(Gaussian(s), 0.01), tpr=0.05, fpr=0.01)
+    assert len(asked) <= 2
+    assert 0.05 - 1e-6 * 0.04 <= asked[-1].upper <= 0.05
