@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 from flint import acb, acb_mat, arb, arb_poly, ctx
@@ -82,7 +83,7 @@ def mixture(sides: Any, rules: Fields) -> Part:
     # where R_f grows and R_g falls with x; k in (last, far], summed; beyond X = h far, (ln F)' <= c
     # - x, c = (1 + a) max f - a min g, hence at most F(X) / (X - c).
     f, g = ([s for _, s in side] for side in sides)
-    most, least, nearest = max(f, key=float), min(g, key=float), max(g, key=float)
+    most, least, nearest = reduce(arb.max, f), reduce(arb.min, g), reduce(arb.max, g)
     def nodes(a: float, name: str) -> tuple[list[acb], list[acb], arb]:
         """Return weights, losses, error: of M(a + iv) = sum w e^{ivL}, and of their sizes."""
         rule = Fields(rules.take(name), "a rule")
@@ -165,7 +166,8 @@ def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
         at = dict(zip(powers, law, strict=True))
         dense = [at.get(k, (arb(0), arb(0))) for k in range(powers[-1] + 1)]
         p, q = (arb_poly(list(side)) ** n for side in zip(*dense, strict=True))
-        terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if p[k] != 0 or q[k] != 0]
+        both = [(p[k], q[k]) for k in range(powers[-1] * n + 1)]
+        terms = [one for one in both if not one[0] == one[1] == 0]
         found = [(a * b, c * d) for a, c in found for b, d in terms]
     e, sure = arb(epsilon).exp(), whole - some
     sticks = sum(((p - e * q).max(arb(0)) for p, q in found), arb(0))
@@ -202,6 +204,7 @@ def single(release: Any, epsilon: float) -> arb:
     sides, low, high, gap = balls(*given), arb(-64), arb(2048), arb(1)
     need(all(abs(s) < 500 for side in sides for _, s in side), "shifts are too large")
     for _ in range(400):
+        spend(20 * sum(map(len, sides)))
         t = ((low + high) / 2).mid()
         f, g = (one.real for one in logs(sides, acb(t)))
         gap = f - g - epsilon

@@ -42,9 +42,9 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     entry = Fields(value, "an entry")
     way, road = entry.whole("way", 0, len(ways) - 1), entry.take("road", fits=ROADS.__contains__)
     back = entry.take("direction", fits=("forward", "reversed").__contains__) == "reversed"
-    ctx.prec = entry.whole("bits", 64, 4096)
     try:
-        low, high = bounds(road, list(ways[way].items()), back, entry, end)
+        with ctx.workprec(entry.whole("bits", 64, 4096)):
+            low, high = bounds(road, list(ways[way].items()), back, entry, end)
     except (OverflowError, ZeroDivisionError) as error:
         raise NoProof(f"{road}: {error}") from None
     entry.done()
@@ -56,7 +56,8 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     sides = ("upper", "most", high.str(12)) if above else ("lower", "least", low.str(12))
     text = "{}, {}: delta at the {} end is at {} {}"
     words = text.format("reversed" if back else "forward", road, *sides)
-    need(high <= arb(delta) if above else low >= arb(delta), words)
+    # below, more than delta: where delta(end) is delta, so it may be before, and epsilon is less
+    need(high <= arb(delta) if above else low > arb(delta), words)
     return way, back
 def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -> Any:
     """Return a lower and an upper bound of delta at the end, or of the largest loss."""
