@@ -63,7 +63,6 @@ class Fields:
     def done(self) -> None:
         """Refuse fields that were not asked for."""
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
-
 Ways = list[Counter[Any]]
 NEIGHBOURS = {"PoissonSampled": "add-remove", "RandomAllocation": "add-remove",
               "RandomizedResponse": "local-replace"}
@@ -73,8 +72,7 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
     """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
     # A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest
     # of all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
-    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1)
-    #     ("laplace", m)                 Laplace(m, 1), Laplace(0, 1)
+    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1); ("laplace", m) likewise
     #     ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
     #     ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
     #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
@@ -99,10 +97,8 @@ def _ways(value: Any, depth: int) -> Ways:
     if kind == "Sequential":
         for some in parts:
             need(len(found) * len(some) <= 64, "too many ways to be in parallel parts")
-            if len(some) == 1:
-                found = [one.update(some[0]) or one for one in found]
-            else:
-                found = [one + other for one in found for other in some]
+            found = ([one.update(some[0]) or one for one in found] if len(some) == 1 else
+                     [one + other for one in found for other in some])
     elif kind == "Parallel" and not node.take("moves", []):
         node.take("by", None)
         found = list({frozenset(one.items()): one for some in parts for one in some}.values())
@@ -138,10 +134,9 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             key, default = ("shift", []) if kind == "DiscreteLaplaceLoss" else ("sensitivity", [1])
             shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
             name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
-            few = 1 <= shift < 2048 and node.take("dimension", 1) == 1
-            few &= scale < 50 if kind == "DiscreteGaussian" else shift.denominator == 1
-            need(few, f"no proof of this {kind}")
-            return name, scale, int(shift)
+            few = scale < 50 if kind == "DiscreteGaussian" else shift.denominator == 1
+            few &= 1 <= shift < 2048 and node.take("dimension", 1) == 1
+            return need(few, f"no proof of this {kind}") or (name, scale, int(shift))
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
             lie = (1 - keep) / (k - 1)
