@@ -144,7 +144,7 @@ def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     else:
         need(kind == "pair", f"a {kind} has more than finitely many outcomes")
         law = [(exact(p), exact(q)) for p, q in given[0]]
-    spend(10 * len(law))
+    spend(20 * len(law))
     law = [(q, p) for p, q in law] if back else law
     need(all(x > 0 or x == 0 for one in law for x in one), "a mass that may be 0")
     mass = sum((p for p, _ in law), arb(0))

@@ -96,7 +96,7 @@ def _ways(value: Any, depth: int) -> Ways:
     parts = [_ways(one, depth + 1) for one in of]
     if kind == "Sequential":
         for some in parts:
-            need(len(found) * len(some) <= 64, "too many ways to be in parallel parts")
+            need(max(len(found), sum(map(len, found)) / 1500) * len(some) <= 64, "too many ways")
             found = ([one.update(some[0]) or one for one in found] if len(some) == 1 else
                      [one + other for one in found for other in some])
     elif kind == "Parallel" and not node.take("moves", []):
@@ -109,7 +109,8 @@ def _ways(value: Any, depth: int) -> Ways:
     elif one := _release(kind, node, depth + 1):
         found[0][one] = 1
     node.done()
-    need(all(n * count <= 10**18 for some in found for n in some.values()), "too many releases")
+    few = all(n * count <= 10**18 for some in found for n in some.values())
+    need(few and sum(map(len, found)) <= 10**5, "too many releases")
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
 def _list(node: Fields, key: str) -> list[Any]:
     return list(node.take(key, fits=lambda x: isinstance(x, list)))
@@ -134,9 +135,9 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             key, default = ("shift", []) if kind == "DiscreteLaplaceLoss" else ("sensitivity", [1])
             shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
             name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
-            few = scale < 50 if kind == "DiscreteGaussian" else shift.denominator == 1
-            few &= 1 <= shift < 2048 and node.take("dimension", 1) == 1
-            return need(few, f"no proof of this {kind}") or (name, scale, int(shift))
+            few = 1 <= shift < 2048 and (shift % 1 == 0 if "laplace" in name else scale < 50)
+            need(few and node.take("dimension", 1) == 1, f"no proof of this {kind}")
+            return name, scale, int(shift)
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
             lie = (1 - keep) / (k - 1)

@@ -33,9 +33,8 @@ def verify(document: bytes) -> Verdict:
     return Verdict(word, reason, lower, upper, delta, plan, hashlib.sha256(document).hexdigest())
 def directions(ways: Any) -> set[tuple[int, bool]]:
     """Return the alternatives, and their reverse where that may have other losses."""
-    def alike(one: Any) -> bool:
-        mirrored = one[0] == "mixture" and set(one[2]) == {(w, -s) for w, s in one[3]}
-        return mirrored or one[0] in SYMMETRIC
+    def alike(x: Any) -> bool:  # or mirrored
+        return x[0] in SYMMETRIC or (x[0] == "mixture" and set(x[2]) == {(w, -s) for w, s in x[3]})
     return {(i, back) for i, way in enumerate(ways) for back in (False, not all(map(alike, way)))}
 def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tuple[int, bool]:
     """Prove one entry or raise `NoProof`; return the alternative and the direction it is about."""
