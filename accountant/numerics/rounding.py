@@ -37,6 +37,14 @@ def round_up_ratio(x: float, y: float) -> float:
     return ratio
 
 
+def round_up_printed_ratio(x: float, y: float) -> float:
+    """Return a float above 0 not below ``x / y``, both of the floats and of what they print."""
+    ratio, printed = round_up_ratio(x, y), Fraction(repr(float(x))) / Fraction(repr(float(y)))
+    while ratio < math.inf and Fraction(repr(ratio)) < printed:
+        ratio = math.nextafter(ratio, math.inf)
+    return ratio
+
+
 def round_up_product(x: float, y: float) -> float:
     """Return the least float that is not below ``x y``, both at least 0; exact products stay."""
     product = x * y
