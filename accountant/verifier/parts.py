@@ -164,7 +164,7 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
     # The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m
     # - eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole
     # of order n at -1/2, a coefficient of a series in w = z + 1/2; if k = n also residue 1 at 0.
-    spend(n**3 / 300)
+    spend(n**3 / 150)
     m, total, half = exact(m), arb(0), arb(0.5)
     minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
     for k in range(1, n + 1):
