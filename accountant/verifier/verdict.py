@@ -173,17 +173,17 @@ def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple
 def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:
     """Return whether the largest losses add up to at most, or at least, an end as it is printed."""
     need(len(items) < 999, "too many different losses")
-    balls = arb(0)
+    balls, words = arb(0), "the largest loss of a {} has no proof here"
     for (kind, first, *rest), n in items:
         if kind == "laplace":  # drawn wider by 2^-46: docs/proofs/discrete.md, 4
             end -= n * first * (1 - Fraction(above * rest[1], 2**46))
         elif kind == "discrete laplace" or (kind == "response" and not rest[0]):
             end -= n * (rest[0] / first if kind == "discrete laplace" else first)
         else:
+            need(kind in {"response", "pair", "sampled", "sampled laplace"}, words.format(kind))
             law = (parts.outcomes((kind, first, *rest), back)[0] if kind != "sampled laplace" else
                    [(arb(1), r) if back else (r, arb(1)) for r, _ in
                     parts.steps(parts.exact(first), parts.exact(rest[0]))])
-            known = kind != "discrete gaussian" and all(q > 0 or p == 0 for p, q in law)
-            need(known, f"the largest loss of a {kind} is infinite")
+            need(all(q > 0 or p == 0 for p, q in law), words.format(kind))
             balls += n * reduce(arb.max, ((p / q).log() for p, q in law if p > 0))
     return balls <= parts.exact(end) if above else balls >= parts.exact(end)
