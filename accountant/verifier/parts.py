@@ -179,16 +179,16 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
 def steps(m: arb, q: arb) -> Any:
     """Return r = dP/dQ and Q of x < 0, and of x > m, of a Laplace release sampled at rate q."""
     return [(1 - q + w, p) for w, p in ((q * (-m).exp(), arb(0.5)), (q * m.exp(), (-m).exp() / 2))]
-def sampled(m: arb, q: arb, n: int, k: arb) -> arb:
+def sampled(m: arb, q: arb, n: int, k: arb) -> Any:
     """Return E_Q (r - k)_+ of a sampled Laplace, r = dP/dQ; or of two, r times another such r."""
     # r = c + q e^{clip(2x - m, -m, m)}, c = 1 - q, x of Laplace(0, 1).  One: the event is x > t,
     # r(t) = k.  Two: the first's r leaves E_Q (r' - k/r)_+, r times; at its atoms x < 0 and x > m,
     # and between them an integral where k/r is a value of r'; 0 before, and r - k beyond, summed.
-    at = lambda k, t: (1 - q - k) * (-t).exp() / 2 + q * (1 - (t - m).exp() / 2)
-    start = lambda k: ((((k - 1 + q) / q).max((-m).exp()).log() + m) / 2).min(m)
+    at: Any = lambda k, t: (1 - q - k) * (-t).exp() / 2 + q * (1 - (t - m).exp() / 2)
+    start: Any = lambda k: ((((k - 1 + q) / q).max((-m).exp()).log() + m) / 2).min(m)
     if n == 1:
         return at(k, start(k)).max(1 - k).max(arb(0))
-    def both(x: acb, analytic: bool) -> acb:
+    def both(x: acb, analytic: bool) -> Any:
         r = 1 - q + q * (2 * x - m).exp()
         t = (((k / r - 1 + q) / q).log(analytic=analytic) + m) / 2
         return at(k / r, t) * r * (-x).exp() / 2

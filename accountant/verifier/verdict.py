@@ -66,7 +66,7 @@ def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -
                  if one[0] == "mixture" else (one, n) for one, n in items]
     parts.spend(100 * len(items))
     kinds = {one[0] for one, _ in items}
-    only, n = items[0] if len(items) == 1 else ((None, None), 0)
+    only, n = items[0] if len(items) == 1 else ((None,) * 3, 0)
     if road == "closed form" and kinds <= {"gaussian"}:  # squares of mu add up
         mu2 = sum((parts.exact(one[1]) * n for one, n in items), arb(0))
         return [parts.single(("mixture", mu2, ((ONE, ONE),), STILL), end) if items else arb(0)] * 2
