@@ -128,3 +128,14 @@ def test_an_end_below_the_sum_of_largest_losses_is_refused():
     low = math.nextafter(found.upper, 0)
     proof = write_proof(3 * LaplaceLoss(0.1), 0.0, 0.0, low)
     assert verify(proof).word == "NOT PROVED"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_ends_of_sampled_laplaces_that_are_wrong_are_refused(count):
+    plan = count * PoissonSampled(LaplaceLoss(0.7), 0.2)
+    found = Tight().certify(plan, 1e-3)
+    apart = 1e-9 * found.upper
+    assert verify(write_proof(plan, 1e-3, 0.0, found.lower - apart)).word == "NOT PROVED"
+    assert verify(write_proof(plan, 1e-3, found.upper + apart, found.upper + 2 * apart)).word == (
+        "PROVED UPPER"
+    )
