@@ -143,8 +143,8 @@ def _release(kind: str, node: Fields, depth: int) -> Any:  # None: nothing
             return ("allocation", part[1], steps) if steps > 1 else part
     raise NoProof(f"the kind {node.name} has no proof here")
 def _pairs(node: Fields, first: str, second: str, most: int) -> Any:  # made to sum to 1
-    sides = [[Fields({key: x}, node.name).number(key, 0, high) for x in _list(node, key)]
-             for key, high in ((first, 1), (second, most))]
+    sides = [[Fraction(float(Fields({key: x}, node.name).number(key, 0, high)))  # floats always
+              for x in _list(node, key)] for key, high in ((first, 1), (second, most))]
     right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
     a, b = sum(sides[0]), sum(sides[1]) if most == 1 else 1

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant import DiscreteLaplaceLoss, LaplaceLoss, PoissonSampled, PureLoss, Tight
+from accountant import DiscreteLaplaceLoss, LaplaceLoss, PairLoss, PoissonSampled, PureLoss, Tight
 from accountant.proofs.writer import write_proof
 from accountant.verifier import verify
 from mechanisms import DiscreteLaplace, Laplace, RandomizedResponse
@@ -118,7 +118,17 @@ def test_certificates_at_delta_zero_are_proved(seed):
             assert Tight().certify(plan, 0.0).verify().word == "PROVED", plan
 
 
-@pytest.mark.parametrize("plan", [3 * Laplace(9.0), 6 * DiscreteLaplaceLoss(0.3186588269681018, 3)])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        3 * Laplace(9.0),
+        6 * DiscreteLaplaceLoss(0.3186588269681018, 3),
+        7
+        * PairLoss(
+            (0.8214445114135742, 0.17855548858642578), (0.8231925964355469, 0.17680740356445312)
+        ),  # fmt: skip
+    ],
+)
 def test_certificates_that_were_refused_at_delta_zero(plan):
     assert Tight().certify(plan, 0.0).verify().word == "PROVED"
 
