@@ -126,7 +126,7 @@ def test_certificates_at_delta_zero_are_proved(seed):
         7
         * PairLoss(
             (0.8214445114135742, 0.17855548858642578), (0.8231925964355469, 0.17680740356445312)
-        ),  # fmt: skip
+        ),
     ],
 )
 def test_certificates_that_were_refused_at_delta_zero(plan):
