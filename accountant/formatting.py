@@ -50,9 +50,11 @@ def format_short(x: float) -> str:
     return f"{x:g}" if x == 0 or 0.01 <= x < 1e6 else f"{Decimal(f'{x:.6g}').normalize():e}"
 
 
-def as_displayed(epsilon: float) -> float:
+def as_displayed(epsilon: float, digits: int = DIGITS) -> float:
     """Return the number that a reader sees, from which later numbers are computed."""
-    return float(format_upper(epsilon).replace(",", "").replace("∞", "inf").replace("–", "nan"))
+    return float(
+        format_upper(epsilon, digits).replace(",", "").replace("∞", "inf").replace("–", "nan")
+    )
 
 
 def format_remaining(total: float, taken: float) -> str:

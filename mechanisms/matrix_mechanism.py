@@ -218,6 +218,11 @@ class MatrixMechanism(Mechanism):
         """Whether the worst pair known here moves the rows less than the sensitivity."""
         return self._worst_steps[1] < self.moved.value * (1 - 1e-9)
 
+    @property
+    def why_no_formula(self) -> str:
+        """The profile is that of a Gaussian; how far C x moves is computed, not a formula."""
+        return "one Gaussian, of a sensitivity that is computed from the matrix"
+
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return steps that differ in a pattern, along one coordinate, and steps without."""
         del epsilon

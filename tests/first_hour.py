@@ -1,7 +1,8 @@
 """The first hour of a new user: ``python -m tests.first_hour`` in an environment of its own.
 
 It builds the wheel, installs it beside nothing else, and then does what the how-tos say: a count, a
-plan, a book, an audit of one's own function, pages, a notebook.  Each step is a process that knows
+plan, a certificate, a statement of a training run, a book, an audit of one's own function, pages,
+a notebook.  Each step is a process that knows
 the installed wheel alone; what it must have said or written is checked.
 """
 
@@ -86,7 +87,9 @@ class FirstHour:
                    "-d", str(self._folder)], 0, "", ROOT)  # fmt: skip
         venv.create(self._folder / "env", with_pip=True)
         (wheel,) = self._folder.glob("*.whl")
-        self.python("-m", "pip", "install", "--quiet", str(wheel), "pandas", *NOTEBOOK_TOOLS)
+        self.python(
+            "-m", "pip", "install", "--quiet", f"{wheel}[verify]", "pandas", *NOTEBOOK_TOOLS
+        )
 
     def python(self, *words: str, says: str = "", status: int = 0) -> None:
         """Run Python there; it must end with ``status`` and print ``says``."""
@@ -126,6 +129,13 @@ def play(folder: Path) -> None:
     hour.command("account", "fit", "wanted.toml", "--out", "plan.toml")
     hour.command("account", "plan", "plan.toml", says="weekly count")
     hour.command("account", "explain", "plan.toml", says="record")
+    hour.command("account", "certify", "plan.toml", "--proof", "cost.proof.json", says="PROVED")
+    hour.command("account", "verify", "cost.proof.json", "--plan", "plan.toml",
+                 says="this plan is that of plan.toml")  # fmt: skip
+    run = ("--examples", "200", "--batch", "100", "--epochs", "1", "--noise", "2")
+    hour.command("account", "training", *run, "--loader", "shuffled", "--json", "run.json",
+                 "--out", "run.html", says="the Poisson number does not hold")  # fmt: skip
+    hour.command("account", "training", "--replay", "run.json", says="DP-SGD over 200 examples")
     hour.command("ledger", "open", "team.db", "survey", "--epsilon", "1", "--unit", "one person")
     hour.write("frame.py", A_FRAME)
     hour.python("frame.py", says="left: 0.5")
@@ -144,7 +154,14 @@ def play(folder: Path) -> None:
     source = ROOT / "docs" / "notebooks" / "plan_a_budget.py"
     hour.python("notebook.py", str(source), says="tables shown")
     made = {path.name for path in (folder / "work").iterdir()}
-    for name in ("plan.html", "team.html", "index.html", "laplace.html", "plan_a_budget.ipynb"):
+    for name in (
+        "plan.html",
+        "run.html",
+        "team.html",
+        "index.html",
+        "laplace.html",
+        "plan_a_budget.ipynb",
+    ):
         assert name in made, name
 
 

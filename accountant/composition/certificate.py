@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from accountant.errors import ParameterError
+from accountant.formatting import format_lower, format_upper
 from accountant.numerics.search import falling_root, grow_until
 from accountant.table_display import Table, TableDisplay
 
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
+
+DIGITS = 12
 
 
 @final
@@ -75,9 +78,8 @@ class Certificate(TableDisplay):
 
     def __str__(self) -> str:
         terms = f", {self.nodes:,} terms" if self.nodes else ""
-        return (
-            f"the true epsilon is in [{self.lower:.12g}, {self.upper:.12g}], {self.engine}{terms}"
-        )
+        ends = f"[{format_lower(self.lower, DIGITS)}, {format_upper(self.upper, DIGITS)}]"
+        return f"the true epsilon is in {ends}, {self.engine}{terms}"
 
     def _table(self) -> Table:
         columns = ("lower", "upper", "width", "engine", "terms")

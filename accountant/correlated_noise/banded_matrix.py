@@ -24,14 +24,20 @@ from accountant.correlated_noise.participation import (
     MinSeparation,
     Participation,
 )
-from accountant.correlated_noise.strategy import MAX_ENTRIES, Entrywise, Sensitivity, Strategy
+from accountant.correlated_noise.strategy import (
+    LEAST_ENTRY,
+    MAX_ENTRIES,
+    Entrywise,
+    Sensitivity,
+    Strategy,
+)
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan_fields import plan_field
 
 ALLOWED = (
     "a row of numbers for each diagonal, from the main one down, as scipy.linalg.solve_banded "
-    f"takes them: finite, at most 1e100, not all 0, with at most {MAX_ENTRIES:,} entries"
+    f"takes them: finite, at most 1e100, not all below 1e-100, with at most {MAX_ENTRIES:,} entries"
 )
 SHOWN_ENTRIES = 64
 
@@ -186,6 +192,6 @@ def _checked_diagonals(diagonals: object) -> Array:
         raise ParameterError("diagonals", diagonals, ALLOWED)
     for d in range(1, len(floats)):
         floats[d, floats.shape[1] - d :] = 0.0
-    if not floats.any():
+    if np.abs(floats).max() < LEAST_ENTRY:
         raise ParameterError("diagonals", diagonals, ALLOWED)
     return np.ndarray(floats.shape, float, floats.tobytes())

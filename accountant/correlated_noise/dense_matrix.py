@@ -29,6 +29,7 @@ from accountant.correlated_noise.participation import (
 )
 from accountant.correlated_noise.strategy import (
     EXACT_SUM,
+    LEAST_ENTRY,
     MAX_ENTRIES,
     Entrywise,
     Sensitivity,
@@ -41,7 +42,8 @@ from accountant.numerics.rounding import ULP
 from accountant.plans.plan_fields import plan_field
 
 ALLOWED = (
-    f"a matrix of finite real numbers up to 1e100, not all 0, with at most {MAX_ENTRIES:,} entries"
+    "a matrix of finite real numbers up to 1e100, not all below 1e-100 (multiply it and the scale "
+    f"by one number), with at most {MAX_ENTRIES:,} entries"
 )
 SHOWN_ENTRIES = 64
 
@@ -110,15 +112,18 @@ class StrategyMatrix(Strategy):
         ...     StrategyMatrix.from_npy(f"{folder}/c.npy")
         StrategyMatrix(((1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 1.0, 1.0)))
         """
+        if not isinstance(path, str | os.PathLike):
+            raise ParameterError("path", path, "the path of an .npy file")
         name = os.fspath(path)
         allowed = "an .npy file of one array of numbers (numpy.save writes it)"
         if Path(name).suffix != ".npy":
             raise ParameterError("path", name, allowed)
         try:
-            found = np.load(name, mmap_mode="r", allow_pickle=False)
+            with np.errstate(over="ignore"):  # a shape beyond 2^63 bytes is refused below
+                found = np.load(name, mmap_mode="r", allow_pickle=False)
         except OSError as error:
             raise ParameterError("path", name, f"a file that can be read ({error})") from None
-        except (ValueError, EOFError, SyntaxError, zipfile.BadZipFile):
+        except (ValueError, OverflowError, EOFError, SyntaxError, zipfile.BadZipFile):
             raise ParameterError("path", name, allowed) from None
         if not isinstance(found, np.ndarray):
             raise ParameterError("path", name, allowed)
@@ -263,6 +268,6 @@ def _checked_entries(entries: object) -> Array:
         raise ParameterError("entries", f"shape {given.shape}", ALLOWED)
     with np.errstate(over="ignore"):
         floats = np.ascontiguousarray(given, dtype=float)
-    if not (np.abs(floats) <= 1e100).all() or not floats.any():
+    if not (np.abs(floats) <= 1e100).all() or np.abs(floats).max() < LEAST_ENTRY:
         raise ParameterError("entries", entries, ALLOWED)
     return np.ndarray(floats.shape, float, (floats + 0.0).tobytes())

@@ -22,6 +22,7 @@ from accountant.plans.plan_fields import PlanField
 MAX_STEPS = 10**7
 STEPS = IntegerRange(1, MAX_STEPS)
 MAX_ENTRIES = 1 << 24  # of a matrix that is held whole
+LEAST_ENTRY = 1e-100  # of the largest: squares do not underflow to a sensitivity of 0
 EXACT_SUM = 2.0**53
 Entrywise = Callable[[Array], Array]
 

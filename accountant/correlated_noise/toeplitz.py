@@ -20,6 +20,7 @@ from accountant.correlated_noise.participation import (
     Participation,
 )
 from accountant.correlated_noise.strategy import (
+    LEAST_ENTRY,
     STEPS,
     Entrywise,
     Sensitivity,
@@ -69,8 +70,8 @@ class Toeplitz(Strategy):
     def __init__(self, coefficients: Sequence[float] | Array, steps: int) -> None:
         given = np.array(each_checked(ENTRY, "coefficients", coefficients))
         size = STEPS.check("steps", steps)
-        if not given.any() or given.size > size:
-            allowed = f"1 to {size:,} numbers, one for each step at most, not all 0"
+        if given.size > size or np.abs(given).max(initial=0.0) < LEAST_ENTRY:
+            allowed = f"1 to {size:,} numbers, one for each step at most, not all below 1e-100"
             raise ParameterError("coefficients", coefficients, allowed)
         kept = given[: int(np.flatnonzero(given)[-1]) + 1]
         object.__setattr__(self, "coefficients", tuple(kept.tolist()))

@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -130,9 +129,11 @@ def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict
 
 def refuse_without_flint() -> None:
     """Raise `ParameterError` where python-flint, which the checker needs, is not installed."""
-    if find_spec("flint") is None:
+    try:
+        import flint  # noqa: F401  # a broken installation counts as none
+    except ImportError:
         allowed = 'used where python-flint is installed (pip install "dp-attest[verify]")'
-        raise ParameterError("the checker of proofs", "a Python without it", allowed)
+        raise ParameterError("the checker of proofs", "a Python without it", allowed) from None
 
 
 def verdict_on(document: bytes) -> Verdict:
@@ -144,7 +145,9 @@ def verdict_on(document: bytes) -> Verdict:
         return verify(document)
     except (ProofError, MemoryError) as error:
         why = str(error) or "it needs more memory than there is"
-        raise ParameterError("proof", f"{len(document):,} bytes", f"a proof ({why})") from None
+        size = f"{'at least ' * (len(document) > MOST_BYTES)}{len(document):,} bytes"
+        allowed = f"a proof ({why}); `certify --proof FILE` writes one"
+        raise ParameterError("proof", size, allowed) from None
 
 
 def read_proof(proof: Proof) -> bytes:

@@ -15,7 +15,7 @@ from accountant.accountants.attack_rates import AttackRate, AttackRates, attack_
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, EPSILON
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.formatting import format_upper
+from accountant.formatting import as_displayed, format_upper
 from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import checked_proof
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
@@ -251,7 +251,10 @@ def _rate_name(one: AttackRate) -> str:
 
 
 def _number(value: float, asked: str) -> str:
-    return f"{value:.9g}" if asked == "epsilon" else f"{value:.6e}"
+    """Return the text of an upper bound, rounded up."""
+    if asked == "epsilon":
+        return f"{as_displayed(value, 9):.9g}"
+    return f"{as_displayed(value, 7):.6e}"
 
 
 def _finite(x: float | None) -> float | str | None:

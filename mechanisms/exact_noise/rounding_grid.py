@@ -52,9 +52,11 @@ def widened_scale(scale: float, sensitivity: float, moved: float) -> float:
     makes up for it, and for all round-off.  Where one step of the grid is more than the whole
     sensitivity the scale stays, and the loss has to state what rounding moved.
     """
+    if moved > sensitivity:
+        return scale
     share = moved / sensitivity
     # (sensitivity + moved) / wider <= (sensitivity / scale) (1 - 2^-46): docs/proofs/discrete.md
-    return scale * (1 + share * (1 + 2.0**-30) + 2.0**-44) if share <= 1 else scale
+    return scale * (1 + share * (1 + 2.0**-30) + 2.0**-44)
 
 
 def add_grid_noise(

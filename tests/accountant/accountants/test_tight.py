@@ -192,6 +192,14 @@ def test_of_many_parallels_some_choices_give_the_lower_end():
     assert dearest.lower * (1 - 1e-9) <= found.lower <= found.upper
 
 
+def test_the_printed_ends_are_rounded_outward():
+    found = Certificate(4.154399500727946, 4.154399500728123, "contour")
+    assert str(found) == "the true epsilon is in [4.15439950072, 4.15439950073], contour"
+    assert str(Certificate(math.inf, math.inf, "closed form")).startswith(
+        "the true epsilon is in [∞"
+    )
+
+
 def test_it_says_who_answered_and_how_wide():
     found = Tight().certify(64 * LaplaceLoss(1 / 20), 1e-6)
     assert str(found).startswith("the true epsilon is in [1.7003609")

@@ -191,3 +191,24 @@ def test_every_command_teaches(command, capsys):
     assert status == 0
     assert "Example" in out
     assert "Exit status: 0 " in out
+
+
+def test_the_page_is_true(tmp_path, monkeypatch, capsys):
+    from pathlib import Path
+
+    page = Path(__file__).parents[3] / "docs" / "certificates.md"
+    lines = page.read_text(encoding="utf-8").partition("$ python -m accountant verify")[2]
+    shown = lines.partition("```")[0].splitlines()[1:]
+    monkeypatch.chdir(tmp_path)
+    releases = "".join(
+        f'[[release]]\nkind = "{kind}"\nscale = {scale}\ncount = {count}\n'
+        for kind, scale, count in (("Laplace", 20.0, 64), ("Gaussian", 10.0, 3))
+    )
+    Path("plan.toml").write_text(releases)
+    certify = "certify plan.toml --delta 1e-6 --proof cost.proof.json"
+    assert main(certify.split()) == 0
+    capsys.readouterr()
+    assert main(["verify", "cost.proof.json", "--plan", "plan.toml"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == shown[:2]
+    assert printed[2].partition("checked")[0] == shown[2].partition("checked")[0]

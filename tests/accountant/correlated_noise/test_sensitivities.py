@@ -158,6 +158,20 @@ def test_a_huge_file_is_refused_unread(tmp_path):
         StrategyMatrix.from_npy(tmp_path / "c.npy")
 
 
+def test_a_file_that_claims_more_than_a_machine_holds_is_refused(tmp_path):
+    with open(tmp_path / "c.npy", "wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (1 << 32, 1 << 32)}
+        np.lib.format.write_array_header_1_0(file, header)
+    with pytest.raises(ParameterError, match=r"path must be an \.npy file"):
+        StrategyMatrix.from_npy(tmp_path / "c.npy")
+
+
+@pytest.mark.parametrize("path", [None, 3, True, b"c.npy"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(ParameterError, match=r"path must be the path of an \.npy file"):
+        StrategyMatrix.from_npy(path)
+
+
 @pytest.mark.parametrize("name", ["missing.npy", "c.txt", ".", "folder.npy"])
 def test_what_is_no_file_is_refused(tmp_path, name):
     (tmp_path / "folder.npy").mkdir()
@@ -174,6 +188,9 @@ def test_what_is_no_file_is_refused(tmp_path, name):
         lambda: BufferedToeplitz((1.5,), (1.0,), 4), lambda: BufferedToeplitz((), (), 4),
         lambda: BandedMatrix([[1, 2], [3]]), lambda: BandedMatrix(np.ones((3, 2))),
         lambda: BandedMatrix([[np.inf]]), lambda: BandedMatrix([[0.0, 0.0], [0.0, 1.0]]),
+        # squares below the least float: their sensitivity was 0
+        lambda: Toeplitz((1e-170,), 3), lambda: BandedMatrix([[1e-170, 1e-170]]),
+        lambda: StrategyMatrix([[1e-170]]),
         lambda: StrategyMatrix([[1, 2], [3]]), lambda: StrategyMatrix(np.ma.ones((2, 2))),
         lambda: MinSeparation(0, 1), lambda: MinSeparation(1, 0), lambda: MinSeparation(1.5, 1),
         lambda: FixedEpochs(True), lambda: sensitivity(BinaryTree(4), "once"),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from accountant import BoundedRangeLoss, LaplaceLoss, Tight, compare
+from accountant import BoundedRangeLoss, Comparison, LaplaceLoss, PureLoss, Tight, compare
+from accountant.reports.comparison import Row
 
 
 def test_comparison_prints_a_row_an_accountant():
@@ -22,3 +23,10 @@ def test_least_is_the_least_of_the_rows():
     # a profile that is known point by point costs Tight a few millionths
     assert Tight().epsilon(plan, 1e-6) == pytest.approx(min(rows), rel=1e-6)
     assert Tight().epsilon(49 * BoundedRangeLoss(0.053808), 1e-6) < 0.8325
+
+
+def test_the_printed_numbers_are_upper_bounds():
+    rows = (Row("Tight", 4.154399500728, 1e-6, 0.0),)
+    assert "4.15439951" in str(Comparison(PureLoss(1.0), "epsilon", rows))
+    rows = (Row("Tight", 1.0, 1.0000000001e-6, 0.0),)
+    assert "1.000001e-06" in str(Comparison(PureLoss(1.0), "delta", rows))
