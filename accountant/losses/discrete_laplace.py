@@ -15,10 +15,16 @@ from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import epsilons, orders
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
-from accountant.numerics.rounding import ULP, round_up_ratio, round_up_sum
+from accountant.numerics.rounding import ULP, round_up_printed_ratio, round_up_sum
 
 MAX_SHIFT = 2047  # a loss lists one outcome for each step
 SHIFT = IntegerRange(1, MAX_SHIFT)
+
+
+@functools.lru_cache(maxsize=4096)
+def _largest_loss(shift: int, scale: float) -> float:
+    """Return the largest loss, once: a profile asks for it several times."""
+    return round_up_printed_ratio(float(shift), scale)
 
 
 @final
@@ -72,8 +78,8 @@ class DiscreteLaplaceLoss(FiniteLoss):
 
     @property
     def max_loss(self) -> float:
-        """``shift / scale``, rounded up."""
-        return round_up_ratio(float(self.shift), self.scale)
+        """``shift / scale`` rounded up, of the scale and of the decimal that it prints."""
+        return _largest_loss(self.shift, self.scale)
 
     @property
     def infinity(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
@@ -34,6 +35,14 @@ def round_up_ratio(x: float, y: float) -> float:
         r, r_under = number.as_integer_ratio()
         if r * b * a_under < a * r_under * b_under:
             return math.nextafter(ratio, math.inf)
+    return ratio
+
+
+def round_up_printed_ratio(x: float, y: float) -> float:
+    """Return a float above 0 not below ``x / y``, both of the floats and of what they print."""
+    ratio, printed = round_up_ratio(x, y), Fraction(repr(float(x))) / Fraction(repr(float(y)))
+    while ratio < math.inf and Fraction(repr(ratio)) < printed:
+        ratio = math.nextafter(ratio, math.inf)
     return ratio
 
 

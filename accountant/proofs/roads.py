@@ -22,7 +22,7 @@ from accountant.proofs.no_road import NoRoad
 from accountant.verifier import NoProof, parts
 
 FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"}
-CLOSED = {"laplace", "mixture"}
+CLOSED, TWO = {"laplace", "sampled laplace", "mixture"}, {"sampled laplace"}
 MAX_SUMS = 60_000
 MAX_RESIDUES = 300  # beyond, a smoothed contour is quicker
 # of what the width of the interval is for delta: the error, and what a smoothing may add
@@ -39,7 +39,7 @@ def roads(
     kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else (ANY, 0)
     if delta == 0:
         yield {"road": "largest losses", "bits": 256}
-    elif kinds <= {"gaussian"} or (n == 1 and kinds <= CLOSED):
+    elif kinds <= {"gaussian"} or (n == 1 and kinds <= CLOSED) or (n == 2 and kinds <= TWO):
         yield {"road": "closed form", "bits": 256}
     elif kinds == {"laplace"} and 0 < n <= MAX_RESIDUES:
         yield {"road": "residues", "bits": 160 + 7 * n}
@@ -77,7 +77,7 @@ def _float_pair(release: Any, back: bool) -> FloatPair:
     match release:
         case ("gaussian", mu2):
             return FloatGaussian(float(mu2))
-        case ("laplace", m):
+        case ("laplace", m, _, _):
             return FloatLaplace(float(m))
         case ("mixture", unit2, first, second):
             sides = [first, second]

@@ -1,8 +1,7 @@
 """A checker of certificates that trusts nothing of the project: python-flint and these files.
 
-``verify`` computes delta(epsilon) of the plan in a proof from the definitions of its releases, in
-balls of Arb (they hold the true number), and answers PROVED only where delta(upper) <= delta <
-delta(lower) follows.  A badly chosen parameter can only fail: the theorems stand beside their use.
+``verify`` computes delta(epsilon) from the definitions of a plan's releases, in balls of Arb;
+PROVED says that delta(upper) <= delta < delta(lower) follows.  The theorems stand beside their use.
 """
 
 from .plan import NoProof, ProofError, Verdict

@@ -1,4 +1,3 @@
-# fmt: off
 """Releases in balls: their outcomes, closed forms, and M(z) = E_P e^{zL}, L = ln dP/dQ."""
 
 from collections.abc import Callable
@@ -10,7 +9,8 @@ from flint import acb, acb_mat, arb, arb_poly, ctx
 
 from .plan import Fields, need
 
-
+MOST = 300_000
+LATTICE = {"response", "discrete laplace", "discrete gaussian"}  # losses an equal step apart
 @dataclass
 class Part:
     """``line(a, h, n)``: balls of M(a + ijh), j < n; ``decay(a, u)`` >= |M(a + iv)| for v >= u."""
@@ -19,18 +19,12 @@ class Part:
     mass: Any = 1  # of the finite losses
     total: Any = 1  # of P
     left: ClassVar[float] = 0.0  # what a check may still take, in products of numbers of 128 bits
-    def moment(self, b: float) -> arb:
-        """Return a ball of M(b); the name of its rule is "alias"."""
-        return self.line(b, 0, 1, "alias")[0].real
-def spend(products: float) -> None:
-    """Refuse what would take too long, before it starts."""
+def spend(products: float) -> None:  # refuse what takes too long, before it starts
     Part.left -= products * max(1, ctx.prec / 128) ** 1.5
     need(Part.left > 0, "the check would take too long")
-def exact(value: Any) -> arb:
-    """Return the ball of a fraction."""
+def exact(value: Any) -> arb:  # Return the ball of a fraction.
     return value if isinstance(value, arb) else arb(value.numerator) / arb(value.denominator)
-def abscissas(a: float, h: float, n: int) -> list[acb]:
-    """Return a + ijh for j < n."""
+def abscissas(a: float, h: float, n: int) -> list[acb]:  # Return a + ijh for j < n.
     return [acb(arb(a), arb(h) * j) for j in range(n)]
 def waves(weights: list[Any], losses: list[Any], h: float, n: int) -> list[acb]:
     """Return sum_k w_k e^{ijhL_k} for j < n, by one product of matrices: j = i + m j'."""
@@ -43,9 +37,8 @@ def waves(weights: list[Any], losses: list[Any], h: float, n: int) -> list[acb]:
     return [found[j % m][j // m] for j in range(n)]
 def gaussian(mu2: arb) -> Part:
     """M(z) = e^{z (z + 1) mu^2 / 2}: the integral of a normal density."""
-    def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
-        return [(z * (z + 1) * mu2 / 2).exp() for z in abscissas(a, h, n)]
-    return Part(line, lambda a, u: ((a * (arb(a) + 1) - u**2) * mu2 / 2).exp())
+    return Part(lambda a, h, n, _="": [(z * (z + 1) * mu2 / 2).exp() for z in abscissas(a, h, n)],
+                lambda a, u: ((a * (arb(a) + 1) - u**2) * mu2 / 2).exp())
 def laplace(m: arb) -> Part:
     """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2: integrals of exponentials."""
     # |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u: so much at most for v >= u.
@@ -57,8 +50,7 @@ def laplace(m: arb) -> Part:
         far = (-m / 2).exp() * ((a + arb(0.5)) * m).cosh() * (1 + 1 / (2 * u))
         return far.min(line(a, 0, 1)[0].real)
     return Part(line, decay)
-def finite(law: list[Any], total: arb) -> Part:
-    """M(z) = sum p (p/q)^z over the outcomes that both laws have."""
+def finite(law: list[Any], total: arb) -> Part:  # M(z) = sum p (p/q)^z, p > 0 < q
     both = [(p, (p / q).log()) for p, q in law if p > 0 and q > 0]
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
         return waves([p * (a * x).exp() for p, x in both], [x for _, x in both], h, n)
@@ -67,8 +59,7 @@ def finite(law: list[Any], total: arb) -> Part:
 def logs(sides: Any, x: acb) -> list[acb]:
     """Return ln R, R the density of sum w N(s, 1) over that of N(0, 1), of each side."""
     return [sum(((s * x - s * s / 2).exp() * w for w, s in one), acb(0)).log() for one in sides]
-def balls(unit2: Any, *sides: Any) -> list[Any]:
-    """Return the weights and shifts of a mixture's sides."""
+def balls(unit2: Any, *sides: Any) -> list[Any]:  # the weights and shifts of a mixture
     return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in one] for one in sides]
 def mixture(sides: Any, rules: Fields) -> Part:
     """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z)."""
@@ -116,8 +107,6 @@ def mixture(sides: Any, rules: Fields) -> Part:
         return sum((abs(w * (x * acb(0, u)).exp()) for w, x in each), arb(0)) + error
     mass = sum((w for w, _ in sides[0]), arb(0))
     return Part(line, decay, mass, mass)
-MOST = 300_000
-LATTICE = {"response", "discrete laplace", "discrete gaussian"}  # losses an equal step apart
 def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     """Return (p, q) of each outcome, and a ball of the mass of P, listed or not."""
     kind, *given = release
@@ -180,25 +169,38 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
     minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
     for k in range(1, n + 1):
         c, series = (2 * k - n) * m - epsilon, [arb(1)]
-        if c < 0:
-            continue
-        for i in range(1, n):
+        for i in range(1, n if not c < 0 else 0):
             series.append(series[-1] * c / i)
         rest = arb_poly([-half, 1]) ** (n - k - 1) if k < n else minus
         term = (arb_poly(series) * arb_poly([half, 1]) ** (k - 1) * rest)[n - 1] * (-c / 2).exp()
         term = arb.bin_uiui(n, k) * ((k - n) * m).exp() * (term / arb(2) ** n + (k == n))
-        total += term if c > 0 else term.union(arb(0))
+        total += term if c > 0 else 0 if c < 0 else term.union(arb(0))
     return total
-def tail(x: arb) -> arb:
-    """Return P(N(0, 1) > x)."""
+def steps(m: arb, q: arb) -> Any:
+    """Return r = dP/dQ and Q of x < 0, and of x > m, of a Laplace release sampled at rate q."""
+    return [(1 - q + w, p) for w, p in ((q * (-m).exp(), arb(0.5)), (q * m.exp(), (-m).exp() / 2))]
+def sampled(m: arb, q: arb, n: int, k: arb) -> Any:
+    """Return E_Q (r - k)_+ of a sampled Laplace, r = dP/dQ; or of two, r times another such r."""
+    # r = c + q e^{clip(2x - m, -m, m)}, c = 1 - q, x of Laplace(0, 1).  One: the event is x > t,
+    # r(t) = k.  Two: the first's r leaves E_Q (r' - k/r)_+, r times; at its atoms x < 0 and x > m,
+    # and between them an integral where k/r is a value of r'; 0 before, and r - k beyond, summed.
+    at: Any = lambda k, t: (1 - q - k) * (-t).exp() / 2 + q * (1 - (t - m).exp() / 2)
+    start: Any = lambda k: ((((k - 1 + q) / q).max((-m).exp()).log() + m) / 2).min(m)
+    if n == 1:
+        return at(k, start(k)).max(1 - k).max(arb(0))
+    def both(x: acb, analytic: bool) -> Any:
+        r = 1 - q + q * (2 * x - m).exp()
+        t = (((k / r - 1 + q) / q).log(analytic=analytic) + m) / 2
+        return at(k / r, t) * r * (-x).exp() / 2
+    spend(1e6)
+    high, low = (start(k / r) for r, _ in steps(m, q))
+    found = acb.integral(both, low, high, eval_limit=20_000).real + at(k, high) - at(k, m)
+    return found + sum((p * r * sampled(m, q, 1, k / r) for r, p in steps(m, q)), arb(0))
+def tail(x: arb) -> arb:  # Return P(N(0, 1) > x).
     return (x / arb(2).sqrt()).erfc() / 2
-def single(release: Any, epsilon: float) -> arb:
-    """Return delta of one Laplace release, or of one mixture of Gaussians against another."""
-    kind, *given = release
-    if kind == "laplace":  # P(x > t) - e^eps Q(x > t) at t in [0, m] where the loss is eps
-        return (1 - ((epsilon - exact(given[0])) / 2).exp()).max(arb(0))
+def single(release: Any, epsilon: float) -> arb:  # delta of one mixture against another
     # L grows with x: the best event is x > t for some t; |1 - e^{eps-L}| <= e^|gap| - 1 up to there
-    sides, low, high, gap = balls(*given), arb(-64), arb(2048), arb(1)
+    sides, low, high, gap = balls(*release[1:]), arb(-64), arb(2048), arb(1)
     need(all(abs(s) < 500 for side in sides for _, s in side), "shifts are too large")
     for _ in range(400):
         spend(20 * sum(map(len, sides)))

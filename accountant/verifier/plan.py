@@ -1,30 +1,20 @@
-# fmt: off
 """The file of a proof, and what its plan releases: exact fractions, no balls yet."""
 
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 HEX = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # as float.hex writes it
 class ProofError(ValueError):
     """The file is no proof: one line says what is wrong."""
 class NoProof(Exception):
     """A step of the proof that failed, in a sentence."""
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """PROVED (both ends), PROVED UPPER, or NOT PROVED and the step that failed."""
-    word: str
-    reason: str
-    lower: float
-    upper: float
-    delta: float
-    plan: dict[str, Any]
-    digest: str
-def need(holds: Any, reason: str, error: type[Exception] = NoProof) -> None:
-    """Go on only where something holds."""
+Verdict = NamedTuple("Verdict", [  # PROVED (both ends), PROVED UPPER, or NOT PROVED, and why
+    ("word", str), ("reason", str), ("lower", float), ("upper", float), ("delta", float),
+    ("plan", dict[str, Any]), ("digest", str)])
+def need(holds: Any, reason: str, error: type[Exception] = NoProof) -> None:  # go on only then
     if not holds:
         raise error(reason)
 def parse(document: bytes) -> "Fields":
@@ -42,26 +32,22 @@ class Fields:
     def __init__(self, value: Any, name: str) -> None:
         need(isinstance(value, dict), f"{name} must be a table", ProofError)
         self.left, self.name = dict(value), name
-    def take(self, key: str, *default: Any, fits: Any = None) -> Any:
-        """Return a field, or its default, where it fits."""
+    def take(self, key: str, *default: Any, fits: Any = None) -> Any:  # a field that fits
         need(default or key in self.left, f"{self.name} has no field {key!r}", ProofError)
         found = self.left.pop(key, *default)
         need(not fits or fits(found), f"{key} of {self.name} is wrong or out of range", ProofError)
         return found
-    def real(self, key: str, low: float, high: float) -> float:
-        """Return a number between two ends, from the only hexadecimal form of a float."""
+    def real(self, key: str, low: float, high: float) -> float:  # of the only hexadecimal form
         value = float.fromhex(self.take(key, fits=lambda x: HEX.fullmatch(str(x))))
         need(low <= value <= high, f"{key} of {self.name} is not in [{low}, {high}]", ProofError)
         return value
-    def whole(self, key: str, low: int, high: int, *default: int) -> int:
-        """Return a whole number between two ends."""
+    def whole(self, key: str, low: int, high: int, *default: int) -> int:  # a whole number
         return int(self.take(key, *default, fits=lambda x: type(x) is int and low <= x <= high))
     def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: int) -> Fraction:
         """Return a number of the plan, exactly."""
-        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high  # noqa: E731
+        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high
         return Fraction(self.take(key, *default, fits=fits))
-    def done(self) -> None:
-        """Refuse fields that were not asked for."""
+    def done(self) -> None:  # refuse fields that were not asked for
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
 Ways = list[Counter[Any]]
 NEIGHBOURS = {"PoissonSampled": "add-remove", "RandomAllocation": "add-remove",
@@ -72,7 +58,8 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
     """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
     # A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest
     # of all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
-    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1); ("laplace", m) likewise
+    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1)
+    #     ("laplace", m, 1, 1 if on a grid), ("sampled laplace", m, rate)    of Laplace(m, 1)
     #     ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
     #     ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
     #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
@@ -114,20 +101,19 @@ def _ways(value: Any, depth: int) -> Ways:
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
 def _list(node: Fields, key: str) -> list[Any]:
     return list(node.take(key, fits=lambda x: isinstance(x, list)))
-def _release(kind: str, node: Fields, depth: int) -> Any:
-    """Return one release, or None where nothing is released."""
+def _release(kind: str, node: Fields, depth: int) -> Any:  # None: nothing
     match kind:
         case "GaussianLoss":
             return "gaussian", node.number("mu") ** 2
         case "LaplaceLoss":
-            return "laplace", node.number("shift")
+            return "laplace", node.number("shift"), ONE, 0
         case "Gaussian" | "Laplace":
             rows, ideal = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
             ratio = node.number("sensitivity", 0, 2**999, 1) / node.number("scale")
             power = 2 if kind == "Gaussian" else 1  # the exact sampler is wider by its grid's step
             fits = type(rows) is int and rows < (ratio * 2**39) ** power
             need(ratio and (fits or ideal), f"{kind} on a grid so coarse has no proof here")
-            return kind.lower(), ratio**power
+            return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
         case "PureLoss" | "ApproxLoss":
             delta = node.number("delta", 0, 1) if kind == "ApproxLoss" else 0 * ONE
             return "response", node.number("epsilon", 0), delta
@@ -156,16 +142,14 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             node.take("relation", "add-remove", fits="add-remove".__eq__)
             return ("allocation", part[1], steps) if steps > 1 else part
     raise NoProof(f"the kind {node.name} has no proof here")
-def _pairs(node: Fields, first: str, second: str, most: int) -> Any:
-    """Return two lists as pairs; the first, and the second if no more than 1, made to sum to 1."""
-    sides = [[Fields({key: x}, node.name).number(key, 0, high) for x in _list(node, key)]
-             for key, high in ((first, 1), (second, most))]
+def _pairs(node: Fields, first: str, second: str, most: int) -> Any:  # made to sum to 1
+    sides = [[Fraction(float(Fields({key: x}, node.name).number(key, 0, high)))  # floats always
+              for x in _list(node, key)] for key, high in ((first, 1), (second, most))]
     right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
     a, b = sum(sides[0]), sum(sides[1]) if most == 1 else 1
     return tuple((w / a, s / b) for w, s in zip(*sides, strict=True) if w or most == 1)
-def _one(ways: Ways) -> Any:
-    """Return the one release of a part; several Gaussians are one."""
+def _one(ways: Ways) -> Any:  # the release of a part; several Gaussians are one
     if len(ways) == 1 and {one[0] for one in ways[0]} == {"gaussian"} and len(ways[0]) < 99:
         return "gaussian", sum(one[1] * n for one, n in ways[0].items())
     need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
@@ -180,6 +164,8 @@ def _sampled(node: Fields, depth: int) -> Any:
         need(inner[0].total() <= 20, "a sample of so many finite releases has no proof here")
         return "sampled", rate, tuple(sorted(inner[0].elements(), key=repr))
     part, still = _one(inner), ((1 - rate, 0 * ONE),) if rate < 1 else ()
+    if part[0] in ("laplace", "sampled laplace") and not replaced:
+        return ("sampled laplace", part[1], part[2] * rate) if rate < 1 else part
     need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")
     if not replaced:
         return ("mixture", part[1], (*still, (rate, ONE)), STILL) if rate < 1 else part

@@ -1,8 +1,9 @@
-# fmt: off
 """From the file to the verdict: which directions are bounded, by which road, and what follows."""
 
 import hashlib
 from fractions import Fraction
+from functools import reduce
+from math import prod
 from typing import Any
 
 from flint import acb, arb, ctx
@@ -44,47 +45,49 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     back = direction == "reversed"
     try:
         with ctx.workprec(entry.whole("bits", 64, 4096)):
-            low, high = bounds(road, list(ways[way].items()), back, entry, end)
+            items = list(ways[way].items())
+            if road == "largest losses":  # delta is 0 from there on, and not before
+                need(delta == 0, "the largest losses are epsilon where delta is 0")
+                low = high = arb(largest(items, back, Fraction(repr(end)), above=above) != above)
+            else:
+                low, high = bounds(road, items, back, entry, end)
     except (OverflowError, ZeroDivisionError) as error:
         raise NoProof(f"{road}: {error}") from None
     entry.done()
-    if road == "largest losses":  # delta is 0 from there on, and not before
-        gap, text = low - Fraction(repr(end)), parts.exact(low).str(17)  # of printed numbers
-        need(delta == 0 and (gap <= 0 if above else gap >= 0), f"the largest losses are {text}")
-        return way, back
     sides = ("upper", "most", high.str(12)) if above else ("lower", "least", low.str(12))
     words = "{}, {}: delta at the {} end is at {} {}".format(direction, road, *sides)
     # more than delta below: delta may be constant, and epsilon is where it starts to be
     need(high <= arb(delta) if above else low > arb(delta), words)
     return way, back
 def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -> Any:
-    """Return a lower and an upper bound of delta at the end, or of the largest loss."""
+    """Return a lower and an upper bound of delta at the end."""
     if back:  # (Q, P) of a mixture, mirrored at 0
         items = [((*one[:2], *(tuple((w, -s) for w, s in side) for side in one[:1:-1])), n)
                  if one[0] == "mixture" else (one, n) for one, n in items]
     parts.spend(100 * len(items))
     kinds = {one[0] for one, _ in items}
-    only, n = items[0] if len(items) == 1 else ((None, None), 0)
+    only, n = items[0] if len(items) == 1 else ((None,) * 3, 0)
     if road == "closed form" and kinds <= {"gaussian"}:  # squares of mu add up
         mu2 = sum((parts.exact(one[1]) * n for one, n in items), arb(0))
         return [parts.single(("mixture", mu2, ((ONE, ONE),), STILL), end) if items else arb(0)] * 2
-    if road == "closed form" and n == 1 and kinds <= {"laplace", "mixture"}:
+    if road == "closed form" and n == 1 and kinds == {"mixture"}:
         return [parts.single(only, end)] * 2
+    if road == "closed form" and n in (1, 2) and kinds <= {"laplace", "sampled laplace"}:
+        e, both = arb(end).exp(), (parts.exact(only[1]), parts.exact(only[2]), n)
+        # (Q, P): E_Q (1 - e^eps r)_+ = e^eps (E_Q (r - k)_+ + k - 1), k = e^-eps
+        return [e * parts.sampled(*both, 1 / e) + 1 - e if back else parts.sampled(*both, e)] * 2
     if road == "residues" and n and kinds == {"laplace"}:
         return [parts.residues(only[1], n, end)] * 2
     if road == "enumeration":
         return parts.listed(items, back, end)
     if road == "allocation" and n == 1 and kinds == {"allocation"}:
         return allocation(only, back, entry, end)
-    if road == "largest losses":
-        need(len(items) < 999, "too many different losses")
-        return [sum((n * largest(*one) for one, n in items), 0 * ONE)] * 2
     need(road == "contour", f"this plan has no {road}")
     rules, made = entry.take("rules", fits=lambda x: isinstance(x, list)), []
     listed, whole = arb(1), arb(1)
-    simple = {"gaussian": parts.gaussian, "laplace": parts.laplace}
     for one, n in items:
-        part = (simple[one[0]](parts.exact(one[1])) if one[0] in simple else
+        part = (parts.gaussian(parts.exact(one[1])) if one[0] == "gaussian" else
+                parts.laplace(parts.exact(one[1])) if one[0] == "laplace" else
                 parts.mixture(parts.balls(*one[1:]), Fields(rules and rules.pop(0), "a rule"))
                 if one[0] == "mixture" else parts.finite(*parts.outcomes(one, back)))
         made.append((part, n))
@@ -112,9 +115,7 @@ def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     step, eps, made = arb(h), arb(epsilon), [*made, (parts.gaussian(arb(more)), 1)]
     def chernoff(b: float) -> arb:
         found = (-b * eps).exp() * (arb(b) / (arb(b) + 1)) ** b / (arb(b) + 1)
-        for part, times in made:
-            found *= part.moment(b) ** times
-        return found
+        return prod((p.line(b, 0, 1, "alias")[0].real ** times for p, times in made), start=found)
     if count == 1:
         return arb(0), chernoff(a)
     z, u, line = parts.abscissas(a, h, count), step * (count - 1), [acb(1)] * count
@@ -169,8 +170,20 @@ def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple
     ends = (found - beyond - alias, found + beyond)
     lower, upper = (grown / t * g if back else (g + t - k) / t for g in ends)
     return lower, upper
-def largest(kind: str, first: Fraction, second: Any = 0, *_: Any) -> Fraction:
-    """Return the largest loss of a release, where it is a fraction."""
-    known = kind in ("laplace", "discrete laplace") or (kind == "response" and not second)
-    need(known, f"the largest loss of a {kind} has no proof here")
-    return second / first if kind == "discrete laplace" else first
+def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:
+    """Return whether the largest losses add up to at most, or at least, an end as it is printed."""
+    need(len(items) < 999, "too many different losses")
+    balls, words = arb(0), "the largest loss of a {} has no proof here"
+    for (kind, first, *rest), n in items:
+        if kind == "laplace":  # drawn wider by 2^-46: docs/proofs/discrete.md, 4
+            end -= n * first * (1 - Fraction(above * rest[1], 2**46))
+        elif kind == "discrete laplace" or (kind == "response" and not rest[0]):
+            end -= n * (rest[0] / first if kind == "discrete laplace" else first)
+        else:
+            need(kind in {"response", "pair", "sampled", "sampled laplace"}, words.format(kind))
+            law = (parts.outcomes((kind, first, *rest), back)[0] if kind != "sampled laplace" else
+                   [(arb(1), r) if back else (r, arb(1)) for r, _ in
+                    parts.steps(parts.exact(first), parts.exact(rest[0]))])
+            need(all(q > 0 or p == 0 for p, q in law), words.format(kind))
+            balls += n * reduce(arb.max, ((p / q).log() for p, q in law if p > 0))
+    return balls <= parts.exact(end) if above else balls >= parts.exact(end)

@@ -4,19 +4,23 @@ A certificate that the checker refuses fails the test.  Kinds without a road to 
 here: no proof is written for them.
 """
 
+import math
 from collections import Counter
 
+import numpy as np
 import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant import Tight
+from accountant import DiscreteLaplaceLoss, LaplaceLoss, PairLoss, PoissonSampled, PureLoss, Tight
+from accountant.proofs.writer import write_proof
+from accountant.verifier import verify
+from mechanisms import DiscreteLaplace, Laplace, RandomizedResponse
 from tests.accountant.verifier.random_plans import NAMES, random_plan
 
 # families of kinds without a proof, and what the reason says
 UNSUPPORTED = {
     "without replacement": "the kind SampledWithoutReplacement has no proof here",
-    "sampled Laplaces": "a sample of a laplace has no proof here",
     "groups of sampled records": "the kind Grouped has no proof here",
     "groups": "the kind Grouped has no proof here",
     "truncated Poisson": "the kind TruncatedPoisson has no proof here",
@@ -24,7 +28,6 @@ UNSUPPORTED = {
 # of plans of all other families, of which few may be so
 RARE = (
     "too long",  # a sum that would take the checker minutes
-    "the largest loss of a",  # at delta 0, of finite pairs
 )
 # numbers of plans whose certificate and check are quick; else 0, 1 and 2
 NUMBERS = {
@@ -38,7 +41,7 @@ NUMBERS = {
     "mechanisms": (0, 1, 2, 3),
     "mixtures of Gaussians": (1, 2),
     "truncated Poisson": (0,),
-    "sampled Laplaces": (3,),
+    "sampled Laplaces": (0, 1, 2, 3),
     "groups of sampled records": (3,),
     "without replacement": (0,),
     "groups": (0,),
@@ -88,3 +91,61 @@ def test_a_thousand_random_plans_are_proved(chunk):
         number += 1
         assert words["rare"] <= 4, words
         assert words.total() <= 2 * CHUNK, words
+
+
+def zero_delta_losses(rng):
+    """Losses whose largest value is known, with random and with short numbers."""
+    scale, steps_, rate = float(np.exp(rng.uniform(-2, 3))), int(rng.integers(1, 6)), rng.random()
+    scale = round(scale, 1) + 0.1 if rng.random() < 0.3 else scale
+    keep = float(1 / (steps_ + 1) + steps_ / (steps_ + 1) * rng.uniform(0.01, 0.99))
+    return [
+        LaplaceLoss(scale),
+        Laplace(scale),
+        DiscreteLaplaceLoss(scale, steps_),
+        DiscreteLaplace(scale),
+        PureLoss(scale),
+        RandomizedResponse(steps_ + 1, keep),
+        PoissonSampled(LaplaceLoss(scale), rate),
+        PoissonSampled(PureLoss(scale), rate),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_certificates_at_delta_zero_are_proved(seed):
+    rng = np.random.default_rng([25, seed])
+    for loss in zero_delta_losses(rng):
+        for plan in (loss, int(rng.integers(2, 60)) * loss):
+            assert Tight().certify(plan, 0.0).verify().word == "PROVED", plan
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        3 * Laplace(9.0),
+        6 * DiscreteLaplaceLoss(0.3186588269681018, 3),
+        7
+        * PairLoss(
+            (0.8214445114135742, 0.17855548858642578), (0.8231925964355469, 0.17680740356445312)
+        ),
+    ],
+)
+def test_certificates_that_were_refused_at_delta_zero(plan):
+    assert Tight().certify(plan, 0.0).verify().word == "PROVED"
+
+
+def test_an_end_below_the_sum_of_largest_losses_is_refused():
+    found = Tight().certify(3 * LaplaceLoss(0.1), 0.0)
+    low = math.nextafter(found.upper, 0)
+    proof = write_proof(3 * LaplaceLoss(0.1), 0.0, 0.0, low)
+    assert verify(proof).word == "NOT PROVED"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_ends_of_sampled_laplaces_that_are_wrong_are_refused(count):
+    plan = count * PoissonSampled(LaplaceLoss(0.7), 0.2)
+    found = Tight().certify(plan, 1e-3)
+    apart = 1e-9 * found.upper
+    assert verify(write_proof(plan, 1e-3, 0.0, found.lower - apart)).word == "NOT PROVED"
+    assert verify(write_proof(plan, 1e-3, found.upper + apart, found.upper + 2 * apart)).word == (
+        "PROVED UPPER"
+    )

@@ -259,6 +259,53 @@ def laplace_residues(rng, changed):
     return 1e-4 - abs(found - true)
 
 
+# --- sampled Laplaces
+
+
+class SampledRatio:
+    """A sampled Laplace: masses of Q in cells of [0, m] and outside, and dP/dQ there."""
+
+    def __init__(self, rng, cells):
+        m, q = self.m, self.q = rng.uniform(0.2, 2.0), rng.uniform(0.05, 1.0)
+        ends = np.linspace(0, m, cells + 1)
+        self.x = np.concatenate([[-1.0], (ends[1:] + ends[:-1]) / 2, [m + 1.0]])
+        self.mass = np.concatenate([[0.5], -np.diff(np.exp(-ends)) / 2, [math.exp(-m) / 2]])
+        self.r = 1 - q + q * np.exp(np.clip(2 * self.x - m, -m, m))
+
+    def start(self, k):
+        """The x in [0, m] where the ratio is k, or the nearer end."""
+        inside = np.maximum((np.asarray(k) - 1 + self.q) / self.q, math.exp(-self.m))
+        return np.minimum((np.log(inside) + self.m) / 2, self.m)
+
+    def event(self, k, t):
+        """E_Q (r - k) over x > t."""
+        return (1 - self.q - k) * np.exp(-t) / 2 + self.q * (1 - np.exp(t - self.m) / 2)
+
+    def best(self, k):
+        return np.maximum(np.maximum(self.event(k, self.start(k)), 1 - k), 0)
+
+
+def sampled_laplace(rng, changed):
+    one = SampledRatio(rng, 2000)
+    k = math.exp(rng.uniform(-0.3, 1.2) * math.log(one.r[-1]))
+    best = one.best(k)
+    ahead = best - one.mass @ np.maximum(one.r - k, 0)
+    back = (best + (0 if changed else k - 1)) / k - one.mass @ np.maximum(1 - one.r / k, 0)
+    return 1e-5 - max(abs(ahead), abs(back))
+
+
+def two_sampled_laplaces(rng, changed):
+    one = SampledRatio(rng, 400)
+    k = math.exp(rng.uniform(-0.5, 1.9) * math.log(one.r[-1]))
+    low, high = (float(one.start(k / one.r[i])) for i in (-1, 0))
+    values = one.mass * one.r * one.best(k / one.r)
+    inside = (one.x > low) & (one.x < high)
+    found = values[0] + values[-1] + values[inside].sum()
+    found += 0 if changed else one.event(k, high) - one.event(k, one.m)
+    true = one.mass @ np.maximum(np.outer(one.r, one.r) - k, 0) @ one.mass
+    return 1e-3 * (one.r[-1] - one.r[0]) - abs(found - true)
+
+
 # --- random allocation and noise
 
 
@@ -365,7 +412,8 @@ def word_ranges(rng, changed):
 THEOREMS = [
     poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing, laplace_decay,
     moved_line, size_on_a_line, trapezoid_on_a_strip, composition, domination, rounded_masses,
-    poisson_sample, largest_loss, smallest_test, laplace_residues, one_step_allocation,
+    poisson_sample, largest_loss, smallest_test, laplace_residues, sampled_laplace,
+    two_sampled_laplaces, one_step_allocation,
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,
     geometric_noise, worst_odds, staircase_pair, word_ranges,
 ]  # fmt: skip
