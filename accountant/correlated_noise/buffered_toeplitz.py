@@ -19,6 +19,7 @@ from accountant.correlated_noise.toeplitz import Toeplitz
 from accountant.domains import Interval, each_checked
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.plan_fields import plan_field
 
@@ -139,7 +140,7 @@ class BufferedToeplitz(Strategy):
         buffers = np.zeros((decays.size, flat.shape[1]))
         found = np.empty_like(flat)
         for i, row in enumerate(flat):
-            found[i] = row - weights @ buffers
+            found[i] = row - ordered_sum(weights, buffers)
             buffers = decays[:, None] * buffers + found[i]
         return found.reshape(values.shape)
 

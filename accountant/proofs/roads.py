@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from accountant.verifier import NoProof, parts
 
 FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"}
 CLOSED = {"laplace", "mixture"}
-MAX_SUMS = 250_000
+MAX_SUMS = 60_000
 MAX_RESIDUES = 300  # beyond, a smoothed contour is quicker
 # of what the width of the interval is for delta: the error, and what a smoothing may add
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
@@ -90,7 +91,7 @@ def _float_pair(release: Any, back: bool) -> FloatPair:
 
 
 def _outcomes(release: Any, back: bool) -> list[Any]:
-    ctx.prec = 96
+    ctx.prec, parts.Part.left = 96, math.inf
     try:
         return parts.outcomes(release, back)[0]
     except NoProof as error:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 from flint import acb, acb_mat, arb, arb_poly, ctx
@@ -69,7 +70,6 @@ def logs(sides: Any, x: acb) -> list[acb]:
 def balls(unit2: Any, *sides: Any) -> list[Any]:
     """Return the weights and shifts of a mixture's sides."""
     return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in one] for one in sides]
-
 def mixture(sides: Any, rules: Fields) -> Part:
     """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z)."""
     # arg R_f(x + iy) is in [0, y max f] and arg R_g(x + iy) in [y min g, 0] for y >= 0 (sums of
@@ -82,7 +82,7 @@ def mixture(sides: Any, rules: Fields) -> Part:
     # where R_f grows and R_g falls with x; k in (last, far], summed; beyond X = h far, (ln F)' <= c
     # - x, c = (1 + a) max f - a min g, hence at most F(X) / (X - c).
     f, g = ([s for _, s in side] for side in sides)
-    most, least, nearest = max(f, key=float), min(g, key=float), max(g, key=float)
+    most, least, nearest = reduce(arb.max, f), reduce(arb.min, g), reduce(arb.max, g)
     def nodes(a: float, name: str) -> tuple[list[acb], list[acb], arb]:
         """Return weights, losses, error: of M(a + iv) = sum w e^{ivL}, and of their sizes."""
         rule = Fields(rules.take(name), "a rule")
@@ -118,7 +118,6 @@ def mixture(sides: Any, rules: Fields) -> Part:
     return Part(line, decay, mass, mass)
 MOST = 300_000
 LATTICE = {"response", "discrete laplace", "discrete gaussian"}  # losses an equal step apart
-
 def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     """Return (p, q) of each outcome, and a ball of the mass of P, listed or not."""
     kind, *given = release
@@ -145,6 +144,7 @@ def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     else:
         need(kind == "pair", f"a {kind} has more than finitely many outcomes")
         law = [(exact(p), exact(q)) for p, q in given[0]]
+    spend(20 * len(law))
     law = [(q, p) for p, q in law] if back else law
     need(all(x > 0 or x == 0 for one in law for x in one), "a mass that may be 0")
     mass = sum((p for p, _ in law), arb(0))
@@ -161,11 +161,11 @@ def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
         whole, some = whole * total**n, some * sum((p for p, _ in law), arb(0)) ** n
         powers = [k if step or not k else (n + 1) ** (k - 1) for k in range(len(law))]
         need(len(found) * (powers[-1] * n + 1) <= MOST, "too many sums of losses")
-        spend(2 * len(found) * (powers[-1] * n + 1))
+        spend(2 * len(found) * (powers[-1] * n + 1) + (powers[-1] * n) ** 2 / 300)
         at = dict(zip(powers, law, strict=True))
         dense = [at.get(k, (arb(0), arb(0))) for k in range(powers[-1] + 1)]
         p, q = (arb_poly(list(side)) ** n for side in zip(*dense, strict=True))
-        terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if p[k] != 0 or q[k] != 0]
+        terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if not p[k] == q[k] == 0]
         found = [(a * b, c * d) for a, c in found for b, d in terms]
     e, sure = arb(epsilon).exp(), whole - some
     sticks = sum(((p - e * q).max(arb(0)) for p, q in found), arb(0))
@@ -174,9 +174,8 @@ def residues(m: Any, n: int, epsilon: float) -> arb:
     """Return delta of n equal Laplaces by the residues of M^n e^{-z eps} / (z (z + 1))."""
     # The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m
     # - eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole
-    # of order n at -1/2, a coefficient of a series in w = z + 1/2, and for k = n one of residue 1
-    # at 0.
-    spend(n**3 / 300)
+    # of order n at -1/2, a coefficient of a series in w = z + 1/2; if k = n also residue 1 at 0.
+    spend(n**3 / 150)
     m, total, half = exact(m), arb(0), arb(0.5)
     minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
     for k in range(1, n + 1):
@@ -202,6 +201,7 @@ def single(release: Any, epsilon: float) -> arb:
     sides, low, high, gap = balls(*given), arb(-64), arb(2048), arb(1)
     need(all(abs(s) < 500 for side in sides for _, s in side), "shifts are too large")
     for _ in range(400):
+        spend(20 * sum(map(len, sides)))
         t = ((low + high) / 2).mid()
         f, g = (one.real for one in logs(sides, acb(t)))
         gap = f - g - epsilon

@@ -63,38 +63,42 @@ class Fields:
     def done(self) -> None:
         """Refuse fields that were not asked for."""
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
-
 Ways = list[Counter[Any]]
+NEIGHBOURS = {"PoissonSampled": "add-remove", "RandomAllocation": "add-remove",
+              "RandomizedResponse": "local-replace"}
 ONE, STILL = Fraction(1), ((Fraction(1), Fraction(0)),)
 FINITE = {"response", "pair", "discrete laplace"}
 def alternatives(plan: Any, *, decimal: bool) -> Ways:
     """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
     # A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest
     # of all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
-    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1)
-    #     ("laplace", m)                 Laplace(m, 1), Laplace(0, 1)
+    #     ("gaussian", mu^2)             N(mu, 1), N(0, 1); ("laplace", m) likewise
     #     ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
     #     ("allocation", mu^2, steps)    N(mu, 1) in one secret step, N(0, 1) in others; none
     #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
     #     ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift), ("pair", masses)
     #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
-    read = Fraction if decimal else lambda text: Fraction(float(text))
-    return _ways(json.loads(json.dumps(plan), parse_float=read), 0)
-
+    read, stated = Fraction if decimal else lambda text: Fraction(float(text)), set()
+    def note(node: dict[str, Any]) -> dict[str, Any]:  # neighbours: one sort in a plan, or any
+        own = "add-remove" if node.get("by") == "value" else NEIGHBOURS.get(str(node.get("kind")))
+        stated.add(str(node.get("relation", own)).replace("label-", "local-"))
+        return node
+    tree = json.loads(json.dumps(plan), parse_float=read, object_hook=note)
+    need(len(stated - {"None"}) < 2, "parts stated for different neighbours have no proof here")
+    return _ways(tree, 0)
 def _ways(value: Any, depth: int) -> Ways:
     node, found = Fields(value, "the plan"), [Counter[Any]()]
     kind = node.take("kind", fits=lambda x: isinstance(x, str))
     count = node.whole("count", 0, 10**15, 1)
     need(depth < 50, "a plan is nested at most 50 deep", ProofError)
     node.name = str(kind)[:40]
-    parts = [_ways(one, depth + 1) for one in _list(node, "parts")] if "parts" in node.left else []
+    of = _list(node, "parts") if kind in ("Sequential", "Parallel") else ()
+    parts = [_ways(one, depth + 1) for one in of]
     if kind == "Sequential":
         for some in parts:
-            need(len(found) * len(some) <= 64, "too many ways to be in parallel parts")
-            if len(some) == 1:
-                found = [one.update(some[0]) or one for one in found]
-            else:
-                found = [one + other for one in found for other in some]
+            need(max(len(found), sum(map(len, found)) / 1500) * len(some) <= 64, "too many ways")
+            found = ([one.update(some[0]) or one for one in found] if len(some) == 1 else
+                     [one + other for one in found for other in some])
     elif kind == "Parallel" and not node.take("moves", []):
         node.take("by", None)
         found = list({frozenset(one.items()): one for some in parts for one in some}.values())
@@ -105,7 +109,8 @@ def _ways(value: Any, depth: int) -> Ways:
     elif one := _release(kind, node, depth + 1):
         found[0][one] = 1
     node.done()
-    need(all(n * count <= 10**18 for some in found for n in some.values()), "too many releases")
+    few = all(n * count <= 10**18 for some in found for n in some.values())
+    need(few and sum(map(len, found)) <= 10**5, "too many releases")
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
 def _list(node: Fields, key: str) -> list[Any]:
     return list(node.take(key, fits=lambda x: isinstance(x, list)))
@@ -130,8 +135,8 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             key, default = ("shift", []) if kind == "DiscreteLaplaceLoss" else ("sensitivity", [1])
             shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
             name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
-            few = 1 <= shift < 2048 and node.take("dimension", 1) == 1
-            need(few and (kind != "DiscreteGaussian" or scale < 50), f"no proof of this {kind}")
+            few = 1 <= shift < 2048 and (shift % 1 == 0 if "laplace" in name else scale < 50)
+            need(few and node.take("dimension", 1) == 1, f"no proof of this {kind}")
             return name, scale, int(shift)
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
@@ -148,16 +153,17 @@ def _release(kind: str, node: Fields, depth: int) -> Any:
             steps, part = node.whole("steps", 1, 10**7), _one(_ways(node.take("part"), depth))
             plain = node.take("picks", 1) == 1 == node.take("epochs", 1) and part[0] == "gaussian"
             need(plain, "allocation of this part, or of several picks, has no proof here")
-            node.take("relation", None)
+            node.take("relation", "add-remove", fits="add-remove".__eq__)
             return ("allocation", part[1], steps) if steps > 1 else part
     raise NoProof(f"the kind {node.name} has no proof here")
 def _pairs(node: Fields, first: str, second: str, most: int) -> Any:
-    """Return two lists as pairs; the first, and the second if no more than 1, sum to 1."""
+    """Return two lists as pairs; the first, and the second if no more than 1, made to sum to 1."""
     sides = [[Fields({key: x}, node.name).number(key, 0, high) for x in _list(node, key)]
              for key, high in ((first, 1), (second, most))]
     right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
-    return tuple((w, s) for w, s in zip(*sides, strict=True) if w or most == 1)
+    a, b = sum(sides[0]), sum(sides[1]) if most == 1 else 1
+    return tuple((w / a, s / b) for w, s in zip(*sides, strict=True) if w or most == 1)
 def _one(ways: Ways) -> Any:
     """Return the one release of a part; several Gaussians are one."""
     if len(ways) == 1 and {one[0] for one in ways[0]} == {"gaussian"} and len(ways[0]) < 99:
@@ -165,8 +171,9 @@ def _one(ways: Ways) -> Any:
     need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
     return next(iter(ways[0]))
 def _sampled(node: Fields, depth: int) -> Any:
-    rate, relation, value = node.number("rate", 0, 1), node.take("relation", ""), node.take("part")
-    inner, replaced = _ways(value, depth), relation == "replace-one"
+    rate, value, known = node.number("rate", 0, 1), node.take("part"), ("add-remove", "replace-one")
+    relation = node.take("relation", known[0], fits=known.__contains__)
+    inner, replaced = _ways(value, depth), relation == known[1]
     if rate == 0 or inner == [Counter()]:
         return None
     if len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE and not replaced:

@@ -33,36 +33,36 @@ def verify(document: bytes) -> Verdict:
     return Verdict(word, reason, lower, upper, delta, plan, hashlib.sha256(document).hexdigest())
 def directions(ways: Any) -> set[tuple[int, bool]]:
     """Return the alternatives, and their reverse where that may have other losses."""
-    def alike(one: Any) -> bool:
-        mirrored = one[0] == "mixture" and set(one[2]) == {(w, -s) for w, s in one[3]}
-        return mirrored or one[0] in SYMMETRIC
+    def alike(x: Any) -> bool:  # or mirrored
+        return x[0] in SYMMETRIC or (x[0] == "mixture" and set(x[2]) == {(w, -s) for w, s in x[3]})
     return {(i, back) for i, way in enumerate(ways) for back in (False, not all(map(alike, way)))}
 def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tuple[int, bool]:
     """Prove one entry or raise `NoProof`; return the alternative and the direction it is about."""
     entry = Fields(value, "an entry")
     way, road = entry.whole("way", 0, len(ways) - 1), entry.take("road", fits=ROADS.__contains__)
-    back = entry.take("direction", fits=("forward", "reversed").__contains__) == "reversed"
-    ctx.prec = entry.whole("bits", 64, 4096)
+    direction = entry.take("direction", fits=("forward", "reversed").__contains__)
+    back = direction == "reversed"
     try:
-        low, high = bounds(road, list(ways[way].items()), back, entry, end)
+        with ctx.workprec(entry.whole("bits", 64, 4096)):
+            low, high = bounds(road, list(ways[way].items()), back, entry, end)
     except (OverflowError, ZeroDivisionError) as error:
         raise NoProof(f"{road}: {error}") from None
     entry.done()
     if road == "largest losses":  # delta is 0 from there on, and not before
-        printed = Fraction(repr(end))  # as the plan is read there
-        found = low <= printed if above else low >= printed
-        need(delta == 0 and found, f"the largest losses add up to {float(low)!r}")
+        gap, text = low - Fraction(repr(end)), parts.exact(low).str(17)  # of printed numbers
+        need(delta == 0 and (gap <= 0 if above else gap >= 0), f"the largest losses are {text}")
         return way, back
     sides = ("upper", "most", high.str(12)) if above else ("lower", "least", low.str(12))
-    text = "{}, {}: delta at the {} end is at {} {}"
-    words = text.format("reversed" if back else "forward", road, *sides)
-    need(high <= arb(delta) if above else low >= arb(delta), words)
+    words = "{}, {}: delta at the {} end is at {} {}".format(direction, road, *sides)
+    # more than delta below: delta may be constant, and epsilon is where it starts to be
+    need(high <= arb(delta) if above else low > arb(delta), words)
     return way, back
 def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -> Any:
     """Return a lower and an upper bound of delta at the end, or of the largest loss."""
     if back:  # (Q, P) of a mixture, mirrored at 0
         items = [((*one[:2], *(tuple((w, -s) for w, s in side) for side in one[:1:-1])), n)
                  if one[0] == "mixture" else (one, n) for one, n in items]
+    parts.spend(100 * len(items))
     kinds = {one[0] for one, _ in items}
     only, n = items[0] if len(items) == 1 else ((None, None), 0)
     if road == "closed form" and kinds <= {"gaussian"}:  # squares of mu add up
@@ -93,7 +93,6 @@ def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float) -
     low, high = contour(made, entry, end)
     sure = whole - listed  # outcomes that Q never has, and at most those not listed
     return low + sure.lower().max(arb(0)), high + sure.upper()
-
 def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     """Return a lower and an upper bound of what the finite losses add to delta."""
     # g(t) = E_P (1 - e^{t-L})_+ for real t.  For a > 0, int g(t) e^{zt} dt = M(z) / (z (z + 1)) on
@@ -133,10 +132,8 @@ def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     period, beyond = 2 * arb.pi() / step, chernoff(b)
     falls = ((a - arb(b)) * period).exp()
     lower = found - missed - mass / ((a * period).exp() - 1) - beyond * falls / (1 - falls)
-    if more:
-        lower -= (arb(more) / 8).exp() * more * (total(0) + missed / more)
+    lower -= (arb(more) / 8).exp() * (more * total(0) + missed) if more else 0
     return lower, found + missed
-
 def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple[arb, arb]:
     """Return bounds of delta of an epoch of t steps with Gaussian noise, a sum of log-normals."""
     # Under Q an epoch's ratio is S / t, S = sum_i V_i, V = e^{mu x - mu^2/2}, x of N(0, 1).  With
@@ -146,8 +143,7 @@ def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple
     #    (h / 2 pi) sum_j e^{sK} phi(s)^t / s^2 = g(K) + sum_{k>=1} e^{-akT} g(K + kT), s = a + ijh,
     # 0 <= g(K + kT) <= K + kT.  phi is also int n(x) e^{-sV(x)} dx over Im x = -y: |e^{-sV}| <= 1
     # for Im s >= 0 < Re s while 0 <= mu y <= pi/2.  Trapezoid rule as of mixtures, N(2y) <=
-    # e^{2y^2}.  On Im x = -D, |phi(a + iv)| <= e^{D^2/2} phi(a cos(mu D) + v sin(mu D)), which
-    # falls with v.
+    # e^{2y^2}.  At Im x = -D, |phi(a + iv)| <= e^{D^2/2} phi(a cos mu D + v sin mu D), falls in v
     mu, t, grown = parts.exact(release[1]).sqrt(), release[2], arb(epsilon).exp()
     k, a, h = t / grown if back else t * grown, entry.real("a", 0, 1e30), entry.real("h", 0, 1e30)
     y, step, d = (arb(entry.real(key, 1e-3, 99.0)) for key in ("y", "step", "turn"))
@@ -173,7 +169,7 @@ def allocation(release: Any, back: bool, entry: Fields, epsilon: float) -> tuple
     ends = (found - beyond - alias, found + beyond)
     lower, upper = (grown / t * g if back else (g + t - k) / t for g in ends)
     return lower, upper
-def largest(kind: str, first: Fraction, second: Any = 0) -> Fraction:
+def largest(kind: str, first: Fraction, second: Any = 0, *_: Any) -> Fraction:
     """Return the largest loss of a release, where it is a fraction."""
     known = kind in ("laplace", "discrete laplace") or (kind == "response" and not second)
     need(known, f"the largest loss of a {kind} has no proof here")

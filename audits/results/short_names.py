@@ -56,10 +56,11 @@ def _written(node: ast.expr, *, names: bool) -> str:
 
 def _fields(node: ast.expr) -> dict[str, str] | None:
     """The arguments of a mechanism's constructor and their defaults as text; None for others."""
+    import accountant
     import mechanisms
 
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-    kind = getattr(mechanisms, name, None) if name else None
+    kind = getattr(mechanisms, name, getattr(accountant, name, None)) if name else None
     if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
         return None
     return {one.name: repr(one.default) for one in dataclasses.fields(kind) if one.init}

@@ -76,7 +76,9 @@ def refusal_violation(mechanism, bad, calibrate=calibrate) -> str:
     names = parameters_of(type(mechanism))
     fixed = {name: getattr(mechanism, name) for name in names if not names[name].knob}
     free = len(fixed) < len(names)
-    target = {"epsilon": bad, "delta": 1e-6} if free else {"epsilon": 1.0}
+    # an epsilon of 0 needs a delta above 0, which is then the advantage
+    delta = 0.0 if bad == 0 and type(bad) is int else 1e-6
+    target = {"epsilon": bad, "delta": delta} if free else {"epsilon": 1.0}
     try:
         calibrate(type(mechanism), **fixed, **target)
     except ParameterError as error:

@@ -98,3 +98,11 @@ def test_a_group_may_be_partly_added_and_partly_removed():
     assert Tight().epsilon(Grouped(30 * part, 3), 1e-5) >= max(costs) * (1 - 1e-12)
     # the same ways in both directions
     assert set(Grouped(part, 3).reversed.losses()) == set(Grouped(part, 3).losses())
+
+
+@pytest.mark.slow
+def test_a_rare_group_is_answered():
+    # a contour of 35,000 nodes, half a million points each, took more memory than machines have
+    part = PoissonSampled(GaussianLoss(0.04265011953927177), 1.8702435065810036e-06)
+    found = Tight().certify(Grouped(59610 * part, 4), 2.7529185792352007e-09)
+    assert 2.8e-4 < found.lower < found.upper < 2.83e-4

@@ -1,0 +1,172 @@
+"""Files that were made to be proved although their claim is false, and files that take long."""
+
+import pytest
+
+pytest.importorskip("flint", reason="python-flint is not installed")
+
+from flint import ctx
+
+from accountant.verifier import ProofError, verdict, verify
+from tests.accountant.verifier.written_proofs import document
+
+PURE = {"kind": "PureLoss", "epsilon": 1.0}
+GAUSSIAN = {"kind": "GaussianLoss", "mu": 1.0}
+
+
+def entry(road, direction="forward", bits=128, **more):
+    return {"way": 0, "direction": direction, "road": road, "bits": bits, **more}
+
+
+def proof(plan, delta, ends, above, below=None):
+    lower, upper = ends
+    numbers = {"delta": delta, "lower": lower, "upper": upper}
+    numbers = {key: float(value).hex() for key, value in numbers.items()}
+    return document({"proof": 1, "plan": plan, **numbers, "above": above, "below": below})
+
+
+def verdict_of(plan, delta=1e-5, ends=(0.0, 50.0), roads=("closed form",), directions=("forward",)):
+    above = [entry(roads[0], one) for one in directions]
+    return verify(proof(plan, delta, ends, above, entry(roads[-1]) if ends[0] else None))
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta", "roads"),
+    [
+        # delta(5) = 0 is at least 0, but the largest loss is 1
+        (PURE, 0.0, ("largest losses", "enumeration")),
+        # delta is 1/2 from epsilon 0 on
+        ({"kind": "ApproxLoss", "epsilon": 0.0, "delta": 0.5}, 0.5, ("enumeration",)),
+    ],
+    ids=["delta 0", "a constant delta"],
+)
+def test_a_lower_end_needs_more_than_delta(plan, delta, roads):
+    found = verdict_of(plan, delta, (5.0, 5.0), roads)
+    assert (found.word, found.reason.split(":")[0]) == ("PROVED UPPER", "forward, enumeration")
+
+
+def test_the_lower_end_is_proved_up_to_where_delta_is_constant():
+    plan = {"kind": "ApproxLoss", "epsilon": 1.0, "delta": 0.5}
+    for lower, word in ((0.999999, "PROVED"), (1.000001, "PROVED UPPER")):
+        above = [entry("enumeration")]
+        delta = 0.5 + 1e-12  # the masses of the outcomes are not exact
+        file = proof(plan, delta, (lower, 1.5), above, entry("enumeration"))
+        assert verify(file).word == word
+
+
+SAMPLED = {"kind": "PoissonSampled", "part": GAUSSIAN, "rate": 0.1}
+LABELS = {"kind": "RandomizedResponse", "k": 3, "keep": 0.6}
+BOTH = {"directions": ("forward", "reversed")}
+
+
+def stated(part, relation):
+    return {"kind": "Stated", "part": part, "relation": relation}
+
+
+OTHER_NEIGHBOURS = {
+    # a label that is exchanged is no record that is in the sample or not
+    "a sample of labels": (
+        {"kind": "PoissonSampled", "part": LABELS, "rate": 0.1},
+        {"roads": ("enumeration",), **BOTH},
+    ),
+    "a sample of exchanged records": ({**SAMPLED, "part": stated(GAUSSIAN, "replace-one")}, BOTH),
+    # a record that is exchanged may move to another group, and is in both
+    "exchanged between groups": (
+        {"kind": "Parallel", "by": "value", "parts": [stated(GAUSSIAN, "replace-one")]},
+        {},
+    ),
+    "two sorts in a sequence": (
+        {"kind": "Sequential", "parts": [stated(GAUSSIAN, "replace-one"), SAMPLED]},
+        {},
+    ),
+    "allocation of exchanged records": (
+        {"kind": "RandomAllocation", "steps": 1, "part": stated(GAUSSIAN, "replace-one")},
+        {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_NEIGHBOURS)
+def test_neighbours_of_different_sorts_have_no_proof(name):
+    plan, how = OTHER_NEIGHBOURS[name]
+    found = verdict_of(plan, **how)
+    assert found.word == "NOT PROVED"
+    assert "neighbours" in found.reason
+
+
+@pytest.mark.parametrize("relation", ["replace", "add/remove", "local-replace", 1])
+def test_other_names_of_neighbours_are_refused(relation):
+    with pytest.raises(ProofError, match="relation of PoissonSampled"):
+        verdict_of({**SAMPLED, "relation": relation}, **BOTH)
+
+
+def test_a_part_that_nothing_reads_is_refused():
+    with pytest.raises(ProofError, match="unknown 'parts' in GaussianLoss"):
+        verdict_of({**GAUSSIAN, "parts": [{"kind": "GaussianLoss", "mu": 100.0}]})
+
+
+def test_steps_between_whole_numbers_have_no_proof():
+    for plan in (
+        {"kind": "DiscreteLaplaceLoss", "scale": 1.0, "shift": 1.5},
+        {"kind": "DiscreteLaplace", "scale": 1.0, "sensitivity": 1.5},
+    ):
+        assert "no proof of this" in verdict_of(plan, roads=("enumeration",)).reason
+
+
+def test_masses_that_miss_a_little_are_made_to_sum_to_1():
+    """Else of 10^9 releases a third of the mass were lost, and with it what they cost."""
+    p, count = [0.5 - 5e-10, 0.5], 10**9
+    plan = {"kind": "PairLoss", "p": p, "q": p, "count": count}
+    moved = {"kind": "ApproxLoss", "epsilon": 0.0, "delta": 0.9}
+    plan = {"kind": "Sequential", "parts": [plan, moved]}
+    zero, one, step = (x.hex() for x in (0.0, 1e-3, 1.0))
+    line = {"a": one, "b": zero, "h": step, "smooth": zero, "nodes": 1, "rules": []}
+    above = [entry("contour", one, **line) for one in ("forward", "reversed")]
+    assert verify(proof(plan, 0.89, (0.0, 9.0), above)).word == "NOT PROVED"
+
+
+def test_a_check_leaves_the_precision_of_others():
+    before = ctx.prec
+    verify(proof(GAUSSIAN, 1e-5, (0.0, 50.0), [entry("closed form", bits=before + 64)]))
+    assert ctx.prec == before
+
+
+def test_the_largest_losses_are_those_of_known_releases_and_of_any_size():
+    exchanged = {**SAMPLED, "relation": "replace-one"}
+    for plan in (exchanged, {**PURE, "epsilon": 2.0**998, "count": 10**15}):
+        found = verdict_of(plan, 0.0, roads=("largest losses",))
+        assert found.word == "NOT PROVED"
+        assert "largest loss" in found.reason
+
+
+def test_plans_of_many_ways_in_deep_sequences_are_refused():
+    pures = [{**PURE, "epsilon": 1 + i * 2.0**-20} for i in range(2000)]
+    groups = [{"kind": "Parallel", "parts": [{**PURE, "epsilon": x} for x in (2.0 + i, 2.5 + i)]}
+              for i in range(6)]  # fmt: skip
+    plan = {"kind": "Sequential", "parts": [*pures, *groups]}
+    assert verdict_of(plan, roads=("enumeration",)).reason == "too many ways"
+
+
+SPREAD = [1 + i * 2.0**-20 for i in range(300)]
+LONG = {
+    # wide coefficients: the work grows with the square of their number
+    "a long power": ({**PURE, "count": 299_000}, "enumeration"),
+    # a bisection of the outputs of many shifts
+    "many shifts": (
+        {
+            "kind": "MixtureOfGaussians",
+            "scale": 1.0,
+            "shifts": SPREAD,
+            "weights": [1 / 300] * 300,
+        },
+        "closed form",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_takes_long_is_refused_before_it_starts(name, monkeypatch):
+    plan, road = LONG[name]
+    if name == "many shifts":
+        monkeypatch.setattr(verdict, "BUDGET", 1e6)
+    above = [entry(road, one, 4096) for one in ("forward", "reversed")]
+    assert verify(proof(plan, 1e-6, (0.0, 0.5), above)).reason == "the check would take too long"
