@@ -15,6 +15,11 @@ from accountant.training.dp_sgd import dp_sgd
 from accountant.training.statement import TrainingStatement
 
 STATED = ("poisson", "fixed_size", "shuffled", "fixed_order")
+NO_STEPS = "of at least one step: read it after training"
+ADDED = (
+    "of one Poisson sample a step: those of several were added before each; the cost of that is "
+    "from_opacus(history), without the loader"
+)
 SCHEDULE = "of one noise and one rate; the plan of a schedule is from_opacus(history, loader)"
 
 
@@ -99,9 +104,13 @@ def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
     """Return all steps of a history as one entry, in Opacus' own form."""
     kinds = {(one.noise, one.rate, one.added) for one in steps if one.steps}
     noise, rate, added = next(iter(kinds), (0.0, 0.0, 1))
-    if len(kinds) != 1 or (added > 1 and facts.rate is not None):
-        shown = [(one.noise, one.rate, one.steps) for one in steps]
+    shown = [(one.noise, one.rate, one.steps) for one in steps]
+    if not kinds:
+        raise ParameterError("history", shown, NO_STEPS)
+    if len(kinds) > 1:
         raise ParameterError("history", shown, SCHEDULE)
+    if added > 1 and facts.rate is not None:
+        raise ParameterError("history", [(*shown[0], added)], ADDED)
     return OpacusSteps(noise, added * rate, sum(one.steps for one in steps))
 
 

@@ -123,8 +123,20 @@ def test_a_difference_is_named_with_its_remedy(history, change, options, words):
 def test_steps_whose_added_samples_were_counted_are_read():
     one = from_opacus([(1.0, 0.0625, 8, 4)], FACTS, epochs=2).parts[0]
     assert (one.part, one.count) == (added_samples(1.0, 0.0625, 4), 8)
-    with pytest.raises(ParameterError, match="one noise and one rate"):
-        statement_of_opacus([(1.0, 0.0625, 8, 4)], FACTS)
+
+
+@pytest.mark.parametrize(
+    ("history", "words"),
+    [
+        ([(1.0, 0.0625, 8, 4)], r"those of several were added .* got \[\(1.0, 0.0625, 8, 4\)\]"),
+        ([(1.0, 0.0625, 8), (2.0, 0.0625, 8)], "one noise and one rate"),
+        ([], "of at least one step"),
+        ([(1.0, 0.0625, 0)], "of at least one step"),
+    ],
+)
+def test_a_history_that_no_statement_is_of_is_refused(history, words):
+    with pytest.raises(ParameterError, match=words):
+        statement_of_opacus(history, FACTS)
 
 
 def test_all_differences_are_named_at_once():
@@ -297,7 +309,7 @@ def test_a_shuffled_run_costs_more_than_its_claim():
     ("history", "change", "words"),
     [
         ([(1.0, 0.0625, 16), (2.0, 0.0625, 16)], {}, "one noise"),
-        ([], {}, "one noise"),
+        ([], {}, "of at least one step"),
         (HISTORY, {"order": "weighted", "batch": 16, "rate": None}, "draws by weights"),
         ([(1.0, 0.3, 8)], {"order": "shuffled", "batch": 64, "rate": None}, "pass the loader"),
         ([(1.0, 5 / 16, 8)], {"order": "shuffled", "batch": 64, "rate": None}, "do not divide"),
