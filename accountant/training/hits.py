@@ -1,4 +1,8 @@
-"""How many records of a user are in a batch: the chances, rounded towards more of them."""
+"""How many records of a user are in a batch: the chances, rounded towards more of them.
+
+Numbers with hardly a chance are left out, and their chance is returned beside the others': a step
+that has such a number counts as one that reveals all.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,16 @@ from collections.abc import Callable
 
 from accountant.numerics.rounding import ULP
 
-NEGLIGIBLE = 1e-40  # beside the likeliest number; what is rarer counts as more records
+NEGLIGIBLE = 1e-34  # beside the likeliest number, far below any delta over the steps
 MOST_NUMBERS = 500
 
-Hits = tuple[tuple[int, float], ...]
+Hits = tuple[tuple[tuple[int, float], ...], float]  # numbers with chances, and that of the others
 
 
 def binomial_hits(size: int, rate: float) -> Hits | None:
     """Return the chances where each of ``size`` records is drawn by its own coin."""
     if rate >= 1:
-        return ((size, 1.0),)
+        return ((size, 1.0),), 0.0
     odds = rate / (1 - rate)
     return _hits(0, size, lambda j: (size - j) / (j + 1) * odds)
 
@@ -46,14 +50,14 @@ def _hits(least: int, most: int, ratio: Callable[[int], float]) -> Hits | None:
             chance[j] = chance[j - way] * step
             if len(chance) > MOST_NUMBERS:
                 return None
-    numbers = sorted(chance)
-    if numbers[-1] < most:  # the rest is less than the last chance over 1 - ratio, at `most`
-        last = numbers[-1]
-        chance[most] = 2 * chance[last] / max(1 - ratio(last), 1e-6)
-        numbers.append(most)
+    numbers, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
+    if numbers[-1] < most:  # the rest is less than the last chance over 1 - ratio
+        last = numbers[-1]
+        rare = 2 * chance[last] / max(1 - ratio(last), 1e-6) / total
     # each is exact to a few ulps a step; what they are raised by the smallest number gives
     raised = [chance[j] / total * (1 + 8 * len(numbers) * ULP) for j in numbers[1:]]
     first = max(1 - math.fsum(raised), 0.0)
     whole = math.fsum([first, *raised])
-    return tuple(zip(numbers, [first / whole, *(one / whole for one in raised)], strict=True))
+    chances = [first / whole, *(one / whole for one in raised)]
+    return tuple(zip(numbers, chances, strict=True)), rare

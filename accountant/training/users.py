@@ -17,13 +17,14 @@ from accountant.losses.mixture_of_gaussians import MixtureOfGaussians, MixturePa
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import side
 from accountant.losses.public_choice import PublicChoice
+from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
 from accountant.training.hits import Hits, binomial_hits, hypergeometric_hits
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import ADD_REMOVE, Scheme, gaussian, record_scheme
 
-FEW_RECORDS = 8
+FEW_RECORDS, MANY_RECORDS = 8, 200
 
 
 def user_scheme(
@@ -34,7 +35,7 @@ def user_scheme(
     if run.examples_per_user == 1 or run.examples_per_user is None:
         return of_record
     above = USER_PLANS[loader](run, noise, relation, microbatching)
-    exact = not microbatching and (
+    exact = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
     # a user with one record is a user
@@ -42,10 +43,23 @@ def user_scheme(
     return Scheme(above, below, NOTES[loader] or ("" if exact else "bound"))
 
 
+def is_long(run: TrainingRun, loader: str) -> bool:
+    """Return whether mixtures have so many shifts that their Rényi curves alone are composed."""
+    return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
+
+
 def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     hits = binomial_hits(_size(run), run.sampling_rate)
     clips = 2 if micro else 1
-    return () if hits is None else (run.draws * _hit_loss(hits, clips, z, relation),)
+    if hits is None:
+        return ()
+    return (_drawn(run, _hit_loss(hits, clips, z, relation), hits),)
+
+
+def _drawn(run: TrainingRun, step: Loss, hits: Hits) -> Plan:
+    """Return the steps, of which one with a number of hits that was left out reveals all."""
+    _, rare = hits
+    return run.draws * (step + ApproxLoss(0.0, rare)) if rare else run.draws * step
 
 
 def _truncated_poisson(
@@ -64,17 +78,18 @@ def _truncated_poisson(
     cases = ((1 - full, clips), (full, 2 * clips))
     kept = [(chance, _hit_loss(hits, moved, z, relation)) for chance, moved in cases if chance > 0]
     chances, losses = zip(*kept, strict=True)
-    return (run.draws * PublicChoice(losses, chances),)
+    return (_drawn(run, PublicChoice(losses, chances), hits),)
 
 
 def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     hits = hypergeometric_hits(_size(run), run.batch, run.examples)
-    return () if hits is None else (run.draws * _hit_loss(hits, 2, z, relation),)
+    return () if hits is None else (_drawn(run, _hit_loss(hits, 2, z, relation), hits),)
 
 
 def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency) -> Loss:
     """Return the loss of a step that each hit moves by so many clips."""
-    shifts, weights = tuple(clips * j for j, _ in hits), tuple(weight for _, weight in hits)
+    numbers, _ = hits
+    shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
     if relation is ADD_REMOVE:
         return MixtureOfGaussians(z, shifts, weights)
     moved = side([gaussian(z, one).mu if one else 0.0 for one in shifts], weights)

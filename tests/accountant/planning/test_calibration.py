@@ -184,3 +184,15 @@ def test_calibration_to_a_true_positive_rate_asks_for_it_rarely(monkeypatch):
     calibrate(lambda s: 1000 * PoissonSampled(Gaussian(s), 0.01), tpr=0.05, fpr=0.01)
     assert len(asked) <= 2
     assert 0.05 - 1e-6 * 0.04 <= asked[-1].upper <= 0.05
+
+
+def test_an_attack_rate_that_jumps_is_found_in_few_steps():
+    # as where the bound of nearly no noise gives up: each step took seconds there
+    asked = []
+
+    def plan_of(scale):
+        asked.append(scale)
+        return PureLoss(1.0 if scale > 1.3 else 3.0)
+
+    assert 1.3 < calibrate(plan_of, advantage=0.6) < 1.3 * (1 + 1e-7)
+    assert len(asked) < 45

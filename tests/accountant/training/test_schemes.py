@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from accountant import PoissonSampled
+from accountant import RDP, PoissonSampled, Tight
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.hits import binomial_hits, hypergeometric_hits
+from accountant.training.rows import rows_of
 from accountant.training.run import TrainingRun
 from accountant.training.users import user_scheme
 
@@ -111,19 +112,22 @@ def test_users_of_truncated_samples(batch):
 
 def test_chances_of_hits_are_exact_and_lean_to_more():
     for size, rate in ((3, 0.2), (60, 0.9), (2000, 1e-3), (10**6, 1e-5)):
-        hits = binomial_hits(size, rate)
+        hits, rare = binomial_hits(size, rate)
+        assert 0 <= rare < 1e-33
         assert math.fsum(chance for _, chance in hits) == pytest.approx(1, abs=1e-14)
         assert math.fsum(j * chance for j, chance in hits) == pytest.approx(size * rate, rel=1e-10)
     exact = [math.comb(5, j) * math.comb(15, 4 - j) / math.comb(20, 4) for j in range(5)]
-    assert [chance for _, chance in hypergeometric_hits(5, 4, 20)] == pytest.approx(exact)
-    assert hypergeometric_hits(4, 3, 4) == ((3, 1.0),)
-    assert binomial_hits(7, 1.0) == ((7, 1.0),)
+    assert [chance for _, chance in hypergeometric_hits(5, 4, 20)[0]] == pytest.approx(exact)
+    assert hypergeometric_hits(4, 3, 4) == (((3, 1.0),), 0.0)
+    assert binomial_hits(7, 1.0) == (((7, 1.0),), 0.0)
     assert binomial_hits(10**9, 0.5) is None
     # tails, exactly: more hits are never rarer than they are
-    found = dict(binomial_hits(40, 0.125))
+    hits, rare = binomial_hits(40, 0.125)
+    found = dict(hits)
     for least in range(1, 41):
         tail = sum(math.comb(40, j) * 7 ** (40 - j) for j in range(least, 41))  # over 8^40
-        assert math.fsum(c for j, c in found.items() if j >= least) * 8**40 >= tail * (1 - 1e-15)
+        kept = math.fsum([rare, *(c for j, c in found.items() if j >= least)])
+        assert kept * 8**40 >= tail * (1 - 1e-15)
 
 
 @pytest.mark.parametrize("dropped", [False, True])
@@ -142,3 +146,15 @@ def test_lower_ends_of_uneven_passes_are_below_the_pair(dropped):
     for epsilon in EPSILONS:
         truth = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) * cell
         assert 0 < float(below.profile(epsilon)) < truth
+
+
+def test_users_of_many_records_are_bounded_by_their_renyi_curves():
+    run = TrainingRun(1000, 10, 1.0, examples_per_user=300)
+    (plan,) = user_scheme(run, 30.0, "poisson", ADD_REMOVE, microbatching=False).above
+    small = TrainingRun(1000, 10, 1.0, examples_per_user=100)
+    (less,) = user_scheme(small, 30.0, "poisson", ADD_REMOVE, microbatching=False).above
+    assert Tight(1e-3).epsilon(less, 1e-6) < RDP().epsilon(plan, 1e-6) < math.inf
+    rows = rows_of(run, 30.0, 1e-6)
+    user = next(one for one in rows if one.unit == "user" and one.loader == "poisson")
+    assert user.note == "bound"
+    assert 0 < user.lower < user.upper == RDP().epsilon(plan, 1e-6)
