@@ -19,11 +19,13 @@ from experiments.datasets import SHARED
 from tests.docs.numbers import NUMBER, Printed
 
 KEPT = Path(__file__).parents[1] / "snapshots" / "experiments.json"
-# those that repeat the code of another; the first tests of this folder mark the same
+# those that repeat the code of another, and one that takes a minute; the first tests of this folder
+# mark the same
 SLOW = {
     "sparse-regression-3", "sparse-regression-5", "sparse-regression-6", "sign-votes-3",
     "sign-votes-5", "sign-votes-claims", "lower-bounds-labels", "lower-bounds-central",
     "sign-votes-signals", "frank-wolfe-width", "sparse-regression-whole", "intervals",
+    "planning-gap",
 }  # fmt: skip
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FIGURES]
 
