@@ -51,10 +51,11 @@ class TrainingStatement(StatementFacts):
         Whether delta is the default of `dp_sgd`.
     advantage : float
         How much more often an attacker is right than wrong about a record, at most: that of
-        `accountant.advantage`, under the run's own loader.
+        `accountant.advantage`, under the run's own loader; what epsilon and delta admit, where
+        batches are truncated.
     found_records : float
         The share of records in the data that an attacker finds, at most, who takes one in a
-        thousand others for one of them: `accountant.true_positive_rate`.
+        thousand others for one of them: `accountant.true_positive_rate`, or the same.
 
     Examples
     --------

@@ -176,7 +176,7 @@ class Schema:
         Raises
         ------
         ParameterError
-            If one is missing, or is of another type, or the persons' cannot be told apart.
+            If one is missing, or is of another type, or the persons' cannot be distinguished.
         """
         if facts is None:
             allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
