@@ -44,7 +44,7 @@ class _LogNormal:
 
 
 def allocation_entry(
-    mu2: float, steps: int, back: bool, epsilon: float, delta: float
+    mu2: float, steps: int, back: bool, epsilon: float, delta: float, right: float = 1.0
 ) -> dict[str, Any]:
     """Return the fields of an entry of the proof."""
     value = _LogNormal(math.sqrt(mu2))
@@ -56,7 +56,7 @@ def allocation_entry(
         return a * size + steps * value.log_transform(a) - 2 * log_a
 
     found = optimize.minimize_scalar(height, bounds=(-18, 12), method="bounded")
-    a = float(np.float32(math.exp(found.x)))
+    a = float(np.float32(right * math.exp(found.x)))  # a line further to the right is shorter
     period = max(1.01 * size, (math.log(1e3 * size + 1e3) - target + 10) / a)
     h = float(np.float32(2 * math.pi / period))
     count = 8

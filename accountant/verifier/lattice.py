@@ -1,6 +1,7 @@
 """Pairs on a lattice of losses, above and below each release, and the law of their sum."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -120,48 +121,48 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[Counter[int], arb]:
     found[k] += after + share * waits
     found[k - 1] += (1 - share) * waits
     return found, sure
-def composed(items: list[Any], back: bool, entry: Fields, end: float, *, above: bool) -> tuple[arb, arb]:
-    """Return bounds of delta: from above or from below, by pairs on a lattice."""
+def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Callable[..., Any]:
+    """Return bounds of delta at an epsilon: from above, or from below, by pairs on a lattice."""
     # The law of the sum of losses kh, times e^{akh} and over its total M, in whole numbers over
     # 2^bits, each rounded down; of each product ``size`` terms around the mean are kept.  What
     # was lost adds at most M e^{-a eps} a^a / (1 + a)^(1 + a) to delta: the greatest of e^{-aL}
     # (1 - e^{eps - L}).  Losses are lowered by ``slack`` each, or raised, and so is epsilon:
     # then what is about on the lattice is within a cell, the largest loss of each release first.
     a, h, size = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3)), entry.whole("size", 2, 2**18)
-    slack, bits, eps = arb(entry.real("slack", 0, 1)), ctx.prec, arb(end)
-    rules = entry.take("rules", fits=lambda x: isinstance(x, list))
+    slack, rules = arb(entry.real("slack", 0, 1)), entry.take("rules", fits=lambda x: isinstance(x, list))
     def times(x: Any, y: Any) -> Any:
         spend(60 * (len(x[1]) + len(y[1])))
         each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
         mean = sum(i * c for i, c in enumerate(each)) // max(sum(each), 1)
         first = max(0, min(int(mean) - size // 2, len(each) - size))
         return x[0] + y[0] + first, [c >> bits for c in each[first:first + size]]
-    whole, total, finite = (0, [1 << bits]), arb(1), arb(1)
+    bits, total, finite, moved = ctx.prec, arb(1), arb(1), arb(0)
+    whole = 0, [1 << bits]
     for one, n in items:
         some = cells(one, back, rules)
-        top = [y for *_, y in some if y is not None][-1].mid()  # on the lattice
+        top = [y for *_, y in some if y is not None][-1].mid()
         move = (-slack if above else slack) - top
-        some = [(p, q * (-move).exp(), *(x if x is None else x + move for x in ends)) for p, q, *ends in some]
-        found, sure = law(some, h, above=above)
-        eps, finite = eps + n * move, finite * (1 - sure) ** n
+        found, sure = law([(p, q * (-move).exp(), *(x if x is None else x + move for x in ends))
+                           for p, q, *ends in some], h, above=above)
         mass = {k: p * (a * h * k).exp() for k, p in found.items()}
-        sum_ = sum(mass.values(), arb(0))
-        need(sum_ > 0 and max(found) - min(found) < 10 * size, "a lattice too fine for its size")
-        total *= sum_**n
-        each = [0] * (max(found) - min(found) + 1)
+        sum_, first = sum(mass.values(), arb(0)), min(found)
+        need(sum_ > 0 and max(found) - first < 10 * size, "a lattice too fine for its size")
+        total, finite, moved = total * sum_**n, finite * (1 - sure) ** n, moved + n * move
+        each = [0] * (max(found) - first + 1)
         for k, p in mass.items():
-            each[k - min(found)] = max(0, int((p / sum_ * 2**bits).lower().floor().unique_fmpz()))
-        power = (0, [1 << bits])
+            each[k - first] = max(0, int((p / sum_ * 2**bits).lower().floor().unique_fmpz()))
+        power = 0, [1 << bits]
         for bit in bin(n)[2:]:
             power = times(power, power)
-            power = times(power, (min(found), each)) if bit == "1" else power
+            power = times(power, (first, each)) if bit == "1" else power
         whole = times(whole, power)
     need(not rules, "more rules than releases")
-    first = max(0, int((eps / h).upper().floor().unique_fmpz()) + 1 - whole[0])
-    kept = arb_poly(whole[1][first:] or [0])
-    def at(b: Any) -> arb:  # sum over kh > eps of P e^{(a - b) kh} / M
-        return kept((-b * h).exp()) * (-b * h * (whole[0] + first)).exp() / 2**bits
-    low = total * (at(arb(a)) - eps.exp() * at(arb(a) + 1))
-    lost = total * (1 - arb(sum(whole[1])) / 2**bits)
-    lost *= (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
-    return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
+    def delta(end: float) -> tuple[arb, arb]:
+        eps = arb(end) + moved
+        first = max(0, int((eps / h).upper().floor().unique_fmpz()) + 1 - whole[0])
+        kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
+        part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
+        low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
+        lost *= total * (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
+        return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
+    return delta

@@ -61,10 +61,13 @@ def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
     mu, a, h = mu2.sqrt(), entry.real("a", 0, 1e30), entry.real("h", 0, 1e30)
     y, step, d = (arb(entry.real(key, 1e-3, 99.0)) for key in ("y", "step", "turn"))
     count, period, far = entry.whole("nodes", 2, 2**17), 2 * arb.pi() / h, int(18 / float(step) + 2)
-    k, dk, n = (at, 0.0, 1) if at is not None else (
-        arb(entry.real("first", 1e-9, 1e12)), entry.real("step of k", 1e-9, 1e9), entry.whole("count", 1, 10**5))
+    k, length = [at], count
+    if at is None:  # K_i = first + i T / length, all at once by a Fourier transform
+        length, n = entry.whole("length", count, 2**18), entry.whole("count", 1, 2**17)
+        first = entry.real("first", 1e-9, 1e12)
+        k = [first + period * i / length for i in range(n)]
     entry.done()
-    most = k + arb(dk) * n
+    most = k[-1]
     right = most < period and 2 * y * mu <= arb.pi() / 2 and mu * d <= arb.pi() / 2 and a > 0
     need(right and t > 1, "a line of the allocation where nothing converges")
     points = [acb(step * i, -y) for i in range(-far, far + 1)]
@@ -75,20 +78,22 @@ def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
     still = [w * (a * v).exp() for w, v in zip(weights, losses, strict=True)]
     values = parts.waves(still, losses, h, count)
     s, u = parts.abscissas(a, h, count), arb(h) * (count - 1)
-    terms = [(z * k).exp() * (x + acb(ball, ball)) ** t / z for z, x in zip(s, values, strict=True)]
-    terms[0] /= 2
+    turns = [(z * k[0]).exp() * (x + acb(ball, ball)) ** t / z for z, x in zip(s, values, strict=True)]
+    turns[0] /= 2
     real = a * (mu * d).cos() + u * (mu * d).sin()
     size = sum((w * (real * v).exp() for w, v in zip(weights, losses, strict=True)), acb(0)).real
     size = ((d * d / 2).exp() * (size + ball)).min(arb(1))
     top, x = (a * most).exp() * size ** (t - 1) / (arb.pi() * u), (-a * period).exp()
     def near(each: list[Any], beyond: arb, alias: arb) -> list[arb]:  # g, or G
-        sums = parts.waves(each, [-z * acb(0, 1) for z in s], dk, n) if n > 1 else [sum(each, acb(0))]
-        ends = ((-beyond - alias).union(beyond) for _ in (0,))
-        error = next(ends)
-        return [one.real * h / arb.pi() + error for one in sums]
-    g = near([x / z for x, z in zip(terms, s, strict=True)], top * size, most * x / (1 - x) + period * x / (1 - x) ** 2)
+        sums = [sum(each, acb(0))]
+        if len(k) > 1:
+            parts.spend(60 * length)
+            each = acb.dft([*each, *[acb(0)] * (length - count)], inverse=True)
+            sums = [x * length * (a * (c - k[0])).exp() for c, x in zip(k, each, strict=False)]
+        return [x.real * h / arb.pi() + (-beyond - alias).union(beyond) for x in sums]
+    g = near([x / z for x, z in zip(turns, s, strict=True)], top * size,
+             most * x / (1 - x) + period * x / (1 - x) ** 2)
     if at is not None:
         return g[0]
-    under = near(terms, top * (d * d / 2 + mu2).exp() / (mu * d).sin(), x / (1 - x))
-    ks = [k + arb(dk) * i for i in range(n)]
-    return [((v + t - x * w) / t, 1 - w, (x / t).log()) for x, v, w in zip(ks, g, under, strict=True)]
+    under = near(turns, top * (d * d / 2 + mu2).exp() / (mu * d).sin(), x / (1 - x))
+    return [((v + t - c * w) / t, 1 - w, (c / t).log()) for c, v, w in zip(k, g, under, strict=True)]

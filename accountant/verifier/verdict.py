@@ -67,7 +67,7 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
 def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float, *, above: bool) -> Any:
     """Return a lower and an upper bound of delta at the end."""
     if road == "lattice":
-        return composed(items, back, entry, end, above=above)
+        return composed(items, back, entry, above=above)(end)
     if back:  # (Q, P) of a mixture, mirrored at 0
         items = [((*one[:2], *(tuple((w, -s) for w, s in side) for side in one[:1:-1])), n)
                  if one[0] == "mixture" else (one, n) for one, n in items]
