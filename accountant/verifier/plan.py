@@ -90,9 +90,9 @@ def _ways(value: Any, depth: int) -> Ways:
         node.take("by", None)
         found = list({frozenset(one.items()): one for some in parts for one in some}.values())
         found = found or [Counter()]
-    elif kind in ("Repeat", "Stated", "OnePass"):
-        found = _ways(node.take("part"), depth + 1)
-        node.take("relation", None), node.take("batches", None)
+    elif kind in ("Repeat", "Stated", "OnePass", "Claimed"):  # a claim is about a loss alone
+        found = _ways(node.take("loss" if kind == "Claimed" else "part"), depth + 1)
+        node.take("relation", None), node.take("batches", None), node.take("mechanism", None)
     elif one := _release(kind, node, depth + 1):
         found[0][one] = 1
     node.done()
@@ -169,5 +169,5 @@ def _sampled(node: Fields, depth: int) -> Any:
     need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")
     if not replaced:
         return ("mixture", part[1], (*still, (rate, ONE)), STILL) if rate < 1 else part
-    need('"Stated"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
+    need('"relation"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
     return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))
