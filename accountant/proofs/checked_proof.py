@@ -74,8 +74,8 @@ class CheckedProof:
     @property
     def words(self) -> str:
         """Return what was proved, the digest of the file, and whose claims it rests on."""
-        said = f"{self.claim} (SHA-256 of the proof: {self.verdict.digest})."
-        return f"{said} {self.claims[:1].upper()}{self.claims[1:]}." if self.claims else said
+        said = f"{self.claim} (SHA-256 of the proof: {self.verdict.digest})"
+        return f"{said}; {self.claims}." if self.claims else f"{said}."
 
     @property
     def claims(self) -> str:
