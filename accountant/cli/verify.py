@@ -54,7 +54,8 @@ def verify(
     python -m accountant verify --mechanisms
 
     Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
-    proof, or of another plan than --plan, or bad usage; 130 interrupted.
+    proof, or of another plan than --plan, or of what a mechanism does not claim, or bad usage; 130
+    interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     import time
 

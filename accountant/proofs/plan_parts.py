@@ -11,7 +11,7 @@ from typing import Any
 
 MOST_SHOWN = 8  # of a list in a plan
 MOST_LEVELS = 200  # of tables and lists: more than a plan has, and few enough to be walked
-CLAIM = {"kind", "mechanism", "loss", "relation"}  # the fields of a claimed loss
+STATED = {"relation"}  # what a claim may say beside a mechanism and its loss
 
 
 def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -31,19 +31,16 @@ def shown_parts(plan: dict[str, Any]) -> list[str]:
 
 def shown(value: Any) -> str:
     """Return a plain value as it is printed in Python; a claim with the loss that is claimed."""
-    if isinstance(value, dict):
-        if (
-            value.get("kind") == "Claimed"
-            and {*value} <= CLAIM
-            and {*value} >= CLAIM - {"relation"}
-        ):
-            stated = f", {value['relation']}" if "relation" in value else ""
-            return f"{shown(value['mechanism'])} as claimed ({shown(value['loss'])}{stated})"
-        fields = [f"{name}={shown(one)}" for name, one in value.items() if name != "kind"]
-        return f"{value.get('kind')}({', '.join(fields)})"
-    if isinstance(value, list):
-        some = ", ".join(map(shown, value[:MOST_SHOWN]))
-        return f"[{some}{', ...' * (len(value) > MOST_SHOWN)}]"
+    match value:
+        case {"kind": "Claimed", "mechanism": made, "loss": loss, **rest} if {*rest} <= STATED:
+            stated = "".join(f", {one}" for one in rest.values())
+            return f"{shown(made)} as claimed ({shown(loss)}{stated})"
+        case dict():
+            fields = [f"{name}={shown(one)}" for name, one in value.items() if name != "kind"]
+            return f"{value.get('kind')}({', '.join(fields)})"
+        case list():
+            some = ", ".join(map(shown, value[:MOST_SHOWN]))
+            return f"[{some}{', ...' * (len(value) > MOST_SHOWN)}]"
     return repr(value)
 
 

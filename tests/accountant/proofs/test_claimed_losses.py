@@ -207,6 +207,7 @@ def test_a_claim_that_the_mechanism_does_not_make_is_refused(name):
 def test_of_a_claim_the_neighbours_are_kept():
     plan = proof_plan(HemisphereL2(3, 1.0, 0.7), decimal=False)
     assert plan["relation"] == "local-replace"
+    assert shown_parts(plan)[0].endswith(", local-replace)")
     mixed = {"kind": "Sequential", "parts": [plan, to_dict(Stated(Laplace(1.0), "add-remove"))]}
     found = json.loads(certified(PROVED["a tree"]).document) | {"plan": mixed}
     reason = "parts stated for different neighbours have no proof here"
