@@ -14,9 +14,9 @@ from typing import Any
 
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan
-from accountant.proofs.no_road import NoRoad
+from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
+from accountant.proofs.no_road import MOST_BYTES, NoRoad, without_proof
 from accountant.proofs.roads import roads
-from accountant.serialisation.plan_json import to_dict
 from accountant.verifier import NoProof, ProofError, parts, verdict
 from accountant.verifier.plan import alternatives
 
@@ -63,7 +63,8 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     """
     if not math.isfinite(upper):
         raise UnsupportedPlan(plan, PROOFS, "an infinite epsilon needs no proof")
-    fields = to_dict(plan)
+    decimal = delta == 0
+    fields = proof_plan(plan, decimal=decimal)
     document = {
         "proof": 1,
         "plan": fields,
@@ -72,14 +73,33 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
         "upper": float(upper).hex(),
     }
     try:
-        ways = alternatives(fields, decimal=delta == 0)
+        ways = alternatives(fields, decimal=decimal)
         search = _Search(ways, float(delta), float(lower), float(upper))
         document["above"] = [search.above(*one) for one in search.directions()]
         document["below"] = search.below() if lower > 0 else None
     except (NoProof, NoRoad, ProofError) as error:
-        raise UnsupportedPlan(plan, PROOFS, f"{error}") from None
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        why = f"{error}{_whose(fields, str(error), decimal=decimal)}"
+        raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
+    try:
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        why = "a number of the plan is infinite, and a file holds none"
+        raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
+    if len(text) >= MOST_BYTES:
+        why = f"its file would have {len(text):,} bytes, and {MOST_BYTES:,} are allowed"
+        raise UnsupportedPlan(plan, PROOFS, without_proof(why))
     return (text + "\n").encode("ascii")
+
+
+def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
+    """Return in words which mechanism claims the loss that has no proof; "" where none does."""
+    for claim in claims_of(fields):
+        try:
+            alternatives(claim["loss"], decimal=decimal)
+        except (NoProof, ProofError) as error:
+            if str(error) == why:
+                return f" (the loss of {kind_of(claim)})"
+    return ""
 
 
 class _Search:

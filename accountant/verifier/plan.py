@@ -220,6 +220,6 @@ def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: tuple
             (comb(n, k) * rate**k * (1 - rate) ** (n - k), sign * k * ONE) for k in range(n + 1)
             if rate < 1 or k == n) for n, sign in zip(group, (1, -1), strict=True))
     need(group == (1, 0), "a group of replaced records has no proof here")
-    need('"Stated"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
+    need('"relation"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
     still = ((1 - rate, 0 * ONE),) if rate < 1 else ()
     return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))
