@@ -91,20 +91,8 @@ class Contour:
     def chernoff(self) -> dict[str, Any] | None:
         """Return an entry of one node, the bound by a moment alone, where that is enough."""
         for a in np.geomspace(self.a / 64, 4 * self.a, 17).tolist():
-            log_share = a * math.log(a) - (a + 1) * math.log1p(a)
-            if self._log_size(a) + log_share < self.log_delta - 0.1:
-                mixtures = [one for one, _ in self.parts if isinstance(one, FloatMixture)]
-                rules = [{"alias": one.rule(a, -6 - math.log(self.releases))} for one in mixtures]
-                return {
-                    "road": "contour",
-                    "a": _dyadic(a).hex(),
-                    "h": (1.0).hex(),
-                    "b": (0.0).hex(),
-                    "nodes": 1,
-                    "smooth": (0.0).hex(),
-                    "bits": 128 + 32 * math.ceil(math.log2(self.releases) / 32),
-                    "rules": rules,
-                }
+            if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
+                return _moment_fields(self.parts, a)
         return None
 
     def entry(self, lower: bool) -> dict[str, Any]:
@@ -154,3 +142,43 @@ class Contour:
 def _dyadic(value: float) -> float:
     """Return a number near to it with few digits."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
+
+
+def moment_parameters(parts: Parts, delta: float) -> tuple[dict[str, Any], float]:
+    """Return the fields of an entry of one node, and the least upper end that it shows."""
+
+    def end(log_a: float) -> float:
+        a = math.exp(log_a)
+        size = sum(n * one.log_moment(a) for one, n in parts)
+        return (size + _log_share(a) - math.log(delta)) / a
+
+    grid = np.linspace(-7, 9, 65)
+    ends = [end(one) for one in grid]
+    k = int(np.nanargmin(ends))
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    found = optimize.minimize_scalar(end, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+    if not math.isfinite(found.fun):
+        raise NoRoad("no moment is finite")
+    a = _dyadic(math.exp(found.x))
+    return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
+
+
+def _log_share(a: float) -> float:
+    """Return the logarithm of the greatest ``(1 - e^{-y}) e^{-ay}``."""
+    return a * math.log(a) - (a + 1) * math.log1p(a)
+
+
+def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
+    releases = sum(n for _, n in parts)
+    mixtures = [one for one, _ in parts if isinstance(one, FloatMixture)]
+    rules = [{"alias": one.rule(a, -6 - math.log(releases))} for one in mixtures]
+    return {
+        "road": "contour",
+        "a": _dyadic(a).hex(),
+        "h": (1.0).hex(),
+        "b": (0.0).hex(),
+        "nodes": 1,
+        "smooth": (0.0).hex(),
+        "bits": 128 + 32 * math.ceil(math.log2(releases) / 32),
+        "rules": rules,
+    }

@@ -47,11 +47,13 @@ class _Release:
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
     """Return the fields of an entry of the proof."""
+    if any(one[0] == "zcdp" for one, _ in items):
+        raise NoRoad("a bound on moments has no lattice")
     few = [_rules(one, n, delta, FEW_NODES) for one, n in items]
     some = [_coarse(one, n, back, rules) for (one, n), rules in zip(items, few, strict=True)]
     a, width, excess = _window(some, epsilon, math.log(delta))
     work = sum(2 * n.bit_length() for _, n in items)
-    h = width / (2**16 if work <= 12 else 2**15 if work <= 40 else 2**13)
+    h = width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
     nodes = [_node_count(one, h, rules) for (one, _), rules in zip(items, few, strict=True)]
     most = [_most_nodes(one, rules) for (one, _), rules in zip(items, few, strict=True)]
     h *= max(1.0, *(n / m for n, m in zip(nodes, most, strict=True)))
@@ -137,8 +139,8 @@ def _node_count(release: Any, h: float, few: list[Entry]) -> int:
     """Return how many nodes make cells of a share of the step."""
     if not few:
         return 0
-    if release[0] in ("laplace", "sampled laplace"):
-        return math.ceil(NODES_EACH * 2 * float(release[1]) / h)
+    if release[0] in ("laplace", "sampled laplace"):  # quick to compute
+        return min(math.ceil(4 * NODES_EACH * 2 * float(release[1]) / h), MOST_NODES)
     if release[0] == "range":
         return math.ceil(float(release[1]) / h - 1e-9)
     if release[0] == "allocation":

@@ -100,17 +100,22 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[Counter[int], arb]:
             found[b] += most
             found[a] += p - most
         elif p > 0 and q > 0:
-            here = at((p / q).log())
+            loss = (p / q).log()
+            here, whole = at(loss), True
             gain = p - (h * k).exp() * q
             if here == k and gain > lost - gained:
                 share = ((lost - gained) / gain).upper().max(arb(0)).min(arb(1))  # exact: no error adds up
                 found[k] += waits + after + share * p
                 p, q, waits = (1 - share) * p, (1 - share) * q, arb(0)
+                whole = False
             elif here not in (k - 1, k):
                 share = (gained / lost).lower().max(arb(0)) if lost > 0 else arb(0)
                 found[k] += after + share * waits
                 found[k - 1] += (1 - share) * waits
-                waits = arb(0)
+                waits = lost = after = gained = arb(0)
+            if waits == 0 and whole and at(2 * loss) == 2 * here:
+                found[here] += p
+                continue
             if waits == 0:
                 k, lost, after, gained = here + 1, arb(0), arb(0), arb(0)
             if here == k:
@@ -131,7 +136,7 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
     a, h, size = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3)), entry.whole("size", 2, 2**18)
     slack, rules = arb(entry.real("slack", 0, 1)), entry.take("rules", fits=lambda x: isinstance(x, list))
     def times(x: Any, y: Any) -> Any:
-        spend(60 * (len(x[1]) + len(y[1])))
+        spend(3 * (len(x[1]) + len(y[1])))
         each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
         mean = sum(i * c for i, c in enumerate(each)) // max(sum(each), 1)
         first = max(0, min(int(mean) - size // 2, len(each) - size))

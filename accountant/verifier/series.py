@@ -8,6 +8,7 @@ from flint import acb, arb
 from . import parts
 from .plan import Fields, need
 
+
 def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     """Return a lower and an upper bound of what the finite losses add to delta."""
     # g(t) = E_P (1 - e^{t-L})_+ for real t.  For a > 0, int g(t) e^{zt} dt = M(z) / (z (z + 1)) on
@@ -87,7 +88,7 @@ def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
     def near(each: list[Any], beyond: arb, alias: arb) -> list[arb]:  # g, or G
         sums = [sum(each, acb(0))]
         if len(k) > 1:
-            parts.spend(60 * length)
+            parts.spend(4 * length)
             each = acb.dft([*each, *[acb(0)] * (length - count)], inverse=True)
             sums = [x * length * (a * (c - k[0])).exp() for c, x in zip(k, each, strict=False)]
         return [x.real * h / arb.pi() + (-beyond - alias).union(beyond) for x in sums]

@@ -9,8 +9,7 @@ from flint import arb, ctx
 
 from . import parts
 from .lattice import case, composed
-from .plan import ONE, STILL, Fields, NoProof, ProofError, Verdict, alternatives, need, parse
-
+from .plan import Fields, NoProof, ProofError, Verdict, alternatives, need, parse
 from .series import allocated, contour
 
 BUDGET = 6e7  # about a minute
@@ -86,6 +85,7 @@ def bounds(road: str, items: list[Any], back: bool, entry: Fields, end: float, *
         part = (parts.gaussian(parts.exact(one[1])) if one[0] == "gaussian" else
                 parts.laplace(parts.exact(one[1])) if one[0] == "laplace" else
                 parts.zcdp(*map(parts.exact, one[1:])) if one[0] == "zcdp" else
+                parts.zcdp(parts.exact(one[1]) ** 2 / 8, arb(0)) if one[0] == "range" else
                 parts.mixture(parts.balls(*one[1:]), Fields(rules and rules.pop(0), "a rule"))
                 if one[0] == "mixture" else parts.finite(*parts.outcomes(one, back)))
         made.append((part, n))
