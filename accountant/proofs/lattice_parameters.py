@@ -145,8 +145,8 @@ def _node_count(release: Any, h: float, few: list[Entry]) -> int:
         return math.ceil(float(release[1]) / h - 1e-9)
     if release[0] == "allocation":
         one = few[0]
-        apart = 2 * math.pi / float.fromhex(one["h"]) / one["length"] * one["count"]
-        return math.ceil(NODES_EACH * apart / (release[2] * h))
+        apart = 2 * math.pi / float.fromhex(one["h"]) / int(one["length"]) * int(one["count"])
+        return math.ceil(NODES_EACH * apart / (int(release[2]) * h))
     width = float.fromhex(few[0]["step"]) * FEW_NODES
     return math.ceil(NODES_EACH * width * _slope(release) / h)
 
@@ -154,7 +154,7 @@ def _node_count(release: Any, h: float, few: list[Entry]) -> int:
 def _most_nodes(release: Any, few: list[Entry]) -> float:
     if release[0] != "allocation":
         return MOST_NODES
-    return MOST_LENGTH / few[0]["length"] * few[0]["count"]
+    return float(MOST_LENGTH / few[0]["length"] * few[0]["count"])
 
 
 def _slope(release: Any) -> float:
@@ -174,7 +174,6 @@ def _slope(release: Any) -> float:
 
 def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
     """Return the rules of the nodes of a release: none where its outcomes are listed."""
-    kind = release[0]
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:
         case ("choice", some):

@@ -6,5 +6,4 @@ __all__ = ["NoProof", "ProofError", "Verdict", "verify"]
 def verify(document: bytes) -> Verdict:
     """Return whether delta(upper) <= delta < delta(lower) was proved; `ProofError`: no proof."""
     from .verdict import verify as judge  # python-flint is needed from here on
-
     return judge(document)

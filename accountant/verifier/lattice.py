@@ -1,14 +1,16 @@
 """Pairs on a lattice of losses, above and below each release, and the law of their sum."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
 from flint import acb, arb, arb_poly, ctx, fmpz_poly
 
 from .parts import balls, exact, logs, outcomes, spend, tail
-from .plan import FINITE, ONE, STILL, Fields, need
+from .plan import FINITE, ONE, STILL, Fields, is_list, need
 from .series import allocated
 
 LISTED = FINITE | {"discrete gaussian", "sampled"}
@@ -34,10 +36,10 @@ def tails(release: Any, rule: Fields, *, half: bool) -> list[Any]:
     kind, *given = release
     if kind == "allocation":
         return allocated(exact(given[0]), given[1], rule)  # type: ignore
-    start, step, n = rule.real("first", -1e6, 1e6), rule.real("step", 1e-9, 99.0), rule.whole("count", 1, 10**5)
+    start, step = rule.real("first", -1e6, 1e6) * (not half), rule.real("step", 1e-9, 99.0)
+    spend(60 * (n := rule.whole("count", 1, 10**5)))
+    x = [start + arb(step) * i for i in range(n + 1)]
     rule.done()
-    spend(60 * n)
-    x = [arb(0 if half else start) + arb(step) * i for i in range(n + 1)]
     if kind == "range":  # delta = u^2 / (1 - 1/e^2), u = 1 - k/e, k = e^{eps/2}; -d delta / dk^2
         e = (exact(given[0]) / 2).exp()
         k = [(t / 2).exp().min(e) for t in x]
@@ -50,7 +52,8 @@ def tails(release: Any, rule: Fields, *, half: bool) -> list[Any]:
                  (1 - r + r * (2 * t - m).exp()).log()) for t in x]
     if kind == "greatest":  # one of n normals has mean (s + 1) mu under P, s mu under Q; others 0
         mu, (s, n) = exact(given[0]).sqrt(), given[1:]
-        return [(*(1 - (1 - tail(t - u * mu)) * (1 - tail(t)) ** (n - 1) for u in (s + 1, s)), arb(0)) for t in x]
+        below = [[(1 - tail(t - u * mu)) * (1 - tail(t)) ** (n - 1) for u in (s + 1, s)] for t in x]
+        return [(1 - p, 1 - q, arb(0)) for p, q in below]
     sides = balls(*(given if kind == "mixture" else (given[0], ((ONE, ONE),), STILL)))
     x = [t + half * sides[0][-1][1] / 2 for t in x]
     losses = [(f - g).real for f, g in (logs(sides, acb(t)) for t in x)]
@@ -60,13 +63,14 @@ def cells(release: Any, back: bool, rules: list[Any]) -> list[Any]:
     """Return (p, q, low, high) of all outcomes in parts: masses, and ends of the losses or None."""
     kind, *given = release
     if kind == "choice":
-        return [(c * p, c * q, *ends) for c, one in given[0] for p, q, *ends in cells(one, back, rules)]
+        both = [(c, part) for c, one in given[0] for part in cells(one, back, rules)]
+        return [(c * p, c * q, *ends) for c, (p, q, *ends) in both]
     if kind in LISTED:
         law, mass = outcomes(release, back)
         finite = [((p / q).log(), p, q) for p, q in law if p > 0 and q > 0]
         finite.sort(key=lambda one: float(one[0]))
-        law = [(p, q) for p, q in law if q == 0] + [(mass - sum((p for p, _ in law), arb(0)), arb(0))]
-        return [(p, q, x, x) for x, p, q in finite] + [(*one, None, None) for one in law]
+        rest = [p for p, q in law if q == 0] + [mass - sum((p for p, _ in law), arb(0))]
+        return [(p, q, x, x) for x, p, q in finite] + [(p, arb(0), None, None) for p in rest]
     half = kind in ("subset", "range")
     one = given[0] if kind == "subset" else release
     if half and one[0] in LISTED:
@@ -79,32 +83,35 @@ def cells(release: Any, back: bool, rules: list[Any]) -> list[Any]:
     mirror = [(q, p, y and -y, x and -x) for p, q, x, y in found[::-1]]
     if not half:
         return mirror if back else found
-    rest = 1 - sum((p + q for p, q, *_ in found), arb(0))  # both directions cost the same
-    return [*mirror, (rest, rest, arb(0), arb(0)), *found]
-def law(some: list[Any], h: arb, *, above: bool) -> tuple[Counter[int], arb]:
+    left = 1 - sum((p + q for p, q, *_ in found), arb(0))  # both directions cost the same
+    return [*mirror, (left, left, arb(0), arb(0)), *found]
+def under(x: arb) -> int:  # the greatest whole number that is surely at most x
+    found = x.lower().floor().unique_fmpz()
+    need(found is not None, "a number is not known well enough")
+    return int(found or 0)
+def law(some: list[Any], h: arb, *, above: bool) -> tuple[dict[int, Any], arb]:
     """Return P of each loss kh of a pair above or below, and that of infinite losses."""
     # Under Q the ratio's mean in a part is p / q, and delta the mean of a convex function.  Above:
     # a part goes to the points a, b around its losses, p and q kept; what has no lowest loss moves
     # up.  Below: what waits before a point is joined with parts after it, until that is the mean;
     # where they do not suffice, the rest of what waits moves down to the point before.
-    found, sure, k = Counter[int](), arb(0), 0
-    waits = lost = after = gained = arb(0)  # P before the point k and k Q - P, P after it and P - kQ
-    def at(x: arb) -> int:
-        return int((x / h).lower().floor().unique_fmpz())
+    found, sure, k = defaultdict[int, Any](lambda: arb(0)), arb(0), 0
+    waits = lost = after = gained = arb(0)  # P before the point k, e^{kh} Q - P; after it, P - ...
     for p, q, low, high in some:
         if high is None and (above or q == 0):
             sure += p
         elif above:
-            a, b = at(high if low is None else low), -at(-high)
-            most = p if low is None or a == b else (p - (h * a).exp() * q) / (1 - (h * (a - b)).exp())
+            a, b = under((high if low is None else low) / h), -under(-high / h)
+            less = (h * a).exp() * q if low is not None and a < b else arb(0)
+            most = (p - less) / (1 - (h * (a - b)).exp()) if low is not None and a < b else p
             found[b] += most
             found[a] += p - most
         elif p > 0 and q > 0:
             loss = (p / q).log()
-            here, whole = at(loss), True
+            here, whole = under(loss / h), True
             gain = p - (h * k).exp() * q
             if here == k and gain > lost - gained:
-                share = ((lost - gained) / gain).upper().max(arb(0)).min(arb(1))  # exact: no error adds up
+                share = ((lost - gained) / gain).upper().max(arb(0)).min(arb(1))  # exact
                 found[k] += waits + after + share * p
                 p, q, waits = (1 - share) * p, (1 - share) * q, arb(0)
                 whole = False
@@ -113,7 +120,7 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[Counter[int], arb]:
                 found[k] += after + share * waits
                 found[k - 1] += (1 - share) * waits
                 waits = lost = after = gained = arb(0)
-            if waits == 0 and whole and at(2 * loss) == 2 * here:
+            if waits == 0 and whole and under(2 * loss / h) == 2 * here:
                 found[here] += p
                 continue
             if waits == 0:
@@ -133,8 +140,9 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
     # was lost adds at most M e^{-a eps} a^a / (1 + a)^(1 + a) to delta: the greatest of e^{-aL}
     # (1 - e^{eps - L}).  Losses are lowered by ``slack`` each, or raised, and so is epsilon:
     # then what is about on the lattice is within a cell, the largest loss of each release first.
-    a, h, size = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3)), entry.whole("size", 2, 2**18)
-    slack, rules = arb(entry.real("slack", 0, 1)), entry.take("rules", fits=lambda x: isinstance(x, list))
+    a, slack, h = entry.real("a", 1e-6, 1e9), entry.real("slack", 0, 1), arb(1)
+    h *= entry.real("h", 1e-12, 1e3)
+    size, rules = entry.whole("size", 2, 2**18), entry.take("rules", fits=is_list)
     def times(x: Any, y: Any) -> Any:
         spend(3 * (len(x[1]) + len(y[1])))
         each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
@@ -155,7 +163,7 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
         total, finite, moved = total * sum_**n, finite * (1 - sure) ** n, moved + n * move
         each = [0] * (max(found) - first + 1)
         for k, p in mass.items():
-            each[k - first] = max(0, int((p / sum_ * 2**bits).lower().floor().unique_fmpz()))
+            each[k - first] = max(0, under(p / sum_ * 2**bits))
         power = 0, [1 << bits]
         for bit in bin(n)[2:]:
             power = times(power, power)
@@ -164,10 +172,28 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
     need(not rules, "more rules than releases")
     def delta(end: float) -> tuple[arb, arb]:
         eps = arb(end) + moved
-        first = max(0, int((eps / h).upper().floor().unique_fmpz()) + 1 - whole[0])
+        first = max(0, -under(-eps / h) - whole[0])
         kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
         part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
         low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
         lost *= total * (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
         return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
     return delta
+def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:
+    """Return whether the largest losses add up to at most, or at least, an end as it is printed."""
+    need(len(items) < 999, "too many different losses")
+    balls, words = arb(0), "the largest loss of a {} has no proof here"
+    for (kind, first, *rest), n in items:
+        if kind == "laplace":  # drawn wider by 2^-46: docs/proofs/discrete.md, 4
+            end -= n * first * (1 - Fraction(above * rest[1], 2**46))
+        elif kind == "discrete laplace" or (kind == "response" and not rest[0]):
+            end -= n * (rest[0] / first if kind == "discrete laplace" else first)
+        else:
+            need(kind in {"response", "pair", "sampled", "sampled laplace"}, words.format(kind))
+            some = [1 - exact(rest[0]) * (1 - (x * exact(first)).exp()) for x in (-1, 1)
+                    ] if kind == "sampled laplace" else []
+            law = [(1, r) if back else (r, arb(1)) for r in some] or (
+                outcomes((kind, first, *rest), back)[0])
+            need(all(q > 0 or p == 0 for p, q in law), words.format(kind))
+            balls += n * reduce(arb.max, ((p / q).log() for p, q in law if p > 0))
+    return balls <= exact(end) if above else balls >= exact(end)

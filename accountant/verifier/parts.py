@@ -39,9 +39,9 @@ def gaussian(mu2: arb) -> Part:
     """M(z) = e^{z (z + 1) mu^2 / 2}: the integral of a normal density."""
     return Part(lambda a, h, n, _="": [(z * (z + 1) * mu2 / 2).exp() for z in abscissas(a, h, n)],
                 lambda a, u: ((a * (arb(a) + 1) - u**2) * mu2 / 2).exp())
-def laplace(m: arb) -> Part:
+def laplace(m: arb, *_: arb) -> Part:
     """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2: integrals of exponentials."""
-    # |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u: so much at most for v >= u.
+    # |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
         up, down = waves([(a * m).exp()], [m], h, n), waves([(-a * m - m).exp()], [-m], h, n)
         each = zip(abscissas(a, h, n), up, down, strict=True)
@@ -69,15 +69,14 @@ def balls(unit2: Any, *sides: Any) -> list[Any]:  # the weights and shifts of a 
     return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in one] for one in sides]
 def mixture(sides: Any, rules: Fields) -> Part:
     """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z)."""
-    # arg R_f(x + iy) is in [0, y max f] and arg R_g(x + iy) in [y min g, 0] for y >= 0 (sums of
-    # numbers in a sector): while y (max f - min g) < pi their logarithms are analytic and Im L >=
-    # 0, so |e^{ivL}| falls with v.  |R_f(x + iy)| <= R_f(x), |R_g(x + iy)| >= R_g(x) cos(yG/2), G =
-    # max g - min g.  So N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a): z = a + iv, v
-    # >= 0.  Trapezoid rule at the nodes kh + iy (Trefethen & Weideman 2014, Theorem 5.1): the error
-    # is at most (N(0) + N(2y)) / (e^{2 pi y/h} - 1).  Of |F| too, at most twice the root of N(0)
-    # N(2y): it continues to the root of F times its mirror image in the line.  Left out: k < first,
-    # where R_f grows and R_g falls with x; k in (last, far], summed; beyond X = h far, (ln F)' <= c
-    # - x, c = (1 + a) max f - a min g, hence at most F(X) / (X - c).
+    # arg R_f(x + iy) is in [0, y max f], arg R_g(x + iy) in [y min g, 0] for y >= 0 (numbers in a
+    # sector): while y (max f - min g) < pi their logarithms are analytic and Im L >= 0, |e^{ivL}|
+    # falls with v.  |R_f(x + iy)| <= R_f(x), |R_g(x + iy)| >= R_g(x) cos(yG/2), G = max g - min g:
+    # N(y) = int |F(x + iy)| dx <= e^{y^2/2} cos(yG/2)^(-a) M(a), z = a + iv, v >= 0.
+    # Trapezoid rule at kh + iy (Trefethen & Weideman 2014, Theorem 5.1): the error is at most (N(0)
+    # + N(2y)) / (e^{2 pi y/h} - 1).  Of |F| too, at most twice the root of N(0) N(2y): it continues
+    # to the root of F times its mirror image in the line.  Left out: k < first, where R_f grows and
+    # R_g falls; k in (last, far], summed; beyond X = h far, (ln F)' <= c - x: F(X) / (X - c)
     f, g = ([s for _, s in side] for side in sides)
     most, least, nearest = reduce(arb.max, f), reduce(arb.min, g), reduce(arb.max, g)
     def nodes(a: float, name: str) -> tuple[list[acb], list[acb], arb]:
@@ -86,10 +85,9 @@ def mixture(sides: Any, rules: Fields) -> Part:
         y, h = arb(rule.real("y", 1e-9, 99.0)), arb(rule.real("h", 1e-9, 99.0))
         first, last, far = (rule.whole(key, -10**5, 10**5) for key in ("first", "last", "far"))
         rule.done()
-        c, end = (1 + arb(a)) * most - a * least, h * far
+        c, end, right = (1 + arb(a)) * most - a * least, h * far, 2 * y * (most - least) < arb.pi()
         spend(50 * (far - first) * len(f + g))
-        need(first <= 0 <= last <= far, "a rule has no nodes")
-        need(2 * y * (most - least) < arb.pi() and c < end, "a rule where it does not converge")
+        need(first <= 0 <= last <= far and right and c < end, "a rule where it does not converge")
         def at(k: int, y: Any) -> tuple[acb, acb]:
             f, g = logs(sides, acb(h * k, y))
             return f - g, f + a * (f - g) - acb(h * k, y) ** 2 / 2
@@ -108,9 +106,9 @@ def mixture(sides: Any, rules: Fields) -> Part:
         weights, losses, error = nodes(a, name)
         return [x + acb(arb(0, error), arb(0, error)) for x in waves(weights, losses, h, n)]
     def decay(a: float, u: arb) -> arb:
-        weights, losses, error = nodes(a, "decay")
-        each = zip(weights, losses, strict=True)
-        return sum((abs(w * (x * acb(0, u)).exp()) for w, x in each), arb(0)) + error
+        *both, error = nodes(a, "decay")
+        each = (abs(w * (x * acb(0, u)).exp()) for w, x in zip(*both, strict=True))
+        return sum(each, arb(0)) + error
     mass = sum((w for w, _ in sides[0]), arb(0))
     return Part(line, decay, mass, mass)
 def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
@@ -157,8 +155,8 @@ def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
         powers = [k if step or not k else (n + 1) ** (k - 1) for k in range(len(law))]
         need(len(found) * (powers[-1] * n + 1) <= MOST, "too many sums of losses")
         spend(2 * len(found) * (powers[-1] * n + 1) + (powers[-1] * n) ** 2 / 300)
-        at = dict(zip(powers, law, strict=True))
-        dense = [at.get(k, (arb(0), arb(0))) for k in range(powers[-1] + 1)]
+        at, none = dict(zip(powers, law, strict=True)), (arb(0), arb(0))
+        dense = [at.get(k, none) for k in range(powers[-1] + 1)]
         p, q = (arb_poly(list(side)) ** n for side in zip(*dense, strict=True))
         terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if not p[k] == q[k] == 0]
         found = [(a * b, c * d) for a, c in found for b, d in terms]

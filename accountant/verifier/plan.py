@@ -15,6 +15,7 @@ class NoProof(Exception):
 Verdict = NamedTuple("Verdict", [  # PROVED (both ends), PROVED UPPER, or NOT PROVED, and why
     ("word", str), ("reason", str), ("lower", float), ("upper", float), ("delta", float),
     ("plan", dict[str, Any]), ("digest", str)])
+is_list = lambda x: isinstance(x, list)
 def need(holds: Any, reason: str, error: type[Exception] = NoProof) -> None:  # go on only then
     if not holds:
         raise error(reason)
@@ -32,7 +33,7 @@ class Fields:
     """A table of which each field is asked for, with what it may hold."""
     def __init__(self, value: Any, name: str) -> None:
         need(isinstance(value, dict), f"{name} must be a table", ProofError)
-        self.left, self.name = dict(value), name
+        self.left, self.name, self.times = dict(value), name, 1
     def take(self, key: str, *default: Any, fits: Any = None) -> Any:  # a field that fits
         need(default or key in self.left, f"{self.name} has no field {key!r}", ProofError)
         found = self.left.pop(key, *default)
@@ -45,16 +46,15 @@ class Fields:
     def whole(self, key: str, low: int, high: int, *default: int) -> int:  # a whole number
         return int(self.take(key, *default, fits=lambda x: type(x) is int and low <= x <= high))
     def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: int) -> Fraction:
-        """Return a number of the plan, exactly."""
-        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high
+        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high  # of the plan, exactly
         return Fraction(self.take(key, *default, fits=fits))
     def done(self) -> None:  # refuse fields that were not asked for
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
 Ways = list[Counter[Any]]
 KNOWN = "add-remove", "replace-one"
-NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": "replace-one"} | (
-    dict.fromkeys(("PoissonSampled", "RandomAllocation", "TruncatedPoisson", "ShuffledEpoch"), KNOWN[0]))
-ONE, STILL = Fraction(1), ((Fraction(1), Fraction(0)),)
+NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": KNOWN[1]}
+SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson", "ShuffledEpoch"
+ONE, STILL, ALONE = Fraction(1), ((Fraction(1), Fraction(0)),), (1, 0)
 FINITE = {"response", "pair", "discrete laplace"}
 def alternatives(plan: Any, *, decimal: bool) -> Ways:
     """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
@@ -67,131 +67,125 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
     #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
     #     ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift), ("pair", masses)
     #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
+    #     ("subset", release), ("range", e), ("zcdp", rho, xi), ("truncated", ...)   in lattice.py
+    #     ("bound", above, below)        many pairs: one above all of them, and one of them or None
     read, stated = Fraction if decimal else lambda text: Fraction(float(text)), set()
     def note(node: dict[str, Any]) -> dict[str, Any]:  # neighbours: one sort in a plan, or any
-        own = "add-remove" if node.get("by") == "value" else NEIGHBOURS.get(str(node.get("kind")))
+        added = node.get("by") == "value" or node.get("kind") in SAMPLES
+        own = KNOWN[0] if added else NEIGHBOURS.get(str(node.get("kind")))
         stated.add(str(node.get("relation", own)).replace("label-", "local-"))
         return node
     tree = json.loads(json.dumps(plan), parse_float=read, object_hook=note)
     need(len(stated - {"None"}) < 2, "parts stated for different neighbours have no proof here")
-    return _ways(tree, 0, (1, 0))
-def _ways(value: Any, depth: int, group: tuple[int, int]) -> Ways:  # records in P alone, in Q alone
+    return _ways(tree, 0, ALONE)
+def _ways(value: Any, depth: int, group: Any) -> Ways:  # group: records in P alone, in Q alone
     node, found = Fields(value, "the plan"), [Counter[Any]()]
-    kind = node.take("kind", fits=lambda x: isinstance(x, str))
-    count = node.whole("count", 0, 10**15, 1)
+    count, kind = node.whole("count", 0, 10**15, 1), str(node.take("kind"))
     need(depth < 50, "a plan is nested at most 50 deep", ProofError)
-    node.name = str(kind)[:40]
-    of = _list(node, "parts") if kind in ("Sequential", "Parallel") else ()
+    node.name = kind[:40]
+    of = node.take("parts", fits=is_list) if kind in ("Sequential", "Parallel") else ()
     parts = [_ways(one, depth + 1, group) for one in of]
     if kind == "Sequential":
         for some in parts:
             need(max(len(found), sum(map(len, found)) / 1500) * len(some) <= 64, "too many ways")
             found = ([one.update(some[0]) or one for one in found] if len(some) == 1 else
                      [one + other for one in found for other in some])
-    elif kind in ("Parallel", "Grouped") and group == (1, 0) and not node.take("moves", []):
-        if kind == "Grouped":
+    elif kind in ("Parallel", "Grouped") and group == ALONE and not node.take("moves", []):
+        if kind == "Grouped":  # so many of its records are in P alone, the others in Q alone
             part, size = node.take("part"), node.whole("size", 1, 10**6)
-            some = range(size + 1 if 1 < size <= 64 else 1)
-            parts = [_ways(part, depth + 1, (size - i, i)) for i in some]
+            least = 0 if 1 < size <= 64 else size
+            parts = [_ways(part, depth + 1, (i, size - i)) for i in range(size, least - 1, -1)]
         node.take("by", None)
-        found = list({frozenset(one.items()): one for some in parts for one in some}.values())
-        found = found or [Counter()]
-    elif kind in ("Repeat", "Stated", "OnePass", "Claimed"):
+        each = {frozenset(one.items()): one for some in parts for one in some}
+        found = list(each.values()) or found
+    elif kind in ("Repeat", "Stated", "OnePass", "Claimed"):  # a claim is about a loss alone
         node.take("relation", None), node.take("batches", None), node.take("mechanism", None)
         found = _ways(node.take("loss" if kind == "Claimed" else "part"), depth + 1, group)
     elif one := _release(kind, node, depth + 1, group):
-        found[0][one[0]] = one[1]
+        found[0][one] = node.times
     node.done()
     few = all(n * count <= 10**18 for some in found for n in some.values())
     need(few and sum(map(len, found)) <= 10**5, "too many releases")
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
-def _list(node: Fields, key: str) -> list[Any]:
-    return list(node.take(key, fits=lambda x: isinstance(x, list)))
-def _release(kind: str, node: Fields, depth: int, group: tuple[int, int]) -> Any:
-    """Return a release and how often it is made, or nothing."""
-    size, once = sum(group), 1
+def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or nothing
+    number, size = node.number, sum(group)
+    related: Any = lambda: str(node.take("relation", KNOWN[0], fits=KNOWN.__contains__))
+    part: Any = lambda: _one(_ways(node.take("part"), depth, group))
+    sampled: Any = lambda rate, way: _sampled(rate, node.take("part"), way, depth, group)
     match kind:
         case "GaussianLoss":
-            found: Any = "gaussian", (size * node.number("mu")) ** 2
+            return "gaussian", (size * number("mu")) ** 2
         case "LaplaceLoss":
-            found = "laplace", size * node.number("shift"), ONE, 0
+            return "laplace", size * number("shift"), ONE, 0
         case "Gaussian" | "Laplace":
             rows, ideal = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
-            ratio = node.number("sensitivity", 0, 2**999, 1) / node.number("scale")
-            power = 2 if kind == "Gaussian" else 1  # the exact sampler is wider by its grid's step
+            ratio = number("sensitivity", 0, 2**999, 1) / number("scale")
+            power = 2 if kind == "Gaussian" else 1  # exact noise is wider by its grid's step
             fits = type(rows) is int and rows < (ratio * 2**39) ** power
             need(ratio and (fits or ideal), f"{kind} on a grid so coarse has no proof here")
             ratio *= size
-            found = ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
+            return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
         case "PureLoss":
-            found = "response", size * node.number("epsilon", 0), 0 * ONE
+            return "response", size * number("epsilon", 0), 0 * ONE
         case "BoundedRangeLoss":
-            e = size * node.number("epsilon", 0)
-            found = "bound", ("range", e), ("response", e / 2, 0 * ONE)
+            e = size * number("epsilon", 0)
+            return "bound", ("range", e), ("response", e / 2, 0 * ONE)
         case "ZCDPLoss":
-            rho, xi = size**2 * node.number("rho"), node.number("xi", 0, 2**999, 0)
-            need(size == 1 or not xi, "a group of xi > 0 has no bound")
-            found = "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
+            rho, xi = size**2 * number("rho"), number("xi", 0, 2**999 * (size == 1), 0)
+            return "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
         case "PoissonSampled":
-            relation = node.take("relation", "add-remove", fits=KNOWN.__contains__)
-            found = _sampled(node.number("rate", 0, 1), node.take("part"), relation, depth, group)
+            return sampled(number("rate", 0, 1), related())
         case _ if size > 1:
             raise NoProof(f"a group of the kind {node.name} has no proof here")
         case "ApproxLoss":
-            found = "response", node.number("epsilon", 0), node.number("delta", 0, 1)
-        case "DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussian" | "DiscreteGaussianLoss":
+            return "response", number("epsilon", 0), number("delta", 0, 1)
+        case ("DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussianLoss"
+              | "DiscreteGaussian"):
             key, default = ("shift", []) if kind[-4:] == "Loss" else ("sensitivity", [1])
-            shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
+            shift, scale = number(key, 0, 2**999, *default), number("scale")
             name = "discrete gaussian" if "Gaussian" in kind else "discrete laplace"
             few = 1 <= shift < 2048 and (shift % 1 == 0 if "laplace" in name else scale < 50)
             need(few and node.take("dimension", 1) == 1, f"no proof of this {kind}")
-            found = name, scale, int(shift)
+            return name, scale, int(shift)
         case "RandomizedResponse":
-            k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
+            k, keep = node.whole("k", 2, 2**53), number("keep", 0, 1)
             lie = (1 - keep) / (k - 1)
-            found = "pair", ((keep, lie), (lie, keep), (1 - keep - lie, 1 - keep - lie))
+            return "pair", ((keep, lie), (lie, keep), (1 - keep - lie,) * 2)
         case "PairLoss":
-            found = "pair", _pairs(node, "p", "q", 1)
+            return "pair", _pairs(node, "p", "q", 1)
         case "MixtureOfGaussians":
-            unit2 = node.number("scale") ** -2
-            found = "mixture", unit2, _pairs(node, "weights", "shifts", 2**999), STILL
+            some = _pairs(node, "weights", "shifts", 2**999)
+            return "mixture", number("scale") ** -2, some, STILL
         case "SampledWithoutReplacement":
             node.take("relation", None)
-            rate = Fraction(node.whole("sample", 0, 10**15), node.whole("population", 1, 10**15))
-            found = _sampled(rate, node.take("part"), "add-remove", depth, group)
-            if found and rate < 1:
-                plain = found[0] != "sampled" or {one[0] for one in found[2]} == {"response"}
-                need(plain, "a sample without replacement of this part has no proof here")
-                found = "bound", ("subset", found), found
+            rate = Fraction(node.whole("sample", 0, n := node.whole("population", 1, 10**15)), n)
+            if not (found := sampled(rate, KNOWN[0])) or rate == 1:
+                return found
+            plain = found[0] != "sampled" or {one[0] for one in found[2]} == {"response"}
+            need(plain, "a sample without replacement of this part has no proof here")
+            return "bound", ("subset", found), found
         case "TruncatedPoisson":
-            relation = node.take("relation", "add-remove", fits=KNOWN.__contains__)
-            rate, n, b = node.number("rate", 0, 1), *(node.whole(x, 1, 10**15) for x in ("records", "batch"))
-            part = node.take("part")
-            found = _sampled(rate, part, relation, depth, group)
-            if found and b < n:
-                mu2 = _one(_ways(part, depth, group))
-                need(mu2[0] == "gaussian" and rate < 1, "this truncated sample has no proof here")
-                found = "truncated", mu2[1], rate, n, b, relation == "replace-one"
+            n, b = (node.whole(x, 1, 10**15) for x in ("records", "batch"))
+            rate, relation = number("rate", 0, 1), related()
+            if not (found := sampled(rate, relation)) or b >= n:
+                return found
+            need(found[0] == "mixture" and rate < 1, "such a truncated batch has no proof here")
+            return "truncated", found[1], rate, n, b, relation == KNOWN[1]
         case "ShuffledEpoch":
-            relation, n = node.take("relation", "add-remove"), node.whole("batches", 1, 10**9)
-            found = _one(_ways(node.take("part"), depth, group))
-            if n > 1:
-                pair = ("greatest", found[1], int(relation == "add-remove"), n)
-                found = "bound", found, pair if found[0] == "gaussian" else None
+            many, away, found = node.whole("batches", 1, 10**9), related() == KNOWN[0], part()
+            pair = ("greatest", found[1], int(away), many) if found[0] == "gaussian" else None
+            return ("bound", found, pair) if many > 1 else found
         case "RandomAllocation":
-            steps, part = node.whole("steps", 1, 10**7), _one(_ways(node.take("part"), depth, group))
+            steps, found, _ = node.whole("steps", 1, 10**7), part(), related()
             picks = node.whole("picks", 1, steps, 1)
-            once, few = picks * node.whole("epochs", 1, 10**6, 1), steps // picks
-            need(part[0] == "gaussian", "allocation of this part has no proof here")
-            node.take("relation", "add-remove", fits="add-remove".__eq__)
-            found = ("allocation", part[1], few) if few > 1 else part
-            found = ("bound", found, None) if 1 < picks < steps else found
-        case _:
-            raise NoProof(f"the kind {node.name} has no proof here")
-    return found and (found, once)
+            node.times, less = picks * node.whole("epochs", 1, 10**6, 1), steps // picks
+            need(found[0] == "gaussian", "allocation of this part has no proof here")
+            found = ("allocation", found[1], less) if less > 1 else found
+            return ("bound", found, None) if 1 < picks < steps else found
+    raise NoProof(f"the kind {node.name} has no proof here")
 def _pairs(node: Fields, first: str, second: str, most: int) -> Any:  # made to sum to 1
     sides = [[Fraction(float(Fields({key: x}, node.name).number(key, 0, high)))  # floats always
-              for x in _list(node, key)] for key, high in ((first, 1), (second, most))]
+              for x in node.take(key, fits=is_list)] for key, high in ((first, 1), (second, most))]
     right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
     a, b = sum(sides[0]), sum(sides[1]) if most == 1 else 1
@@ -201,16 +195,17 @@ def _one(ways: Ways) -> Any:  # the release of a part; several Gaussians are one
         return "gaussian", sum(one[1] * n for one, n in ways[0].items())
     need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
     return next(iter(ways[0]))
-def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: tuple[int, int]) -> Any:
-    inner, replaced = _ways(value, depth, (1, 0)), relation == "replace-one"
+def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: Any) -> Any:
+    inner, replaced = _ways(value, depth, ALONE), relation == KNOWN[1]
     if rate == 0 or inner == [Counter()]:
         return None
-    if len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE and not replaced and group == (1, 0):
+    plain = group == ALONE and not replaced
+    if plain and len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE:
         need(inner[0].total() <= 20, "a sample of so many finite releases has no proof here")
         return "sampled", rate, tuple(sorted(inner[0].elements(), key=repr))
     part = _one(inner)
     need(sum(group) <= 64, "a sampled group so large has no proof here")
-    if part[0] in ("laplace", "sampled laplace") and not replaced and group == (1, 0):
+    if plain and part[0] in ("laplace", "sampled laplace"):
         return ("sampled laplace", part[1], part[2] * rate) if rate < 1 else part
     need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")
     if not replaced:  # so many of the group as Bin(n, rate) says are in the sample
@@ -219,7 +214,7 @@ def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: tuple
         return "mixture", part[1], *(tuple(
             (comb(n, k) * rate**k * (1 - rate) ** (n - k), sign * k * ONE) for k in range(n + 1)
             if rate < 1 or k == n) for n, sign in zip(group, (1, -1), strict=True))
-    need(group == (1, 0), "a group of replaced records has no proof here")
+    need(group == ALONE, "a group of replaced records has no proof here")
     need('"relation"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
     still = ((1 - rate, 0 * ONE),) if rate < 1 else ()
     return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))

@@ -11,17 +11,16 @@ from .plan import Fields, need
 
 def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     """Return a lower and an upper bound of what the finite losses add to delta."""
-    # g(t) = E_P (1 - e^{t-L})_+ for real t.  For a > 0, int g(t) e^{zt} dt = M(z) / (z (z + 1)) on
-    # Re z = a (Fubini).  By Poisson's summation, F(z) = M(z) e^{-z eps} / (z (z + 1)), T = 2 pi/h,
+    # g(t) = E_P (1 - e^{t-L})_+; int g(t) e^{zt} dt = M(z) / (z (z + 1)), Re z = a > 0 (Fubini).
+    # Poisson's summation, F(z) = M(z) e^{-z eps} / (z (z + 1)), T = 2 pi/h,
     #     (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT)  >=  g(eps) = delta(eps).
-    # Below: aliases k < 0 add at most (mass of P) / (e^{aT} - 1), as g <= mass; those k > 0, for
-    # any b > a, at most sum_k e^{akT} C e^{-b (eps + kT)}, C = M(b) b^b / (b + 1)^(b + 1), the
-    # greatest M(b) (1 - e^{-y}) e^{-by} (so delta <= C e^{-b eps}).  Truncation: |z (z + 1)| >=
-    # u^2, so nodes |j| > J add at most B / (pi U), U = Jh, B >= |M(a + iv) e^{-z eps}| for v >= U.
-    # Smoothing by a further N(mu, 1), mu^2 = S: delta does not fall, D_S >= delta, and M decays.
-    # d D_s / ds = p_s / 2, p_s the density of the loss at eps, and p_s <= e^{(S-s)/8} sqrt(S/s) p_S
-    # for s <= S (two normal densities): D_S - delta <= e^{S/8} S p_S.  p_S is at most the same sum
-    # without 1 / (z (z + 1)), truncated by B / (pi SU): int_U^oo e^{-Su^2/2} du <= e^{-SU^2/2}/(SU)
+    # Below: aliases k < 0 add at most (mass of P) / (e^{aT} - 1); those k > 0, for any b > a, at
+    # most sum_k e^{akT} C e^{-b (eps + kT)}, C = M(b) b^b / (b + 1)^(b + 1), the greatest M(b)
+    # (1 - e^{-y}) e^{-by} (so delta <= C e^{-b eps}).  Truncation: |z (z + 1)| >= u^2, so nodes
+    # |j| > J add at most B / (pi U), U = Jh, B >= |M(a + iv) e^{-z eps}|, v >= U.  Smoothing by a
+    # further N(mu, 1), mu^2 = S: D_S >= delta, and M decays.  d D_s / ds = p_s / 2, p_s the density
+    # of the loss at eps, p_s <= e^{(S-s)/8} sqrt(S/s) p_S for s <= S: D_S - delta <= e^{S/8} S p_S,
+    # at most the same sum without 1 / (z (z + 1)), truncated by B / (pi SU): Mills' ratio.
     a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
     count, more = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
     parts.spend(20 * count * len(made))
@@ -48,7 +47,7 @@ def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     lower = found - missed - mass / ((a * period).exp() - 1) - beyond * falls / (1 - falls)
     lower -= (arb(more) / 8).exp() * (more * total(0) + missed) if more else 0
     return lower, found + missed
-def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
+def allocated(mu2: arb, t: int, entry: Fields, at: Any = None) -> Any:
     """Return g(K) of an epoch of t steps, a sum of log-normals; or its `tails` for K of a rule."""
     # Under Q an epoch's ratio is S / t, S = sum_i V_i, V = e^{mu x - mu^2/2}, x of N(0, 1).  With
     # g(K) = E (K - S)_+ and phi(s) = E e^{-sV}, delta is, with the record and without it,
@@ -64,9 +63,8 @@ def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
     count, period, far = entry.whole("nodes", 2, 2**17), 2 * arb.pi() / h, int(18 / float(step) + 2)
     k, length = [at], count
     if at is None:  # K_i = first + i T / length, all at once by a Fourier transform
-        length, n = entry.whole("length", count, 2**18), entry.whole("count", 1, 2**17)
-        first = entry.real("first", 1e-9, 1e12)
-        k = [first + period * i / length for i in range(n)]
+        length, first = entry.whole("length", count, 2**18), entry.real("first", 1e-9, 1e12)
+        k = [first + period * i / length for i in range(entry.whole("count", 1, 2**17))]
     entry.done()
     most = k[-1]
     right = most < period and 2 * y * mu <= arb.pi() / 2 and mu * d <= arb.pi() / 2 and a > 0
@@ -79,7 +77,8 @@ def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
     still = [w * (a * v).exp() for w, v in zip(weights, losses, strict=True)]
     values = parts.waves(still, losses, h, count)
     s, u = parts.abscissas(a, h, count), arb(h) * (count - 1)
-    turns = [(z * k[0]).exp() * (x + acb(ball, ball)) ** t / z for z, x in zip(s, values, strict=True)]
+    both = zip(s, values, strict=True)
+    turns = [(z * k[0]).exp() * (x + acb(ball, ball)) ** t / z for z, x in both]
     turns[0] /= 2
     real = a * (mu * d).cos() + u * (mu * d).sin()
     size = sum((w * (real * v).exp() for w, v in zip(weights, losses, strict=True)), acb(0)).real
@@ -97,4 +96,5 @@ def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
     if at is not None:
         return g[0]
     under = near(turns, top * (d * d / 2 + mu2).exp() / (mu * d).sin(), x / (1 - x))
-    return [((v + t - c * w) / t, 1 - w, (c / t).log()) for c, v, w in zip(k, g, under, strict=True)]
+    each = zip(k, g, under, strict=True)
+    return [((v + t - c * w) / t, 1 - w, (c / t).log()) for c, v, w in each]
