@@ -62,7 +62,8 @@ def cells(name, plan, delta):
     try:
         writing, proof = timed(write_proof, plan, delta, found.lower, found.upper)
     except UnsupportedPlan as error:
-        return (*row, "-", f"{seconds:.2g} s", "-", "-", "-", f"no proof: {error.instead[:120]}")
+        why = error.instead.partition(";")[0]
+        return (*row, "-", f"{seconds:.2g} s", "-", "-", "-", f"no proof: {why}")
     checking, verdict = timed(verify, proof)
     word = f"{verdict.word}: {verdict.reason[:120]}" if verdict.reason else verdict.word
     return (*row, f"{len(proof):,} bytes", f"{seconds:.2g} s", f"{writing:.2g} s",

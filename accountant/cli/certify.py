@@ -94,5 +94,6 @@ def _report(
     verdict, size = made.verdict, len(made.document)
     words += f"\nwrote {proof}: {size:,} bytes, SHA-256 {verdict.digest}, {verdict.word}"
     words += f": {verdict.reason}" * bool(verdict.reason)
+    words += f"\n{made.claims}" * bool(made.claims)
     words += f"\ncheck it: python -m accountant verify {shlex.quote(str(proof))}"
     return words, {**facts, "proof": {"file": proof, "bytes": size, **made.facts()}}

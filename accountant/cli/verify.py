@@ -42,7 +42,9 @@ def verify(
       PROVED UPPER  epsilon is at most the upper end: the privacy claim holds
       NOT PROVED    and which step failed; the claim may be true or false
 
-    Read the plan that it prints, or give --plan: a proof says nothing of another plan.
+    Read the plan that it prints, or give --plan: a proof says nothing of another plan. Of a
+    mechanism that the checker does not know, a proof takes the loss that the mechanism claims; it
+    says so, and --mechanisms says which of these claims are proved.
 
     With --mechanisms the checker proves for each mechanism, at some epsilons, that delta of its
     density is what it claims, and that the integers of its exact draws add up.
@@ -52,7 +54,8 @@ def verify(
     python -m accountant verify --mechanisms
 
     Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
-    proof, or of another plan than --plan, or bad usage; 130 interrupted.
+    proof, or of another plan than --plan, or of what a mechanism does not claim, or bad usage; 130
+    interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     import time
 
@@ -61,6 +64,7 @@ def verify(
     from accountant.files import check_writable
     from accountant.formatting import escape_control
     from accountant.proofs.checked_proof import NOT_PROVED, read_proof, verdict_on
+    from accountant.proofs.claimed_losses import refuse_other_claims
 
     check_writable({"--json": None if json == "-" else json})
     if mechanisms:
@@ -74,7 +78,9 @@ def verify(
     with waiting("checking"):
         found = verdict_on(document)
     seconds = time.perf_counter() - start
-    if plan is not None:
+    if plan is None:
+        refuse_other_claims(found.plan, decimal=found.delta == 0)
+    else:
         _refuse_other_plan(found, plan, runs)
     last = f"{len(document):,} bytes, SHA-256 {found.digest}, checked in {seconds:.1f} s"
     lines = [*_words(found), *_words_of_plan(found.plan, plan), last]
@@ -109,10 +115,11 @@ def _refuse_other_plan(found: Verdict, plan: str, runs: str | None) -> None:
     from accountant.cli.options import repeated
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_plan
-    from accountant.proofs.checked_proof import same_plan, shown_parts
-    from accountant.serialisation.plan_json import to_dict
+    from accountant.proofs.claimed_losses import proof_plan
+    from accountant.proofs.plan_parts import same_plan, shown_parts
 
-    if not same_plan(found.plan, to_dict(repeated(read_plan(plan), runs))):
+    whole = repeated(read_plan(plan), runs)
+    if not same_plan(found.plan, proof_plan(whole, decimal=found.delta == 0)):
         shown = " + ".join(shown_parts(found.plan)[:MOST_PARTS]) or "nothing"
         raise ParameterError("--plan", plan, f"the plan of the proof, {shown}")
 
@@ -127,16 +134,19 @@ def _words(found: Verdict) -> list[str]:
 
 
 def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
-    """Yield what the plan of a proof releases."""
-    from accountant.proofs.checked_proof import shown_parts
+    """Yield what the plan of a proof releases, and whose claims the proof rests on."""
+    from accountant.proofs.claimed_losses import words_of_claims
+    from accountant.proofs.plan_parts import shown_parts
 
-    if name is not None:
+    parts = shown_parts(plan) if name is None else []
+    if name is None:
+        yield from (f"this plan releases {part}" for part in parts[:MOST_PARTS] or ["nothing"])
+    else:
         yield f"this plan is that of {name}"
-        return
-    parts = shown_parts(plan)
-    yield from (f"this plan releases {part}" for part in parts[:MOST_PARTS] or ["nothing"])
     if len(parts) > MOST_PARTS:
         yield f"and {len(parts) - MOST_PARTS:,} other parts, which --json shows"
+    if claims := words_of_claims(plan):
+        yield claims
 
 
 def _facts(found: Verdict, size: int, seconds: float) -> dict[str, Any]:

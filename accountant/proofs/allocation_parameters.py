@@ -61,9 +61,13 @@ def _nodes(
 
 
 def allocation_entry(
-    mu2: float, steps: int, back: bool, epsilon: float, delta: float
+    mu2: float, steps: int, back: bool, epsilon: float, delta: float, right: float = 1.0
 ) -> dict[str, Any]:
-    """Return the fields of an entry of the proof."""
+    """Return the fields of an entry of the proof.
+
+    ``right`` other than 1 is the abscissa over the saddle: a line for many epsilons, and digits
+    for them.
+    """
     value = _LogNormal(math.sqrt(mu2))
     target = math.log(delta) - MARGIN + math.log(steps) - max(0.0, epsilon)
     size = steps * math.exp(-epsilon if back else epsilon)
@@ -74,19 +78,24 @@ def allocation_entry(
 
     found = optimize.minimize_scalar(height, bounds=(-18, 12), method="bounded")
     # right of the saddle phi falls sooner, as the exponential does not: less nodes at first
-    lines = [(_nodes(value, steps, size, a, target), a) for a in math.exp(found.x) * RATIOS]
-    (count, h), a = min(lines)
+    ratios = RATIOS if right == 1 else [right]
+    lines = [(_nodes(value, steps, size, one * math.exp(found.x), target), one) for one in ratios]
+    (count, h), ratio = min(lines)
     if count > MAX_NODES:
         raise NoRoad("a contour of so many nodes is too long to check")
-    a = float(np.float32(a))
+    a = float(np.float32(ratio * math.exp(found.x)))
     period = 2 * math.pi / h
     y = float(np.float32(min(math.pi / 4.01 / value.mu, 2.5)))
     # n times the rule's error is against e^{target} of terms of size e^{height}
     log_rule = target - max(height(math.log(a)), target) - math.log(steps) - 14
     log_rule += min(0.0, value.log_transform(a)) - max(0.0, math.log(period * a))
+    if right != 1:
+        log_rule -= max(0.0, a * size - 2 * math.log(a))
     step = float(np.float32(2 * math.pi * y / (-max(log_rule, -150.0) + 2 * y * y)))
     turn = float(np.float32(value.decay(a, count * h)[1] * 0.9999))
-    bits = 64 + 8 * math.ceil((-log_rule + math.log(steps * count)) / math.log(2) / 8)
+    bits = (64 if right == 1 else 128) + 8 * math.ceil(
+        (-log_rule + math.log(steps * count)) / math.log(2) / 8
+    )
     return {
         "road": "allocation",
         "a": a.hex(),

@@ -7,8 +7,6 @@ proved the file, and its plan and delta are those that are asked about.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -17,15 +15,15 @@ from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.files import check_writable
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.plans.plan import Plan, as_plan
-from accountant.serialisation.plan_json import to_dict
+from accountant.proofs.claimed_losses import proof_plan, words_of_claims
+from accountant.proofs.no_road import MOST_BYTES, without_proof
+from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
 
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
-MOST_BYTES = 1 << 20  # of a proof; what is longer is not read to its end
 UPPER, NOT_PROVED = "PROVED UPPER", "NOT PROVED"
 DIGITS = 12
-MOST_SHOWN = 8  # of a list in a plan
 Proof = bytes | str | os.PathLike[str]  # the bytes of a proof, or where its file is
 
 
@@ -53,7 +51,7 @@ class CheckedProof:
     def refuse_other(self, plan: Plan, delta: float) -> None:
         """Raise `ParameterError` unless the file is of this plan and this delta."""
         verdict = self.verdict
-        if not same_plan(verdict.plan, to_dict(as_plan(plan))):
+        if not same_plan(verdict.plan, proof_plan(as_plan(plan), decimal=verdict.delta == 0)):
             allowed = "of this plan: `python -m accountant certify PLAN --proof FILE` writes one"
             raise ParameterError(
                 "proof", f"a proof of {' + '.join(shown_parts(verdict.plan)) or 'nothing'}", allowed
@@ -75,8 +73,14 @@ class CheckedProof:
 
     @property
     def words(self) -> str:
-        """Return what was proved, and the digest of the file."""
-        return f"{self.claim} (SHA-256 of the proof: {self.verdict.digest})."
+        """Return what was proved, the digest of the file, and whose claims it rests on."""
+        said = f"{self.claim} (SHA-256 of the proof: {self.verdict.digest})"
+        return f"{said}; {self.claims}." if self.claims else f"{said}."
+
+    @property
+    def claims(self) -> str:
+        """Return whose losses are as their mechanisms claim, in words; "" where none is."""
+        return words_of_claims(self.verdict.plan)
 
     def facts(self) -> dict[str, Any]:
         """Return what was proved as plain values."""
@@ -112,7 +116,8 @@ def proof_of_claim(plan: Plan, delta: float, lower: float, upper: float) -> Chec
     try:
         return CheckedProof(plan, delta, document)
     except ParameterError as error:
-        raise UnsupportedPlan(plan, "the checker of proofs", str(error.value)) from None
+        why = without_proof(str(error.value))
+        raise UnsupportedPlan(plan, "the checker of proofs", why) from None
 
 
 def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict:
@@ -124,7 +129,8 @@ def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict
     try:
         return verdict_on(write_proof(plan, delta, lower, upper))
     except UnsupportedPlan as none:
-        return Verdict(NOT_PROVED, none.instead, lower, upper, delta, to_dict(plan), "")
+        fields = proof_plan(plan, decimal=delta == 0)
+        return Verdict(NOT_PROVED, none.instead, lower, upper, delta, fields, "")
 
 
 def refuse_without_flint() -> None:
@@ -140,14 +146,17 @@ def verdict_on(document: bytes) -> Verdict:
     """Return what the checker says of a proof; `ParameterError` where it is none."""
     refuse_without_flint()
     from accountant.verifier import ProofError, verify
+    from accountant.verifier.plan import need
 
     try:
-        return verify(document)
+        found = verify(document)
+        need(not is_deep(found.plan), "its plan is nested too deep", ProofError)
     except (ProofError, MemoryError) as error:
         why = str(error) or "it needs more memory than there is"
         size = f"{'at least ' * (len(document) > MOST_BYTES)}{len(document):,} bytes"
         allowed = f"a proof ({why}); `certify --proof FILE` writes one"
         raise ParameterError("proof", size, allowed) from None
+    return found
 
 
 def read_proof(proof: Proof) -> bytes:
@@ -182,58 +191,3 @@ def shown_delta(delta: float) -> str:
     """Return a delta in its short form where that is exact."""
     short = format_short(delta)
     return short if float(short) == delta else repr(delta)
-
-
-def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether two plans as plain values release the same, as often, in whatever order.
-
-    What a plan costs does not depend on the order of its parts, nor on how sequences and
-    repetitions group them.
-    """
-    each = ({_hashable(part): n for part, n in counted_parts(plan)} for plan in (one, other))
-    return next(each) == next(each)
-
-
-def shown_parts(plan: dict[str, Any]) -> list[str]:
-    """Return the parts of a plan as they are printed in Python, and how often each is released."""
-    return [f"{count:,} x {_shown(part)}" for part, count in counted_parts(plan)]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        fields = [f"{name}={_shown(one)}" for name, one in value.items() if name != "kind"]
-        return f"{value.get('kind')}({', '.join(fields)})"
-    if isinstance(value, list):
-        some = ", ".join(map(_shown, value[:MOST_SHOWN]))
-        return f"[{some}{', ...' * (len(value) > MOST_SHOWN)}]"
-    return repr(value)
-
-
-def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
-    """Return the different parts of a plan as plain values, and how often each is released."""
-    counts: Counter[Any] = Counter()
-    parts: dict[Any, dict[str, Any]] = {}
-    for part, count in _parts(plan, 1):
-        if count:
-            counts[key := _hashable(part)] += count
-            parts.setdefault(key, part)
-    return [(part, counts[key]) for key, part in parts.items()]
-
-
-def _parts(plan: dict[str, Any], count: int) -> Iterator[tuple[dict[str, Any], int]]:
-    if plan["kind"] == "Sequential":
-        for part in plan["parts"]:
-            yield from _parts(part, count)
-    elif plan["kind"] == "Repeat":
-        yield from _parts(plan["part"], count * plan["count"])
-    else:
-        yield plan, count
-
-
-def _hashable(value: Any) -> Any:
-    """Return a plain value as one that hashes; 4 and 4.0 are one number, 1 and True are not."""
-    if isinstance(value, dict):
-        return tuple(sorted((name, _hashable(one)) for name, one in value.items()))
-    if isinstance(value, list):
-        return tuple(map(_hashable, value))
-    return (bool, value) if isinstance(value, bool) else value

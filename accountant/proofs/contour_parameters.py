@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -96,24 +97,10 @@ class Contour:
         """Return an entry of one node, the bound by a moment alone, where that is enough."""
         # a small one first: rules of a large one are long, and far beyond the losses any will do
         for a in np.geomspace(min(self.a / 64, LEAST), 4 * self.a, CHERNOFFS).tolist():
-            log_share = a * math.log(a) - (a + 1) * math.log1p(a)
-            if self._log_size(a) + log_share < self.log_delta - 0.1:
-                mixtures = [one for one, _ in self.parts if isinstance(one, FloatMixture)]
-                log_error = -6 - math.log(self.releases)
-                try:
-                    rules = [{"alias": one.rule(a, log_error)} for one in mixtures]
-                except LongRule:
-                    return None
-                return {
-                    "road": "contour",
-                    "a": _dyadic(a).hex(),
-                    "h": (1.0).hex(),
-                    "b": (0.0).hex(),
-                    "nodes": 1,
-                    "smooth": (0.0).hex(),
-                    "bits": 128 + 32 * math.ceil(math.log2(self.releases) / 32),
-                    "rules": rules,
-                }
+            if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
+                with suppress(LongRule):
+                    return _moment_fields(self.parts, a)
+                return None
         return None
 
     def entry(self, lower: bool) -> dict[str, Any]:
@@ -190,3 +177,43 @@ class Contour:
 def _dyadic(value: float) -> float:
     """Return a number near to it with few digits."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
+
+
+def moment_parameters(parts: Parts, delta: float) -> tuple[dict[str, Any], float]:
+    """Return the fields of an entry of one node, and the least upper end that it shows."""
+
+    def end(log_a: float) -> float:
+        a = math.exp(log_a)
+        size = sum(n * one.log_moment(a) for one, n in parts)
+        return (size + _log_share(a) - math.log(delta)) / a
+
+    grid = np.linspace(-7, 9, 65)
+    ends = [end(one) for one in grid]
+    k = int(np.nanargmin(ends))
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    found = optimize.minimize_scalar(end, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+    if not math.isfinite(found.fun):
+        raise NoRoad("no moment is finite")
+    a = _dyadic(math.exp(found.x))
+    return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
+
+
+def _log_share(a: float) -> float:
+    """Return the logarithm of the greatest ``(1 - e^{-y}) e^{-ay}``."""
+    return a * math.log(a) - (a + 1) * math.log1p(a)
+
+
+def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
+    releases = sum(n for _, n in parts)
+    mixtures = [one for one, _ in parts if isinstance(one, FloatMixture)]
+    rules = [{"alias": one.rule(a, -6 - math.log(releases))} for one in mixtures]
+    return {
+        "road": "contour",
+        "a": _dyadic(a).hex(),
+        "h": (1.0).hex(),
+        "b": (0.0).hex(),
+        "nodes": 1,
+        "smooth": (0.0).hex(),
+        "bits": 128 + 32 * math.ceil(math.log2(releases) / 32),
+        "rules": rules,
+    }

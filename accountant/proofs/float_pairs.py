@@ -54,6 +54,23 @@ class FloatGaussian:
         return self.log_moment(a) - u * u * self.mu2 / 2
 
 
+class FloatRenyi:
+    """Any pair whose Renyi divergence of order ``a + 1`` is at most ``xi + rho (a + 1)``."""
+
+    work = 4.0
+
+    def __init__(self, rho: float, xi: float) -> None:
+        self.rho, self.xi = rho, xi
+
+    def log_moment(self, a: float) -> float:
+        """Return ``a xi + a (a + 1) rho``."""
+        return a * self.xi + a * (a + 1) * self.rho
+
+    def log_decay(self, a: float, _: float) -> float:
+        """Return the same: nothing is known off the real line."""
+        return self.log_moment(a)
+
+
 class FloatLaplace:
     """Laplace(m, 1) against Laplace(0, 1)."""
 

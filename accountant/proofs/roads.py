@@ -10,23 +10,24 @@ import numpy as np
 from flint import ctx
 
 from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.contour_parameters import Contour
+from accountant.proofs.contour_parameters import Contour, moment_parameters
 from accountant.proofs.float_pairs import (
     FloatFinite,
     FloatGaussian,
     FloatLaplace,
     FloatMixture,
     FloatPair,
+    FloatRenyi,
 )
 from accountant.proofs.no_road import NoRoad
 from accountant.verifier import NoProof, parts
+from accountant.verifier.lattice import LISTED
 
-FINITE = {"response", "pair", "discrete laplace", "discrete gaussian", "sampled"}
-CLOSED, TWO = {"laplace", "sampled laplace", "mixture"}, {"sampled laplace"}
 MAX_SUMS = 60_000
-MAX_RESIDUES = 300  # beyond, a smoothed contour is quicker
+MIN_LAPLACES = 300  # fewer are on a lattice
 # of what the width of the interval is for delta: the error, and what a smoothing may add
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
+LEAST_SHARE = 1e-12
 ANY: Any = ()
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
@@ -39,16 +40,19 @@ def roads(
     kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else (ANY, 0)
     if delta == 0:
         yield {"road": "largest losses", "bits": 256}
-    elif kinds <= {"gaussian"} or (n == 1 and kinds <= CLOSED) or (n == 2 and kinds <= TWO):
-        yield {"road": "closed form", "bits": 256}
-    elif kinds == {"laplace"} and 0 < n <= MAX_RESIDUES:
-        yield {"road": "residues", "bits": 160 + 7 * n}
+    elif kinds == {"laplace"} and sum(n for _, n in items) <= MIN_LAPLACES:
+        raise NoRoad("few Laplaces are composed on a lattice")
     elif kinds == {"allocation"} and n == 1:
         yield allocation_entry(float(only[1]), only[2], back, end, delta)
-    elif kinds <= FINITE and _sums(items) <= MAX_SUMS:
+    elif kinds <= LISTED and _sums(items) <= MAX_SUMS:
         yield {"road": "enumeration", "bits": 192}
     else:
         yield from _contours(items, back, delta, end, width, lower)
+
+
+def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
+    """Return an entry that shows an upper end by one moment, and that end."""
+    return moment_parameters([(_float_pair(one, back), n) for one, n in items], delta)
 
 
 def _contours(
@@ -59,11 +63,15 @@ def _contours(
     if not lower and (rough := first.chernoff()) is not None:
         yield rough
         return
+    if any(isinstance(one, FloatRenyi) for one, _ in pairs):
+        raise NoRoad("of a Renyi curve no more is known than moments")
     slack = min(1.0, max(width * first.a, 1e-13))
     reason, some = NoRoad(""), False
-    for share, smooth in SHARES:
+    wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
+    # the ends may be those of different pairs, and the interval says nothing of their width
+    for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
         try:
-            entry = Contour(pairs, end, delta, share * slack, smooth * slack).entry(lower)
+            entry = Contour(pairs, end, delta, share, smooth).entry(lower)
         except NoRoad as error:
             reason = error
         else:
@@ -79,15 +87,19 @@ def _float_pair(release: Any, back: bool) -> FloatPair:
             return FloatGaussian(float(mu2))
         case ("laplace", m, _, _):
             return FloatLaplace(float(m))
+        case ("zcdp", rho, xi):
+            return FloatRenyi(float(rho), float(xi))
+        case ("range", e):
+            return FloatRenyi(float(e) ** 2 / 8, 0.0)
         case ("mixture", unit2, first, second):
-            sides = [first, second]
+            sides = [[(float(w), float(s)) for w, s in side] for side in (first, second)]
             if back:
-                sides = [[(w, -s) for w, s in side] for side in (second, first)]
+                sides = [[(w, -s) for w, s in side] for side in reversed(sides)]
             return FloatMixture(float(unit2), *sides)
-        case (kind, *_) if kind in FINITE:
+        case (kind, *_) if kind in LISTED:
             law = [(float(p), float(q)) for p, q in _outcomes(release, back)]
             return FloatFinite(*np.array(law).T)
-    raise NoRoad(f"many releases of the kind {release[0]} have no proof here")
+    raise NoRoad(f"releases of the kind {release[0]} have no contour")
 
 
 def _outcomes(release: Any, back: bool) -> list[Any]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan
-from accountant.proofs.no_road import NoRoad
-from accountant.proofs.roads import roads
-from accountant.serialisation.plan_json import to_dict
-from accountant.verifier import NoProof, ProofError, parts, verdict
+from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
+from accountant.proofs.no_road import MOST_BYTES, NoRoad, without_proof
+from accountant.proofs.search import Search
+from accountant.verifier import NoProof, ProofError
 from accountant.verifier.plan import alternatives
 
 PROOFS = "the writer of proofs"
@@ -63,70 +61,33 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     """
     if not math.isfinite(upper):
         raise UnsupportedPlan(plan, PROOFS, "an infinite epsilon needs no proof")
-    fields = to_dict(plan)
-    document = {
-        "proof": 1,
-        "plan": fields,
-        "delta": float(delta).hex(),
-        "lower": float(lower).hex(),
-        "upper": float(upper).hex(),
-    }
+    decimal = delta == 0
+    fields = proof_plan(plan, decimal=decimal)
+    document = {"proof": 1, "plan": fields, "delta": float(delta).hex()}
     try:
-        ways = alternatives(fields, decimal=delta == 0)
-        search = _Search(ways, float(delta), float(lower), float(upper))
-        document["above"] = [search.above(*one) for one in search.directions()]
-        document["below"] = search.below() if lower > 0 else None
+        ways = alternatives(fields, decimal=decimal)
+        search = Search(ways, float(delta), float(lower), float(upper))
+        document |= search.entries()
     except (NoProof, NoRoad, ProofError) as error:
-        raise UnsupportedPlan(plan, PROOFS, f"{error}") from None
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        why = f"{error}{_whose(fields, str(error), decimal=decimal)}"
+        raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
+    try:
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        why = "a number of the plan is infinite, and a file holds none"
+        raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
+    if len(text) >= MOST_BYTES:
+        why = f"its file would have {len(text):,} bytes, and {MOST_BYTES:,} are allowed"
+        raise UnsupportedPlan(plan, PROOFS, without_proof(why))
     return (text + "\n").encode("ascii")
 
 
-class _Search:
-    """The roads of one proof; each entry is checked as it is written."""
-
-    def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
-        self._ways = ways
-        self._delta, self._lower, self._upper = delta, lower, upper
-
-    @property
-    def _width(self) -> float:
-        return max(self._upper - self._lower, 1e-16 * self._upper)
-
-    def directions(self) -> list[tuple[int, bool]]:
-        """Return every way and direction that needs a bound."""
-        return sorted(verdict.directions(self._ways))
-
-    def above(self, way: int, back: bool) -> dict[str, Any]:
-        """Return an entry that shows the upper end, or the last that was tried."""
-        entry: dict[str, Any] = {}
-        for entry in self._entries(way, back, lower=False):
-            if self._holds(entry, lower=False):
-                break
-        return entry
-
-    def below(self) -> dict[str, Any] | None:
-        """Return an entry that shows the lower end, or None."""
-        for way, back in self.directions():
-            with suppress(NoRoad):
-                for entry in self._entries(way, back, lower=True):
-                    if self._holds(entry, lower=True):
-                        return entry
-        return None
-
-    def _entries(self, way: int, back: bool, *, lower: bool) -> Iterator[dict[str, Any]]:
-        end, items = self._lower if lower else self._upper, list(self._ways[way].items())
-        width = max(self._upper - self._lower, 1e-16 * self._upper)
-        head = {"way": way, "direction": "reversed" if back else "forward"}
-        for entry in roads(items, back, self._delta, end, width, lower=lower):
-            yield {**head, **entry}
-
-    def _holds(self, entry: dict[str, Any], *, lower: bool) -> bool:
-        parts.Part.left = verdict.BUDGET
+def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
+    """Return in words which mechanism claims the loss that has no proof; "" where none does."""
+    for claim in claims_of(fields):
         try:
-            copied = json.loads(json.dumps(entry))  # the check takes its fields
-            end = self._lower if lower else self._upper
-            verdict.check(copied, self._ways, self._delta, end, above=not lower)
-        except (NoProof, ProofError):
-            return False
-        return True
+            alternatives(claim["loss"], decimal=decimal)
+        except (NoProof, ProofError) as error:
+            if str(error) == why:
+                return f" (the loss of {kind_of(claim)})"
+    return ""

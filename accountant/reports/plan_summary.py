@@ -14,7 +14,8 @@ from accountant.accountants.tight import Tight
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat
-from accountant.proofs.checked_proof import CheckedProof, same_plan
+from accountant.proofs.checked_proof import CheckedProof
+from accountant.proofs.plan_parts import same_plan
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.what_if_grid import (

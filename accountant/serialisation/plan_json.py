@@ -122,12 +122,17 @@ def _fields_of(plan: Any, path: KeyPath) -> dict[str, Any]:
     name = type(plan).__name__
     result: dict[str, Any] = {"kind": name}
     for key, one in constructor_fields(type(plan)).items():
-        value = getattr(plan, one.name if hasattr(plan, one.name) else f"_{one.name}")
+        value = constructor_value(plan, one)
         if name == "ZCDPLoss" and key == "rho":  # its property adds xi
             value = plan.rho_per_order
         if one.default is inspect.Parameter.empty or value != one.default:
             result[key] = to_plain_value(value, (*path, key))
     return result
+
+
+def constructor_value(plan: Any, one: inspect.Parameter) -> Any:
+    """Return what a plan, or a value inside one, was made with."""
+    return getattr(plan, one.name if hasattr(plan, one.name) else f"_{one.name}")
 
 
 def from_dict(value: Any, path: KeyPath = ()) -> Plan:

@@ -6,8 +6,8 @@ from . import ProofError, verify
 
 try:
     with open(sys.argv[1], "rb") as file:
-        found = verify(file.read(2**20 + 1))
-except (IndexError, OSError, ProofError) as error:
-    sys.exit(print(f"no proof: {error}", file=sys.stderr) or 2)
-print(f"{found.word} [{found.lower!r}, {found.upper!r}] {found.digest} {found.reason}")
-sys.exit(found.word != "PROVED")
+        word, reason, low, high, *_, digest = verify(file.read(2**20 + 1))
+except (ImportError, IndexError, OSError, ProofError) as error:
+    lacks = isinstance(error, ImportError) and "no verdict: pip install python-flint, its one need"
+    sys.exit(print(lacks or f"no proof: {error}", file=sys.stderr) or 2)
+sys.exit(print(word, [low, high], digest, reason) or word != "PROVED")

@@ -50,6 +50,12 @@ def laplace(m: arb) -> Part:
         far = (-m / 2).exp() * ((a + arb(0.5)) * m).cosh() * (1 + 1 / (2 * u))
         return far.min(line(a, 0, 1)[0].real)
     return Part(line, decay)
+def zcdp(rho: arb, xi: arb) -> Part:
+    """M(a) <= e^{a xi + a (a + 1) rho} at real a: Renyi's divergence of order a + 1, times a."""
+    def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
+        need(n == 1, "a bound on moments is known at real orders")
+        return [acb((a * xi + a * (arb(a) + 1) * rho).exp())]
+    return Part(line, lambda a, u: line(a, 0, 1)[0].real)
 def finite(law: list[Any], total: arb) -> Part:  # M(z) = sum p (p/q)^z, p > 0 < q
     both = [(p, (p / q).log()) for p, q in law if p > 0 and q > 0]
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
@@ -159,57 +165,5 @@ def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
     e, sure = arb(epsilon).exp(), whole - some
     sticks = sum(((p - e * q).max(arb(0)) for p, q in found), arb(0))
     return sticks + sure.lower().max(arb(0)), sticks + sure.upper()
-def residues(m: Any, n: int, epsilon: float) -> arb:
-    """Return delta of n equal Laplaces by the residues of M^n e^{-z eps} / (z (z + 1))."""
-    # The n-th power has terms C(n,k) e^{-(n-k)m} (1+z)^k z^(n-k) e^{zc} / (1+2z)^n, c = (2k - n) m
-    # - eps.  Where c < 0 the contour closes to the right, without a pole; else to the left: a pole
-    # of order n at -1/2, a coefficient of a series in w = z + 1/2; if k = n also residue 1 at 0.
-    spend(n**3 / 150)
-    m, total, half = exact(m), arb(0), arb(0.5)
-    minus = arb_poly([-(arb(2) ** (i + 1)) for i in range(n)])  # 1 / (w - 1/2)
-    for k in range(1, n + 1):
-        c, series = (2 * k - n) * m - epsilon, [arb(1)]
-        for i in range(1, n if not c < 0 else 0):
-            series.append(series[-1] * c / i)
-        rest = arb_poly([-half, 1]) ** (n - k - 1) if k < n else minus
-        term = (arb_poly(series) * arb_poly([half, 1]) ** (k - 1) * rest)[n - 1] * (-c / 2).exp()
-        term = arb.bin_uiui(n, k) * ((k - n) * m).exp() * (term / arb(2) ** n + (k == n))
-        total += term if c > 0 else 0 if c < 0 else term.union(arb(0))
-    return total
-def steps(m: arb, q: arb) -> Any:
-    """Return r = dP/dQ and Q of x < 0, and of x > m, of a Laplace release sampled at rate q."""
-    return [(1 - q + w, p) for w, p in ((q * (-m).exp(), arb(0.5)), (q * m.exp(), (-m).exp() / 2))]
-def sampled(m: arb, q: arb, n: int, k: arb) -> Any:
-    """Return E_Q (r - k)_+ of a sampled Laplace, r = dP/dQ; or of two, r times another such r."""
-    # r = c + q e^{clip(2x - m, -m, m)}, c = 1 - q, x of Laplace(0, 1).  One: the event is x > t,
-    # r(t) = k.  Two: the first's r leaves E_Q (r' - k/r)_+, r times; at its atoms x < 0 and x > m,
-    # and between them an integral where k/r is a value of r'; 0 before, and r - k beyond, summed.
-    at: Any = lambda k, t: (1 - q - k) * (-t).exp() / 2 + q * (1 - (t - m).exp() / 2)
-    start: Any = lambda k: ((((k - 1 + q) / q).max((-m).exp()).log() + m) / 2).min(m)
-    if n == 1:
-        return at(k, start(k)).max(1 - k).max(arb(0))
-    def both(x: acb, analytic: bool) -> Any:
-        r = 1 - q + q * (2 * x - m).exp()
-        t = (((k / r - 1 + q) / q).log(analytic=analytic) + m) / 2
-        return at(k / r, t) * r * (-x).exp() / 2
-    spend(1e6)
-    high, low = (start(k / r) for r, _ in steps(m, q))
-    found = acb.integral(both, low, high, eval_limit=20_000).real + at(k, high) - at(k, m)
-    return found + sum((p * r * sampled(m, q, 1, k / r) for r, p in steps(m, q)), arb(0))
 def tail(x: arb) -> arb:  # Return P(N(0, 1) > x).
     return (x / arb(2).sqrt()).erfc() / 2
-def single(release: Any, epsilon: float) -> arb:  # delta of one mixture against another
-    # L grows with x: the best event is x > t for some t; |1 - e^{eps-L}| <= e^|gap| - 1 up to there
-    sides, low, high, gap = balls(*release[1:]), arb(-64), arb(2048), arb(1)
-    need(all(abs(s) < 500 for side in sides for _, s in side), "shifts are too large")
-    for _ in range(400):
-        spend(20 * sum(map(len, sides)))
-        t = ((low + high) / 2).mid()
-        f, g = (one.real for one in logs(sides, acb(t)))
-        gap = f - g - epsilon
-        if not (gap > 0 or gap < 0):
-            break
-        low, high = (low, t) if gap > 0 else (t, high)
-    p, q = (sum((w * tail(t - s) for w, s in side), arb(0)) for side in sides)
-    missed = abs(gap).exp() - 1 if -60 < t < 2000 else tail(arb(60))
-    return p - arb(epsilon).exp() * q + missed.upper() * arb(0.5, 0.5)

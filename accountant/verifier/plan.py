@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from fractions import Fraction
+from math import comb
 from typing import Any, NamedTuple
 
 HEX = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # as float.hex writes it
@@ -50,8 +51,9 @@ class Fields:
     def done(self) -> None:  # refuse fields that were not asked for
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
 Ways = list[Counter[Any]]
-NEIGHBOURS = {"PoissonSampled": "add-remove", "RandomAllocation": "add-remove",
-              "RandomizedResponse": "local-replace"}
+KNOWN = "add-remove", "replace-one"
+NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": "replace-one"} | (
+    dict.fromkeys(("PoissonSampled", "RandomAllocation", "TruncatedPoisson", "ShuffledEpoch"), KNOWN[0]))
 ONE, STILL = Fraction(1), ((Fraction(1), Fraction(0)),)
 FINITE = {"response", "pair", "discrete laplace"}
 def alternatives(plan: Any, *, decimal: bool) -> Ways:
@@ -72,76 +74,121 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
         return node
     tree = json.loads(json.dumps(plan), parse_float=read, object_hook=note)
     need(len(stated - {"None"}) < 2, "parts stated for different neighbours have no proof here")
-    return _ways(tree, 0)
-def _ways(value: Any, depth: int) -> Ways:
+    return _ways(tree, 0, (1, 0))
+def _ways(value: Any, depth: int, group: tuple[int, int]) -> Ways:  # records in P alone, in Q alone
     node, found = Fields(value, "the plan"), [Counter[Any]()]
     kind = node.take("kind", fits=lambda x: isinstance(x, str))
     count = node.whole("count", 0, 10**15, 1)
     need(depth < 50, "a plan is nested at most 50 deep", ProofError)
     node.name = str(kind)[:40]
     of = _list(node, "parts") if kind in ("Sequential", "Parallel") else ()
-    parts = [_ways(one, depth + 1) for one in of]
+    parts = [_ways(one, depth + 1, group) for one in of]
     if kind == "Sequential":
         for some in parts:
             need(max(len(found), sum(map(len, found)) / 1500) * len(some) <= 64, "too many ways")
             found = ([one.update(some[0]) or one for one in found] if len(some) == 1 else
                      [one + other for one in found for other in some])
-    elif kind == "Parallel" and not node.take("moves", []):
+    elif kind in ("Parallel", "Grouped") and group == (1, 0) and not node.take("moves", []):
+        if kind == "Grouped":
+            part, size = node.take("part"), node.whole("size", 1, 10**6)
+            some = range(size + 1 if 1 < size <= 64 else 1)
+            parts = [_ways(part, depth + 1, (size - i, i)) for i in some]
         node.take("by", None)
         found = list({frozenset(one.items()): one for some in parts for one in some}.values())
         found = found or [Counter()]
-    elif kind in ("Repeat", "Stated", "OnePass"):
-        found = _ways(node.take("part"), depth + 1)
-        node.take("relation", None), node.take("batches", None)
-    elif one := _release(kind, node, depth + 1):
-        found[0][one] = 1
+    elif kind in ("Repeat", "Stated", "OnePass", "Claimed"):
+        node.take("relation", None), node.take("batches", None), node.take("mechanism", None)
+        found = _ways(node.take("loss" if kind == "Claimed" else "part"), depth + 1, group)
+    elif one := _release(kind, node, depth + 1, group):
+        found[0][one[0]] = one[1]
     node.done()
     few = all(n * count <= 10**18 for some in found for n in some.values())
     need(few and sum(map(len, found)) <= 10**5, "too many releases")
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
 def _list(node: Fields, key: str) -> list[Any]:
     return list(node.take(key, fits=lambda x: isinstance(x, list)))
-def _release(kind: str, node: Fields, depth: int) -> Any:  # None: nothing
+def _release(kind: str, node: Fields, depth: int, group: tuple[int, int]) -> Any:
+    """Return a release and how often it is made, or nothing."""
+    size, once = sum(group), 1
     match kind:
         case "GaussianLoss":
-            return "gaussian", node.number("mu") ** 2
+            found: Any = "gaussian", (size * node.number("mu")) ** 2
         case "LaplaceLoss":
-            return "laplace", node.number("shift"), ONE, 0
+            found = "laplace", size * node.number("shift"), ONE, 0
         case "Gaussian" | "Laplace":
             rows, ideal = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
             ratio = node.number("sensitivity", 0, 2**999, 1) / node.number("scale")
             power = 2 if kind == "Gaussian" else 1  # the exact sampler is wider by its grid's step
             fits = type(rows) is int and rows < (ratio * 2**39) ** power
             need(ratio and (fits or ideal), f"{kind} on a grid so coarse has no proof here")
-            return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
-        case "PureLoss" | "ApproxLoss":
-            delta = node.number("delta", 0, 1) if kind == "ApproxLoss" else 0 * ONE
-            return "response", node.number("epsilon", 0), delta
-        case "DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussian":
-            key, default = ("shift", []) if kind == "DiscreteLaplaceLoss" else ("sensitivity", [1])
+            ratio *= size
+            found = ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
+        case "PureLoss":
+            found = "response", size * node.number("epsilon", 0), 0 * ONE
+        case "BoundedRangeLoss":
+            e = size * node.number("epsilon", 0)
+            found = "bound", ("range", e), ("response", e / 2, 0 * ONE)
+        case "ZCDPLoss":
+            rho, xi = size**2 * node.number("rho"), node.number("xi", 0, 2**999, 0)
+            need(size == 1 or not xi, "a group of xi > 0 has no bound")
+            found = "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
+        case "PoissonSampled":
+            relation = node.take("relation", "add-remove", fits=KNOWN.__contains__)
+            found = _sampled(node.number("rate", 0, 1), node.take("part"), relation, depth, group)
+        case _ if size > 1:
+            raise NoProof(f"a group of the kind {node.name} has no proof here")
+        case "ApproxLoss":
+            found = "response", node.number("epsilon", 0), node.number("delta", 0, 1)
+        case "DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussian" | "DiscreteGaussianLoss":
+            key, default = ("shift", []) if kind[-4:] == "Loss" else ("sensitivity", [1])
             shift, scale = node.number(key, 0, 2**999, *default), node.number("scale")
-            name = "discrete gaussian" if kind == "DiscreteGaussian" else "discrete laplace"
+            name = "discrete gaussian" if "Gaussian" in kind else "discrete laplace"
             few = 1 <= shift < 2048 and (shift % 1 == 0 if "laplace" in name else scale < 50)
             need(few and node.take("dimension", 1) == 1, f"no proof of this {kind}")
-            return name, scale, int(shift)
+            found = name, scale, int(shift)
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), node.number("keep", 0, 1)
             lie = (1 - keep) / (k - 1)
-            return "pair", ((keep, lie), (lie, keep), (1 - keep - lie, 1 - keep - lie))
+            found = "pair", ((keep, lie), (lie, keep), (1 - keep - lie, 1 - keep - lie))
         case "PairLoss":
-            return "pair", _pairs(node, "p", "q", 1)
+            found = "pair", _pairs(node, "p", "q", 1)
         case "MixtureOfGaussians":
             unit2 = node.number("scale") ** -2
-            return "mixture", unit2, _pairs(node, "weights", "shifts", 2**999), STILL
-        case "PoissonSampled":
-            return _sampled(node, depth)
+            found = "mixture", unit2, _pairs(node, "weights", "shifts", 2**999), STILL
+        case "SampledWithoutReplacement":
+            node.take("relation", None)
+            rate = Fraction(node.whole("sample", 0, 10**15), node.whole("population", 1, 10**15))
+            found = _sampled(rate, node.take("part"), "add-remove", depth, group)
+            if found and rate < 1:
+                plain = found[0] != "sampled" or {one[0] for one in found[2]} == {"response"}
+                need(plain, "a sample without replacement of this part has no proof here")
+                found = "bound", ("subset", found), found
+        case "TruncatedPoisson":
+            relation = node.take("relation", "add-remove", fits=KNOWN.__contains__)
+            rate, n, b = node.number("rate", 0, 1), *(node.whole(x, 1, 10**15) for x in ("records", "batch"))
+            part = node.take("part")
+            found = _sampled(rate, part, relation, depth, group)
+            if found and b < n:
+                mu2 = _one(_ways(part, depth, group))
+                need(mu2[0] == "gaussian" and rate < 1, "this truncated sample has no proof here")
+                found = "truncated", mu2[1], rate, n, b, relation == "replace-one"
+        case "ShuffledEpoch":
+            relation, n = node.take("relation", "add-remove"), node.whole("batches", 1, 10**9)
+            found = _one(_ways(node.take("part"), depth, group))
+            if n > 1:
+                pair = ("greatest", found[1], int(relation == "add-remove"), n)
+                found = "bound", found, pair if found[0] == "gaussian" else None
         case "RandomAllocation":
-            steps, part = node.whole("steps", 1, 10**7), _one(_ways(node.take("part"), depth))
-            plain = node.take("picks", 1) == 1 == node.take("epochs", 1) and part[0] == "gaussian"
-            need(plain, "allocation of this part, or of several picks, has no proof here")
+            steps, part = node.whole("steps", 1, 10**7), _one(_ways(node.take("part"), depth, group))
+            picks = node.whole("picks", 1, steps, 1)
+            once, few = picks * node.whole("epochs", 1, 10**6, 1), steps // picks
+            need(part[0] == "gaussian", "allocation of this part has no proof here")
             node.take("relation", "add-remove", fits="add-remove".__eq__)
-            return ("allocation", part[1], steps) if steps > 1 else part
-    raise NoProof(f"the kind {node.name} has no proof here")
+            found = ("allocation", part[1], few) if few > 1 else part
+            found = ("bound", found, None) if 1 < picks < steps else found
+        case _:
+            raise NoProof(f"the kind {node.name} has no proof here")
+    return found and (found, once)
 def _pairs(node: Fields, first: str, second: str, most: int) -> Any:  # made to sum to 1
     sides = [[Fraction(float(Fields({key: x}, node.name).number(key, 0, high)))  # floats always
               for x in _list(node, key)] for key, high in ((first, 1), (second, most))]
@@ -154,20 +201,25 @@ def _one(ways: Ways) -> Any:  # the release of a part; several Gaussians are one
         return "gaussian", sum(one[1] * n for one, n in ways[0].items())
     need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
     return next(iter(ways[0]))
-def _sampled(node: Fields, depth: int) -> Any:
-    rate, value, known = node.number("rate", 0, 1), node.take("part"), ("add-remove", "replace-one")
-    relation = node.take("relation", known[0], fits=known.__contains__)
-    inner, replaced = _ways(value, depth), relation == known[1]
+def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: tuple[int, int]) -> Any:
+    inner, replaced = _ways(value, depth, (1, 0)), relation == "replace-one"
     if rate == 0 or inner == [Counter()]:
         return None
-    if len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE and not replaced:
+    if len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE and not replaced and group == (1, 0):
         need(inner[0].total() <= 20, "a sample of so many finite releases has no proof here")
         return "sampled", rate, tuple(sorted(inner[0].elements(), key=repr))
-    part, still = _one(inner), ((1 - rate, 0 * ONE),) if rate < 1 else ()
-    if part[0] in ("laplace", "sampled laplace") and not replaced:
+    part = _one(inner)
+    need(sum(group) <= 64, "a sampled group so large has no proof here")
+    if part[0] in ("laplace", "sampled laplace") and not replaced and group == (1, 0):
         return ("sampled laplace", part[1], part[2] * rate) if rate < 1 else part
     need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")
-    if not replaced:
-        return ("mixture", part[1], (*still, (rate, ONE)), STILL) if rate < 1 else part
-    need('"Stated"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
+    if not replaced:  # so many of the group as Bin(n, rate) says are in the sample
+        if rate == 1 and not group[1]:
+            return "gaussian", part[1] * group[0] ** 2
+        return "mixture", part[1], *(tuple(
+            (comb(n, k) * rate**k * (1 - rate) ** (n - k), sign * k * ONE) for k in range(n + 1)
+            if rate < 1 or k == n) for n, sign in zip(group, (1, -1), strict=True))
+    need(group == (1, 0), "a group of replaced records has no proof here")
+    need('"relation"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
+    still = ((1 - rate, 0 * ONE),) if rate < 1 else ()
     return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))

@@ -1,6 +1,7 @@
 """Books that demand proofs: a plan is opened only with a proof of its cost that checks."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 from accountant import (
     Book,
     Budget,
+    Grouped,
     LedgerCorrupt,
     ParameterError,
     Tight,
@@ -18,7 +20,7 @@ from accountant import (
 from accountant.__main__ import main
 from accountant.book.export import history_json
 from accountant.proofs.checked_proof import checked_proof
-from mechanisms import DiscreteLaplace, NoisyMax
+from mechanisms import DiscreteLaplace, SparseVector
 from tests.accountant.book.throwaway_books import rewritten, unlooked
 
 DATA, NOISE = np.arange(20), DiscreteLaplace(25.0)
@@ -158,8 +160,22 @@ def test_an_entry_without_its_proof_does_not_verify(sqlite_book, proofs, change)
 
 
 def test_what_has_no_proof_is_refused_with_a_reason():
-    with pytest.raises(UnsupportedPlan, match="NoisyMax"):
-        Tight().certify(2 * NoisyMax(3.0), DELTA, proof="never.json")
+    with pytest.raises(UnsupportedPlan, match="the kind Grouped has no proof here"):
+        Tight().certify(Grouped(PLAN, 2), DELTA, proof="never.json")
+
+
+def test_a_mechanism_that_the_checker_does_not_know_is_proved_by_its_claim(sqlite_book, tmp_path):
+    one, file = SparseVector(5.0, scale=20.0, answer_scale=20.0), tmp_path / "choice"
+    Tight().certify(2 * one, DELTA, proof=file)
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("d", Budget(3.0, DELTA), verified=True)
+        with book.ledger("d", DATA, 2 * one, proof=file) as ledger:
+            ledger.release(one, lambda data: data[:3])
+        other = re.sub(rb'"epsilon":[\d.]+', b'"epsilon":0.001', file.read_bytes())
+        for plan, given in ((3 * one, file), (2 * one, other)):
+            with pytest.raises(ParameterError, match="proof must be of this plan"):
+                book.ledger("d", DATA, plan, proof=given)
+        book.verify()
 
 
 def test_the_command_opens_a_verified_data_set(sqlite_book, proofs, tmp_path, capsys):

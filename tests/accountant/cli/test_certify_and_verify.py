@@ -107,7 +107,7 @@ def test_a_claim_that_is_not_so_is_not_proved(proof, capsys):
 
 def test_no_proof_no_file(tmp_path, capsys):
     path, out = tmp_path / "plan.toml", tmp_path / "cost.proof.json"
-    path.write_text('[[release]]\nkind = "NoisyMax"\nscale = 4.0\ncount = 3\n')
+    path.write_text('[[release]]\nkind = "DiscreteGaussian"\nscale = 4.0\ndimension = 3\n')
     status, said, err = ran(capsys, "certify", path, "--delta", "1e-6", "--proof", out)
     assert (status, said, err.count("\n")) == (1, "", 1)
     assert "no proof was written: " in err

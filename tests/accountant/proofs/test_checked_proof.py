@@ -19,7 +19,8 @@ from accountant import (
     compare,
 )
 from accountant.composition.certificate import Certificate
-from accountant.proofs.checked_proof import CheckedProof, checked_proof, same_plan
+from accountant.proofs.checked_proof import CheckedProof, checked_proof
+from accountant.proofs.plan_parts import same_plan
 from accountant.proofs.writer import write_proof
 from accountant.reports.plan_lines import lines_of
 from accountant.reports.plan_summary import summarise

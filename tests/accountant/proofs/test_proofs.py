@@ -16,6 +16,7 @@ import accountant.verifier
 from accountant import (
     ApproxLoss,
     GaussianLoss,
+    Grouped,
     LaplaceLoss,
     MixtureOfGaussians,
     PairLoss,
@@ -203,8 +204,8 @@ def test_what_would_take_too_long_is_refused_before_it_starts():
 
 
 def test_a_plan_without_a_road_says_why():
-    with pytest.raises(UnsupportedPlan, match="the kind NoisyMax has no proof here"):
-        write_proof(NoisyMax(1.0), 1e-6, 0.1, 0.2)
+    with pytest.raises(UnsupportedPlan, match="the kind Grouped has no proof here; the int"):
+        write_proof(Grouped(NoisyMax(1.0), 2), 1e-6, 0.1, 0.2)
 
 
 def test_the_folder_runs_alone(tmp_path):

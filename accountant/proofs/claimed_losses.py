@@ -1,0 +1,123 @@
+"""Plans as proofs hold them: a mechanism that the checker does not know stands with its loss.
+
+The table of such a mechanism is ``{"kind": "Claimed", "mechanism": ..., "loss": ...}``, and the
+proof is about that loss.  The checker reads nothing of the mechanism; who holds its code compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.plans.plan import Plan
+from accountant.proofs.plan_parts import plain_key, shown
+from accountant.serialisation.plan_json import constructor_value, from_dict, to_dict
+from accountant.serialisation.registry import OWN_PLAN_KINDS, constructor_fields
+from accountant.verifier.plan import NoProof, ProofError, alternatives
+
+CLAIMED = "Claimed"
+WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"
+
+
+def proof_plan(plan: Plan, *, decimal: bool) -> dict[str, Any]:
+    """Return a plan as its proof holds it; ``decimal`` where numbers are those that are printed."""
+    return _Tables(decimal).table(plan, to_dict(plan))
+
+
+class _Tables:
+    """The tables of the plans inside one plan, each made once."""
+
+    def __init__(self, decimal: bool) -> None:
+        self._decimal = decimal
+        self._known: dict[int, tuple[Plan, dict[str, Any]]] = {}  # by identity, kept alive
+
+    def table(self, plan: Plan, table: dict[str, Any]) -> dict[str, Any]:
+        """Return the table of a plan with claims in it."""
+        if id(plan) not in self._known:
+            self._known[id(plan)] = plan, self._made(plan, table)
+        return self._known[id(plan)][1]
+
+    def claimed(self, mechanism: Any, table: dict[str, Any]) -> dict[str, Any]:
+        """Return the table of a mechanism by its claim."""
+        stated = {} if mechanism.relation is None else {"relation": str(mechanism.relation)}
+        loss = self.table(mechanism.loss, to_dict(mechanism.loss))
+        return {"kind": CLAIMED, "mechanism": table, "loss": loss, **stated}
+
+    def _made(self, plan: Plan, table: dict[str, Any]) -> dict[str, Any]:
+        if is_mechanism(plan):
+            try:
+                return table if self._is_known(table) else self.claimed(plan, table)
+            except ParameterError:  # its loss has no form in files
+                return table
+        fields = constructor_fields(type(plan))
+        inner = {key: constructor_value(plan, one) for key, one in fields.items() if key in table}
+        return {key: self._value(inner.get(key), one) for key, one in table.items()}
+
+    def _value(self, value: Any, table: Any) -> Any:
+        if isinstance(value, Plan):
+            return self.table(value, table)
+        if isinstance(value, tuple):
+            return [self._value(*both) for both in zip(value, table, strict=True)]
+        return table
+
+    def _is_known(self, table: dict[str, Any]) -> bool:
+        """Return whether the checker has a definition of a mechanism."""
+        try:
+            alternatives(table, decimal=self._decimal)
+        except (NoProof, ProofError):
+            return False
+        return True
+
+
+def is_mechanism(plan: Plan) -> bool:
+    """Return whether another package declared a plan, and it claims one loss."""
+    return type(plan) not in OWN_PLAN_KINDS and isinstance(getattr(plan, "loss", None), Loss)
+
+
+def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
+    """Yield the different claims in the plan of a file, and nothing of what they are claims of."""
+    left, seen = [plan], set()
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            inside = [value for key, value in one.items() if key != "mechanism"]
+            left += reversed(inside if one.get("kind") == CLAIMED else [*one.values()])
+            if one.get("kind") == CLAIMED and plain_key(one) not in seen:
+                seen.add(plain_key(one))
+                yield one
+        elif isinstance(one, list):
+            left += reversed(one)
+
+
+def words_of_claims(plan: Any) -> str:
+    """Return in words whose losses are as claimed; "" where none is."""
+    kinds = list(dict.fromkeys(kind_of(one) for one in claims_of(plan)))
+    if not kinds:
+        return ""
+    listed = ", ".join(kinds[:-1]) + " and " * (len(kinds) > 1) + kinds[-1]
+    one = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
+    return f"the losses of {listed} are as {one}: {WHICH}"
+
+
+def kind_of(claim: dict[str, Any]) -> str:
+    """Return the name of the mechanism of a claim."""
+    mechanism = claim.get("mechanism")
+    return str(mechanism.get("kind") if isinstance(mechanism, dict) else mechanism)
+
+
+def refuse_other_claims(plan: Any, *, decimal: bool) -> None:
+    """Raise `ParameterError` where a file lets a mechanism claim another loss than its own."""
+    tables = _Tables(decimal)
+    for claim in claims_of(plan):
+        try:
+            made = from_dict(claim.get("mechanism"))
+            true = to_dict(made)
+            true = tables.claimed(made, true) if is_mechanism(made) else true
+        except ParameterError as error:
+            allowed = f"of mechanisms that are known here ({error})"
+            raise ParameterError("proof", f"a claim of {kind_of(claim)}", allowed) from None
+        if plain_key(true) != plain_key(claim):
+            allowed = f"of what mechanisms claim, here {shown(true)}"
+            raise ParameterError("proof", f"a proof of {shown(claim)}", allowed)

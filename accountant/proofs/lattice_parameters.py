@@ -1,0 +1,232 @@
+"""The parameters of the road of pairs on a lattice."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import ctx
+from scipy.special import ndtri
+
+from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
+from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
+from accountant.proofs.allocation_parameters import allocation_entry
+from accountant.proofs.no_road import NoRoad
+from accountant.verifier import parts
+from accountant.verifier.lattice import cells
+
+FEW_NODES, MOST_NODES = 1_000, 40_000
+NODES_EACH = 4  # of a step of the lattice
+LEFT_OUT = 1e-9  # of delta, by the ends of each release, and of the sum
+LEFT_OUT_OF_EPOCHS = 1e-6
+RIGHT = 10.0  # of the line that is best at one epsilon
+MOST_LENGTH = 2**17  # of a Fourier transform
+SLACK = 2.0**-46  # of the distance of the losses of a release
+ORDERS = np.geomspace(0.02, 500.0, 48)
+Items = list[tuple[Any, int]]
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Release:
+    """Losses and masses of a release on few cells, in floats."""
+
+    loss: Array
+    mass: Array
+    count: int
+
+    def log_moment(self, a: Array) -> Array:
+        """Return ``n ln E_P e^{aL}``."""
+        logs = np.log(self.mass) + np.multiply.outer(a, self.loss)
+        return self.count * logsumexp(logs, axis=-1)
+
+
+def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
+    """Return the fields of an entry of the proof."""
+    if any(one[0] == "zcdp" for one, _ in items):
+        raise NoRoad("a bound on moments has no lattice")
+    few = [_rules(one, n, delta, FEW_NODES) for one, n in items]
+    some = [_coarse(one, n, back, rules) for (one, n), rules in zip(items, few, strict=True)]
+    a, width, excess = _window(some, epsilon, math.log(delta))
+    work = sum(2 * n.bit_length() for _, n in items)
+    h = width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
+    nodes = [_node_count(one, h, rules) for (one, _), rules in zip(items, few, strict=True)]
+    most = [_most_nodes(one, rules) for (one, _), rules in zip(items, few, strict=True)]
+    h *= max(1.0, *(n / m for n, m in zip(nodes, most, strict=True)))
+    spans = [_span(one, x) for (one, _), x in zip(items, some, strict=True)]
+    aligned = [x for x in spans if x > 0]
+    if aligned:
+        listed = all(not one for one in few) and len(aligned) == 1
+        h = aligned[0] / (1 if listed else math.ceil(aligned[0] / h))
+    size = 2 ** math.ceil(math.log2(width / h + 2))
+    counts = [_node_count(one, h, rules) for (one, _), rules in zip(items, few, strict=True)]
+    releases = sum(n for _, n in items)
+    bits = 64 + math.log2(releases * size) + excess / math.log(2)
+    rules = [
+        rule
+        for (one, n), count in zip(items, counts, strict=True)
+        for rule in _rules(one, n, delta, count)
+    ]
+    return {
+        "road": "lattice",
+        "a": a.hex(),
+        "h": h.hex(),
+        "size": size,
+        "slack": (SLACK * max(spans, default=0.0)).hex(),
+        "bits": max(128, 32 * math.ceil(bits / 32), *(one.pop("bits", 0) for one in rules)),
+        "rules": rules,
+    }
+
+
+def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Release:
+    parts.Part.left = math.inf
+    with ctx.workprec(160):
+        given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]
+        found = cells(release, back, given)
+    both = [(p, q) for p, q, _, high in found if high is not None and p > 0 and q > 0]
+    values = np.array([(float((p / q).log()), float(p)) for p, q in both])
+    kept = values[:, 1] > 0
+    return _Release(values[kept, 0], values[kept, 1], count)
+
+
+def _window(some: list[_Release], epsilon: float, log_delta: float) -> tuple[float, float, float]:
+    """Return the order of the exponential factor, and how wide its law is; the shortest."""
+    moments = sum((one.log_moment(ORDERS) for one in some), np.zeros(ORDERS.size))
+    slopes = np.gradient(moments, ORDERS)
+    top = sum(one.count * float(one.loss.max()) for one in some)
+    bottom = sum(one.count * float(one.loss.min()) for one in some)
+    span = max(float(np.ptp(one.loss)) for one in some)
+    found = []
+    for i, a in enumerate(ORDERS):
+        share = a * math.log(a) - (a + 1) * math.log1p(a)
+        excess = float(moments[i]) - a * epsilon + share - log_delta - math.log(LEFT_OUT)
+        if not math.isfinite(excess) or excess > 3e4:
+            continue
+        apart = moments - moments[i] + max(excess, 1.0)
+        with np.errstate(divide="ignore"):
+            ends = apart / (ORDERS - a)
+        high = min(top, float(np.min(ends[a < ORDERS], initial=np.inf)))
+        low = max(bottom, float(np.max(ends[a > ORDERS], initial=-np.inf)))
+        mean = float(np.clip(slopes[i], low, high))
+        width = min(max(2 * max(high - mean, mean - low), span), top - bottom)
+        # digits take time, too
+        found.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
+    if not found:
+        raise NoRoad("losses too far apart for a lattice")
+    _, width, a, excess = min(found)
+    return a, 1.02 * max(width, 1e-6), excess
+
+
+def _span(release: Any, found: _Release) -> float:
+    """Return a distance that is to be a multiple of the step; 0 where there is none."""
+    kind = release[0]
+    if kind in ("laplace", "sampled laplace"):
+        return float(found.loss.max() - found.loss.min())
+    if kind == "range":
+        return float(release[1])
+    if kind in ("response", "discrete laplace", "discrete gaussian", "pair", "sampled"):
+        gaps = np.diff(np.unique(found.loss))
+        wide = gaps[gaps > 1e-9 * (1 + np.ptp(found.loss))]
+        return float(wide.min()) if wide.size else 0.0
+    return 0.0
+
+
+def _node_count(release: Any, h: float, few: list[Entry]) -> int:
+    """Return how many nodes make cells of a share of the step."""
+    if not few:
+        return 0
+    if release[0] in ("laplace", "sampled laplace"):  # quick to compute
+        return min(math.ceil(4 * NODES_EACH * 2 * float(release[1]) / h), MOST_NODES)
+    if release[0] == "range":
+        return math.ceil(float(release[1]) / h - 1e-9)
+    if release[0] == "allocation":
+        one = few[0]
+        apart = 2 * math.pi / float.fromhex(one["h"]) / one["length"] * one["count"]
+        return math.ceil(NODES_EACH * apart / (release[2] * h))
+    width = float.fromhex(few[0]["step"]) * FEW_NODES
+    return math.ceil(NODES_EACH * width * _slope(release) / h)
+
+
+def _most_nodes(release: Any, few: list[Entry]) -> float:
+    if release[0] != "allocation":
+        return MOST_NODES
+    return MOST_LENGTH / few[0]["length"] * few[0]["count"]
+
+
+def _slope(release: Any) -> float:
+    """Return the greatest slope of the loss of a mixture."""
+    match release:
+        case ("choice", some):
+            return max(_slope(one) for _, one in some)
+        case ("subset", inner):
+            return 2 * float(inner[1]) if "laplace" in inner[0] else _slope(inner)
+        case ("greatest", mu2, *_) | ("gaussian", mu2):
+            return math.sqrt(mu2)
+        case (_, unit2, one, other):
+            shifts = [float(s) for _, s in (*one, *other)]
+            return math.sqrt(unit2) * (max(shifts) - min(shifts))
+    raise NoRoad(f"a {release[0]} has no lattice")
+
+
+def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
+    """Return the rules of the nodes of a release: none where its outcomes are listed."""
+    kind = release[0]
+    reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
+    match release:
+        case ("choice", some):
+            first, last = _ends(some[-1][1], reach)
+            return [_rule(first, last, nodes) for _ in some]
+        case ("subset", inner):
+            if inner[0] == "sampled":
+                return []
+            if "laplace" in inner[0]:
+                return [_rule(0.0, float(inner[1]) / 2, nodes)]
+            return [_rule(0.0, _ends(inner, reach)[1], nodes)]
+        case ("range", e):
+            return [_rule(0.0, float(e), nodes)]
+        case ("laplace" | "sampled laplace", m, *_):
+            return [_rule(0.0, float(m), nodes)]
+        case ("greatest", mu2, s, _):
+            far = math.sqrt(mu2) * (s + 1) + reach
+            return [_rule(-2.0, far, nodes)]
+        case ("gaussian" | "mixture", *_):
+            return [_rule(*_ends(release, reach), nodes)]
+        case ("allocation", mu2, steps):
+            return [_allocation_rule(math.sqrt(mu2), steps, delta / count, nodes)]
+    return []
+
+
+def _ends(release: Any, reach: float) -> tuple[float, float]:
+    if release[0] == "gaussian":
+        return -reach, math.sqrt(release[1]) + reach
+    unit = math.sqrt(release[1])
+    shifts = [unit * float(s) for side in release[2:] for _, s in side]
+    return min(shifts) - reach, max(shifts) + reach
+
+
+def _rule(first: float, last: float, nodes: int) -> Entry:
+    return {"first": first.hex(), "step": ((last - first) / nodes).hex(), "count": nodes}
+
+
+@functools.lru_cache(maxsize=16)
+def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, float, Entry]:
+    """Return the ends of the losses of an epoch, and the fields of its integral."""
+    one = AllocatedGaussian(mu, steps)
+    left_out = delta * LEFT_OUT_OF_EPOCHS
+    high, low = one.inverse_profile(left_out), one.reversed.inverse_profile(left_out)
+    found = allocation_entry(mu * mu, steps, False, high, delta * 1e-3, RIGHT)
+    return high, low, {key: value for key, value in found.items() if key != "road"}
+
+
+def _allocation_rule(mu: float, steps: int, delta: float, nodes: int) -> Entry:
+    high, low, found = _allocation_rule_at(mu, steps, delta)
+    first, last = steps * math.exp(-low), steps * math.exp(high)
+    period = 2 * math.pi / float.fromhex(found["h"])
+    least = max(found["nodes"], min(nodes * period / (last - first), MOST_LENGTH))
+    length = 2 ** math.ceil(math.log2(least))
+    count = min(length, math.ceil((last - first) / period * length) + 1)
+    return {**found, "first": first.hex(), "length": length, "count": count}

@@ -1,0 +1,86 @@
+"""The parts of a plan of plain values: compared in whatever order, and as they are printed.
+
+The values may be those of a file that proves nothing, so no field is taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+MOST_SHOWN = 8  # of a list in a plan
+MOST_LEVELS = 200  # of tables and lists: more than a plan has, and few enough to be walked
+STATED = {"relation"}  # what a claim may say beside a mechanism and its loss
+
+
+def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two plans as plain values release the same, as often, in whatever order.
+
+    What a plan costs does not depend on the order of its parts, nor on how sequences and
+    repetitions group them.
+    """
+    each = ({plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other))
+    return next(each) == next(each)
+
+
+def shown_parts(plan: dict[str, Any]) -> list[str]:
+    """Return the parts of a plan as they are printed in Python, and how often each is released."""
+    return [f"{count:,} x {shown(part)}" for part, count in counted_parts(plan)]
+
+
+def shown(value: Any) -> str:
+    """Return a plain value as it is printed in Python; a claim with the loss that is claimed."""
+    match value:
+        case {"kind": "Claimed", "mechanism": made, "loss": loss, **rest} if {*rest} <= STATED:
+            stated = "".join(f", {one}" for one in rest.values())
+            return f"{shown(made)} as claimed ({shown(loss)}{stated})"
+        case dict():
+            fields = [f"{name}={shown(one)}" for name, one in value.items() if name != "kind"]
+            return f"{value.get('kind')}({', '.join(fields)})"
+        case list():
+            some = ", ".join(map(shown, value[:MOST_SHOWN]))
+            return f"[{some}{', ...' * (len(value) > MOST_SHOWN)}]"
+    return repr(value)
+
+
+def is_deep(plan: Any) -> bool:
+    """Return whether tables and lists are nested deeper than those of a plan can be."""
+    level = [plan]
+    for _ in range(MOST_LEVELS):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for many in inner for one in many if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
+    """Return the different parts of a plan as plain values, and how often each is released."""
+    counts: Counter[Any] = Counter()
+    parts: dict[Any, dict[str, Any]] = {}
+    for part, count in _parts(plan, 1):
+        if count:
+            counts[key := plain_key(part)] += count
+            parts.setdefault(key, part)
+    return [(part, counts[key]) for key, part in parts.items()]
+
+
+def _parts(plan: Any, count: int) -> Iterator[tuple[Any, int]]:
+    match plan:
+        case {"kind": "Sequential", "parts": list(parts), **rest} if not rest:
+            for part in parts:
+                yield from _parts(part, count)
+        case {"kind": "Repeat", "part": part, "count": int(more), **rest} if not rest:
+            yield from _parts(part, count * more)
+        case _:
+            yield plan, count
+
+
+def plain_key(value: Any) -> Any:
+    """Return a plain value as one that hashes; 4 and 4.0 are one number, 1 and True are not."""
+    if isinstance(value, dict):
+        return frozenset((name, plain_key(one)) for name, one in value.items())
+    if isinstance(value, list):
+        return tuple(map(plain_key, value))
+    return (bool, value) if isinstance(value, bool) else value

@@ -1,0 +1,162 @@
+"""The search for the entries of a proof: each is checked as it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from flint import ctx
+
+from accountant.proofs.lattice_parameters import lattice_entry
+from accountant.proofs.no_road import NoRoad
+from accountant.proofs.roads import Entry, Items, moment_entry, roads
+from accountant.verifier import NoProof, ProofError, parts, verdict
+from accountant.verifier.lattice import case, composed
+from accountant.verifier.plan import Fields
+
+NEAR = 1e-10  # of epsilon, the end that a lattice proves
+MAX_STEPS = 60  # of the search for it
+
+
+class Search:
+    """The entries of one proof, and the interval they prove.
+
+    The roads to the ends of a certificate are tried first.  Where there is none, pairs on a lattice
+    prove an interval that is a little wider.
+    """
+
+    def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
+        self._ways, self._delta = ways, delta
+        self._lower, self._upper = lower, upper
+
+    def entries(self) -> dict[str, Any]:
+        """Return the fields of the proof that say what is proved, and how."""
+        directions = sorted(verdict.directions(self._ways))
+        above = [self._above(*one) for one in directions]
+        self._upper = max([self._upper, *(end for _, end in above)])
+        # delta falls: an entry holds further up, but for its own errors
+        entries = [
+            entry if self._holds(entry, lower=False) else self._above(*one)[0]
+            for one, (entry, _) in zip(directions, above, strict=True)
+        ]
+        below = self._below(directions) if self._lower > 0 else (None, 0.0)
+        return {
+            "above": entries,
+            "below": below[0],
+            "lower": float(below[1]).hex(),
+            "upper": float(self._upper).hex(),
+        }
+
+    def _above(self, way: int, back: bool) -> tuple[Entry, float]:
+        """Return an entry and the upper end that it shows, or the last that was tried."""
+        entry: Entry | None = None
+        with suppress(NoRoad):
+            for entry in self._precise(way, back, lower=False):
+                if self._holds(entry, lower=False):
+                    return entry, self._upper
+        if entry is not None and not _may_be_wider(entry):
+            return entry, self._upper
+        found = []
+        for road in (self._on_lattice, self._by_moment):
+            with suppress(NoRoad, NoProof, ProofError):
+                found.append(road(way, back, lower=False))
+        if not found:
+            if entry is None:
+                raise NoRoad(self._reason(way, back))
+            return entry, self._upper
+        return min(found, key=lambda one: one[1])
+
+    def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
+        """Return an entry and the lower end that it shows, or None."""
+        tried = []
+        for way, back in directions:
+            with suppress(NoRoad):
+                for entry in self._precise(way, back, lower=True):
+                    if self._holds(entry, lower=True):
+                        return entry, self._lower
+                    tried.append(entry)
+        if tried and not any(map(_may_be_wider, tried)):
+            return None, self._lower
+        found = []
+        for way, back in directions:
+            with suppress(NoRoad, NoProof, ProofError):
+                found.append(self._on_lattice(way, back, lower=True))
+        return max(found, key=lambda one: one[1], default=(None, self._lower))
+
+    def _items(self, way: int, *, lower: bool) -> Items:
+        items = [(case(one, above=not lower), n) for one, n in self._ways[way].items()]
+        return [(one, n) for one, n in items if one]
+
+    def _precise(self, way: int, back: bool, *, lower: bool) -> Iterator[Entry]:
+        end, items = self._lower if lower else self._upper, self._items(way, lower=lower)
+        width = max(self._upper - self._lower, 1e-16 * self._upper)
+        for entry in roads(items, back, self._delta, end, width, lower=lower):
+            yield {**_head(way, back), **entry}
+
+    def _reason(self, way: int, back: bool) -> str:
+        """Return why no road leads to an upper end: the last that was tried."""
+        try:
+            self._on_lattice(way, back, lower=False)
+        except (NoRoad, NoProof) as error:
+            return str(error)
+        return "no road leads to a bound"
+
+    def _by_moment(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
+        entry, end = moment_entry(self._items(way, lower=lower), back, self._delta)
+        return {**_head(way, back), **entry}, max(end, self._upper)
+
+    def _on_lattice(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
+        """Return an entry, and the nearest end that it proves."""
+        items, given = self._items(way, lower=lower), self._lower if lower else self._upper
+        if self._delta == 0 or not items:
+            raise NoRoad("no lattice shows a delta of 0")
+        entry = lattice_entry(items, back, given, self._delta)
+        copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
+        parts.Part.left = verdict.BUDGET
+        with ctx.workprec(copied.pop("bits")):
+            bounds = composed(items, back, Fields(copied, "an entry"), above=not lower)
+
+            def shown(end: float) -> bool:
+                low, high = bounds(end)
+                return bool(low > self._delta if lower else high <= self._delta)
+
+            return {**_head(way, back), **entry}, _nearest(shown, given, upwards=not lower)
+
+    def _holds(self, entry: Entry, *, lower: bool) -> bool:
+        parts.Part.left = verdict.BUDGET
+        try:
+            copied = json.loads(json.dumps(entry))  # the check takes its fields
+            end = self._lower if lower else self._upper
+            verdict.check(copied, self._ways, self._delta, end, above=not lower)
+        except (NoProof, ProofError):
+            return False
+        return True
+
+
+def _head(way: int, back: bool) -> Entry:
+    return {"way": way, "direction": "reversed" if back else "forward"}
+
+
+def _may_be_wider(entry: Entry) -> bool:
+    """Return whether an entry that fails may have failed by what it adds itself."""
+    return "smooth" in entry and float.fromhex(entry["smooth"]) > 0
+
+
+def _nearest(shown: Callable[[float], bool], given: float, *, upwards: bool) -> float:
+    """Return the end nearest to the given one, on its outer side, that is shown."""
+    if shown(given):
+        return given
+    fails, apart = given, NEAR * given
+    for _ in range(MAX_STEPS):
+        holds = given + apart if upwards else max(given - apart, 0.0)
+        if shown(holds):
+            break
+        fails, apart = holds, 4 * apart
+    else:
+        raise NoRoad("no end is shown by a lattice")
+    while abs(holds - fails) > NEAR * given + 0.02 * abs(holds - given):
+        middle = (holds + fails) / 2
+        holds, fails = (middle, fails) if shown(middle) else (holds, middle)
+    return holds

@@ -1,0 +1,173 @@
+"""Pairs on a lattice of losses, above and below each release, and the law of their sum."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from flint import acb, arb, arb_poly, ctx, fmpz_poly
+
+from .parts import balls, exact, logs, outcomes, spend, tail
+from .plan import FINITE, ONE, STILL, Fields, need
+from .series import allocated
+
+LISTED = FINITE | {"discrete gaussian", "sampled"}
+def case(release: Any, *, above: bool) -> Any:
+    """Return the pair above a release, or the one below it (None for none)."""
+    if release[0] == "bound":
+        return case(release[1 if above else 2], above=above) if release[1 if above else 2] else None
+    if release[0] != "truncated":
+        return release
+    # Whether the n - 1 others fill the batch b is seen.  If so the record is in it with chance
+    # P(more than b of n) b / n over P(full), in the place of another one: docs/proofs/
+    # truncated_sampling.md.  Below, the others contribute nothing.
+    mu2, rate, n, b, replaced = release[1:]
+    full, kept = (exact(rate).beta_lower(k, m - k + 1, True) for m, k in ((n - 1, b), (n, b + 1)))
+    def one(mu2: Any, r: Any) -> Any:
+        away = ((1 - r, 0 * ONE), (r, -ONE)) if replaced else STILL
+        return "mixture", mu2, ((1 - r, 0 * ONE), (r, ONE)), away
+    if not above:
+        return one(mu2, (1 - full) * exact(rate) + kept * b / n)
+    return "choice", ((1 - full, one(mu2, rate)), (full, one(4 * mu2, kept * b / n / full)))
+def tails(release: Any, rule: Fields, *, half: bool) -> list[Any]:
+    """Return P(X > x), Q(X > x) and the loss at x, for x of a rule; ``half``: from loss 0 on."""
+    kind, *given = release
+    if kind == "allocation":
+        return allocated(exact(given[0]), given[1], rule)  # type: ignore
+    start, step, n = rule.real("first", -1e6, 1e6), rule.real("step", 1e-9, 99.0), rule.whole("count", 1, 10**5)
+    rule.done()
+    spend(60 * n)
+    x = [arb(0 if half else start) + arb(step) * i for i in range(n + 1)]
+    if kind == "range":  # delta = u^2 / (1 - 1/e^2), u = 1 - k/e, k = e^{eps/2}; -d delta / dk^2
+        e = (exact(given[0]) / 2).exp()
+        k = [(t / 2).exp().min(e) for t in x]
+        both = [((1 - s / e) / (1 - 1 / e**2), s) for s in k]
+        return [(u * (1 - s / e) + s * u / e, u / (s * e), 2 * s.log()) for u, s in both]
+    if "laplace" in kind:
+        m, r = exact(given[0]), exact(given[1])
+        x = [(m / 2 if half else arb(0)).max(t + half * m / 2).min(m) for t in (arb(-1), *x, m)]
+        return [((1 - r) * (-t).exp() / 2 + r * (1 - (t - m).exp() / 2), (-t).exp() / 2,
+                 (1 - r + r * (2 * t - m).exp()).log()) for t in x]
+    if kind == "greatest":  # one of n normals has mean (s + 1) mu under P, s mu under Q; others 0
+        mu, (s, n) = exact(given[0]).sqrt(), given[1:]
+        return [(*(1 - (1 - tail(t - u * mu)) * (1 - tail(t)) ** (n - 1) for u in (s + 1, s)), arb(0)) for t in x]
+    sides = balls(*(given if kind == "mixture" else (given[0], ((ONE, ONE),), STILL)))
+    x = [t + half * sides[0][-1][1] / 2 for t in x]
+    losses = [(f - g).real for f, g in (logs(sides, acb(t)) for t in x)]
+    return [(*(sum((w * tail(t - s) for w, s in one), arb(0)) for one in sides), loss)
+            for t, loss in zip(x, losses, strict=True)]
+def cells(release: Any, back: bool, rules: list[Any]) -> list[Any]:
+    """Return (p, q, low, high) of all outcomes in parts: masses, and ends of the losses or None."""
+    kind, *given = release
+    if kind == "choice":
+        return [(c * p, c * q, *ends) for c, one in given[0] for p, q, *ends in cells(one, back, rules)]
+    if kind in LISTED:
+        law, mass = outcomes(release, back)
+        finite = [((p / q).log(), p, q) for p, q in law if p > 0 and q > 0]
+        finite.sort(key=lambda one: float(one[0]))
+        law = [(p, q) for p, q in law if q == 0] + [(mass - sum((p for p, _ in law), arb(0)), arb(0))]
+        return [(p, q, x, x) for x, p, q in finite] + [(*one, None, None) for one in law]
+    half = kind in ("subset", "range")
+    one = given[0] if kind == "subset" else release
+    if half and one[0] in LISTED:
+        found = [part for part in cells(one, False, []) if part[2] is None or part[2] > 0]
+    else:
+        some = tails(one, Fields(rules and rules.pop(0), "a rule"), half=half)
+        ends = (some[0][2], some[-1][2]) if "laplace" in one[0] else (None, None)
+        some = [(arb(1), arb(1), ends[0]), *some, (arb(0), arb(0), ends[1])]
+        found = [(p - u, q - v, x, y) for (p, q, x), (u, v, y) in pairwise(some)][half:]
+    mirror = [(q, p, y and -y, x and -x) for p, q, x, y in found[::-1]]
+    if not half:
+        return mirror if back else found
+    rest = 1 - sum((p + q for p, q, *_ in found), arb(0))  # both directions cost the same
+    return [*mirror, (rest, rest, arb(0), arb(0)), *found]
+def law(some: list[Any], h: arb, *, above: bool) -> tuple[Counter[int], arb]:
+    """Return P of each loss kh of a pair above or below, and that of infinite losses."""
+    # Under Q the ratio's mean in a part is p / q, and delta the mean of a convex function.  Above:
+    # a part goes to the points a, b around its losses, p and q kept; what has no lowest loss moves
+    # up.  Below: what waits before a point is joined with parts after it, until that is the mean;
+    # where they do not suffice, the rest of what waits moves down to the point before.
+    found, sure, k = Counter[int](), arb(0), 0
+    waits = lost = after = gained = arb(0)  # P before the point k and k Q - P, P after it and P - kQ
+    def at(x: arb) -> int:
+        return int((x / h).lower().floor().unique_fmpz())
+    for p, q, low, high in some:
+        if high is None and (above or q == 0):
+            sure += p
+        elif above:
+            a, b = at(high if low is None else low), -at(-high)
+            most = p if low is None or a == b else (p - (h * a).exp() * q) / (1 - (h * (a - b)).exp())
+            found[b] += most
+            found[a] += p - most
+        elif p > 0 and q > 0:
+            loss = (p / q).log()
+            here, whole = at(loss), True
+            gain = p - (h * k).exp() * q
+            if here == k and gain > lost - gained:
+                share = ((lost - gained) / gain).upper().max(arb(0)).min(arb(1))  # exact: no error adds up
+                found[k] += waits + after + share * p
+                p, q, waits = (1 - share) * p, (1 - share) * q, arb(0)
+                whole = False
+            elif here not in (k - 1, k):
+                share = (gained / lost).lower().max(arb(0)) if lost > 0 else arb(0)
+                found[k] += after + share * waits
+                found[k - 1] += (1 - share) * waits
+                waits = lost = after = gained = arb(0)
+            if waits == 0 and whole and at(2 * loss) == 2 * here:
+                found[here] += p
+                continue
+            if waits == 0:
+                k, lost, after, gained = here + 1, arb(0), arb(0), arb(0)
+            if here == k:
+                after, gained = after + p, gained + gain
+            else:
+                waits, lost = waits + p, lost + (h * k).exp() * q - p
+    share = (gained / lost).lower().max(arb(0)) if lost > 0 else arb(0)
+    found[k] += after + share * waits
+    found[k - 1] += (1 - share) * waits
+    return found, sure
+def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Callable[..., Any]:
+    """Return bounds of delta at an epsilon: from above, or from below, by pairs on a lattice."""
+    # The law of the sum of losses kh, times e^{akh} and over its total M, in whole numbers over
+    # 2^bits, each rounded down; of each product ``size`` terms around the mean are kept.  What
+    # was lost adds at most M e^{-a eps} a^a / (1 + a)^(1 + a) to delta: the greatest of e^{-aL}
+    # (1 - e^{eps - L}).  Losses are lowered by ``slack`` each, or raised, and so is epsilon:
+    # then what is about on the lattice is within a cell, the largest loss of each release first.
+    a, h, size = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3)), entry.whole("size", 2, 2**18)
+    slack, rules = arb(entry.real("slack", 0, 1)), entry.take("rules", fits=lambda x: isinstance(x, list))
+    def times(x: Any, y: Any) -> Any:
+        spend(3 * (len(x[1]) + len(y[1])))
+        each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
+        mean = sum(i * c for i, c in enumerate(each)) // max(sum(each), 1)
+        first = max(0, min(int(mean) - size // 2, len(each) - size))
+        return x[0] + y[0] + first, [c >> bits for c in each[first:first + size]]
+    bits, total, finite, moved = ctx.prec, arb(1), arb(1), arb(0)
+    whole = 0, [1 << bits]
+    for one, n in items:
+        some = cells(one, back, rules)
+        top = [y for *_, y in some if y is not None][-1].mid()
+        move = (-slack if above else slack) - top
+        found, sure = law([(p, q * (-move).exp(), *(x if x is None else x + move for x in ends))
+                           for p, q, *ends in some], h, above=above)
+        mass = {k: p * (a * h * k).exp() for k, p in found.items()}
+        sum_, first = sum(mass.values(), arb(0)), min(found)
+        need(sum_ > 0 and max(found) - first < 10 * size, "a lattice too fine for its size")
+        total, finite, moved = total * sum_**n, finite * (1 - sure) ** n, moved + n * move
+        each = [0] * (max(found) - first + 1)
+        for k, p in mass.items():
+            each[k - first] = max(0, int((p / sum_ * 2**bits).lower().floor().unique_fmpz()))
+        power = 0, [1 << bits]
+        for bit in bin(n)[2:]:
+            power = times(power, power)
+            power = times(power, (first, each)) if bit == "1" else power
+        whole = times(whole, power)
+    need(not rules, "more rules than releases")
+    def delta(end: float) -> tuple[arb, arb]:
+        eps = arb(end) + moved
+        first = max(0, int((eps / h).upper().floor().unique_fmpz()) + 1 - whole[0])
+        kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
+        part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
+        low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
+        lost *= total * (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
+        return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
+    return delta

@@ -1,0 +1,100 @@
+"""Integrals of M on a line of the complex plane, by trapezoid sums."""
+
+from math import prod
+from typing import Any
+
+from flint import acb, arb
+
+from . import parts
+from .plan import Fields, need
+
+
+def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
+    """Return a lower and an upper bound of what the finite losses add to delta."""
+    # g(t) = E_P (1 - e^{t-L})_+ for real t.  For a > 0, int g(t) e^{zt} dt = M(z) / (z (z + 1)) on
+    # Re z = a (Fubini).  By Poisson's summation, F(z) = M(z) e^{-z eps} / (z (z + 1)), T = 2 pi/h,
+    #     (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT)  >=  g(eps) = delta(eps).
+    # Below: aliases k < 0 add at most (mass of P) / (e^{aT} - 1), as g <= mass; those k > 0, for
+    # any b > a, at most sum_k e^{akT} C e^{-b (eps + kT)}, C = M(b) b^b / (b + 1)^(b + 1), the
+    # greatest M(b) (1 - e^{-y}) e^{-by} (so delta <= C e^{-b eps}).  Truncation: |z (z + 1)| >=
+    # u^2, so nodes |j| > J add at most B / (pi U), U = Jh, B >= |M(a + iv) e^{-z eps}| for v >= U.
+    # Smoothing by a further N(mu, 1), mu^2 = S: delta does not fall, D_S >= delta, and M decays.
+    # d D_s / ds = p_s / 2, p_s the density of the loss at eps, and p_s <= e^{(S-s)/8} sqrt(S/s) p_S
+    # for s <= S (two normal densities): D_S - delta <= e^{S/8} S p_S.  p_S is at most the same sum
+    # without 1 / (z (z + 1)), truncated by B / (pi SU): int_U^oo e^{-Su^2/2} du <= e^{-SU^2/2}/(SU)
+    a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
+    count, more = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
+    parts.spend(20 * count * len(made))
+    step, eps, made = arb(h), arb(epsilon), [*made, (parts.gaussian(arb(more)), 1)]
+    def chernoff(b: float) -> arb:
+        found = (-b * eps).exp() * (arb(b) / (arb(b) + 1)) ** b / (arb(b) + 1)
+        return prod((p.line(b, 0, 1, "alias")[0].real ** times for p, times in made), start=found)
+    if count == 1:
+        return arb(0), chernoff(a)
+    z, u, line = parts.abscissas(a, h, count), step * (count - 1), [acb(1)] * count
+    missed, mass = (-a * eps).exp() / (arb.pi() * u), arb(1)
+    for part, times in made:
+        line = [x * y**times for x, y in zip(line, part.line(a, h, count), strict=True)]
+        missed, mass = missed * part.decay(a, u) ** times, mass * part.mass**times
+    def total(power: int) -> arb:
+        each = zip(line, z, strict=True)
+        terms = [(x * (-s * eps).exp() / (s * (s + 1)) ** power).real for x, s in each]
+        return (2 * sum(terms, arb(0)) - terms[0]) * step / (2 * arb.pi())
+    found = total(1)
+    if not b > a:
+        return arb(0), found + missed
+    period, beyond = 2 * arb.pi() / step, chernoff(b)
+    falls = ((a - arb(b)) * period).exp()
+    lower = found - missed - mass / ((a * period).exp() - 1) - beyond * falls / (1 - falls)
+    lower -= (arb(more) / 8).exp() * (more * total(0) + missed) if more else 0
+    return lower, found + missed
+def allocated(mu2: arb, t: int, entry: Fields, at: arb | None = None) -> Any:
+    """Return g(K) of an epoch of t steps, a sum of log-normals; or its `tails` for K of a rule."""
+    # Under Q an epoch's ratio is S / t, S = sum_i V_i, V = e^{mu x - mu^2/2}, x of N(0, 1).  With
+    # g(K) = E (K - S)_+ and phi(s) = E e^{-sV}, delta is, with the record and without it,
+    #     (g(K) + t - K) / t, K = t e^eps;    (e^eps / t) g(K), K = t e^-eps;
+    # and int_0^oo g(K) e^{-sK} dK = phi(s)^t / s^2.  By Poisson's summation, if T = 2 pi / h > K,
+    #    (h / 2 pi) sum_j e^{sK} phi(s)^t / s^2 = g(K) + sum_{k>=1} e^{-akT} g(K + kT), s = a + ijh,
+    # 0 <= g(K + kT) <= K + kT; so for G(K) = P(S < K) <= 1, with s for s^2.  phi is also int n(x)
+    # e^{-sV(x)} dx over Im x = -y: |e^{-sV}| <= 1 for Im s >= 0 < Re s while 0 <= mu y <= pi/2.
+    # Trapezoid rule as of mixtures, N(2y) <= e^{2y^2}.  At Im x = -D, |phi(a + iv)| <= e^{D^2/2}
+    # phi(a cos mu D + v sin mu D) =: size, falls in v; and phi(r) <= E 1/(rV) = e^{mu^2} / r.
+    mu, a, h = mu2.sqrt(), entry.real("a", 0, 1e30), entry.real("h", 0, 1e30)
+    y, step, d = (arb(entry.real(key, 1e-3, 99.0)) for key in ("y", "step", "turn"))
+    count, period, far = entry.whole("nodes", 2, 2**17), 2 * arb.pi() / h, int(18 / float(step) + 2)
+    k, length = [at], count
+    if at is None:  # K_i = first + i T / length, all at once by a Fourier transform
+        length, n = entry.whole("length", count, 2**18), entry.whole("count", 1, 2**17)
+        first = entry.real("first", 1e-9, 1e12)
+        k = [first + period * i / length for i in range(n)]
+    entry.done()
+    most = k[-1]
+    right = most < period and 2 * y * mu <= arb.pi() / 2 and mu * d <= arb.pi() / 2 and a > 0
+    need(right and t > 1, "a line of the allocation where nothing converges")
+    points = [acb(step * i, -y) for i in range(-far, far + 1)]
+    weights = [step / (2 * arb.pi()).sqrt() * (-x * x / 2).exp() for x in points]
+    losses = [-(mu * x - mu**2 / 2).exp() for x in points]
+    error = (1 + (2 * y * y).exp()) / ((2 * arb.pi() * y / step).exp() - 1)
+    ball = arb(0, (error + 2 * (y * y / 2).exp() * parts.tail(arb(18))).upper())
+    still = [w * (a * v).exp() for w, v in zip(weights, losses, strict=True)]
+    values = parts.waves(still, losses, h, count)
+    s, u = parts.abscissas(a, h, count), arb(h) * (count - 1)
+    turns = [(z * k[0]).exp() * (x + acb(ball, ball)) ** t / z for z, x in zip(s, values, strict=True)]
+    turns[0] /= 2
+    real = a * (mu * d).cos() + u * (mu * d).sin()
+    size = sum((w * (real * v).exp() for w, v in zip(weights, losses, strict=True)), acb(0)).real
+    size = ((d * d / 2).exp() * (size + ball)).min(arb(1))
+    top, x = (a * most).exp() * size ** (t - 1) / (arb.pi() * u), (-a * period).exp()
+    def near(each: list[Any], beyond: arb, alias: arb) -> list[arb]:  # g, or G
+        sums = [sum(each, acb(0))]
+        if len(k) > 1:
+            parts.spend(4 * length)
+            each = acb.dft([*each, *[acb(0)] * (length - count)], inverse=True)
+            sums = [x * length * (a * (c - k[0])).exp() for c, x in zip(k, each, strict=False)]
+        return [x.real * h / arb.pi() + (-beyond - alias).union(beyond) for x in sums]
+    g = near([x / z for x, z in zip(turns, s, strict=True)], top * size,
+             most * x / (1 - x) + period * x / (1 - x) ** 2)
+    if at is not None:
+        return g[0]
+    under = near(turns, top * (d * d / 2 + mu2).exp() / (mu * d).sin(), x / (1 - x))
+    return [((v + t - c * w) / t, 1 - w, (c / t).log()) for c, v, w in zip(k, g, under, strict=True)]
