@@ -73,8 +73,9 @@ def cells(release: Any, back: bool, rules: list[Any]) -> list[Any]:
         return [(p, q, x, x) for x, p, q in finite] + [(p, arb(0), None, None) for p in rest]
     half = kind in ("subset", "range")
     one = given[0] if kind == "subset" else release
-    if half and one[0] in LISTED:
+    if half and one[0] in LISTED:  # one response, of one loss above 0
         found = [part for part in cells(one, False, []) if part[2] is None or part[2] > 0]
+        need(sum(part[2] is not None for part in found) == 1, "a loss that may be 0")
     else:
         some = tails(one, Fields(rules and rules.pop(0), "a rule"), half=half)
         ends = (some[0][2], some[-1][2]) if "laplace" in one[0] else (None, None)
@@ -140,25 +141,24 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
     # was lost adds at most M e^{-a eps} a^a / (1 + a)^(1 + a) to delta: the greatest of e^{-aL}
     # (1 - e^{eps - L}).  Losses are lowered by ``slack`` each, or raised, and so is epsilon:
     # then what is about on the lattice is within a cell, the largest loss of each release first.
-    a, slack, h = entry.real("a", 1e-6, 1e9), entry.real("slack", 0, 1), arb(1)
-    h *= entry.real("h", 1e-12, 1e3)
-    size, rules = entry.whole("size", 2, 2**18), entry.take("rules", fits=is_list)
+    a, h = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3))
+    slack, size = entry.real("slack", 0, 1), entry.whole("size", 2, 2**18)
+    rules = entry.take("rules", fits=is_list)
     def times(x: Any, y: Any) -> Any:
         spend(3 * (len(x[1]) + len(y[1])))
         each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
         mean = sum(i * c for i, c in enumerate(each)) // max(sum(each), 1)
         first = max(0, min(int(mean) - size // 2, len(each) - size))
         return x[0] + y[0] + first, [c >> bits for c in each[first:first + size]]
-    bits, total, finite, moved = ctx.prec, arb(1), arb(1), arb(0)
-    whole = 0, [1 << bits]
+    whole, bits, total, finite, moved = (0, [1 << ctx.prec]), ctx.prec, arb(1), arb(1), arb(0)
     for one, n in items:
         some = cells(one, back, rules)
-        top = [y for *_, y in some if y is not None][-1].mid()
+        top = [arb(0), *(y for *_, y in some if y is not None)][-1].mid()
         move = (-slack if above else slack) - top
         found, sure = law([(p, q * (-move).exp(), *(x if x is None else x + move for x in ends))
                            for p, q, *ends in some], h, above=above)
         mass = {k: p * (a * h * k).exp() for k, p in found.items()}
-        sum_, first = sum(mass.values(), arb(0)), min(found)
+        sum_, first = sum(mass.values(), arb(0)), min(found, default=0)
         need(sum_ > 0 and max(found) - first < 10 * size, "a lattice too fine for its size")
         total, finite, moved = total * sum_**n, finite * (1 - sure) ** n, moved + n * move
         each = [0] * (max(found) - first + 1)
@@ -171,12 +171,13 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
         whole = times(whole, power)
     need(not rules, "more rules than releases")
     def delta(end: float) -> tuple[arb, arb]:
-        eps = arb(end) + moved
-        first = max(0, -under(-eps / h) - whole[0])
+        eps = arb(end) + moved  # a point so near it that the ball does not decide adds ``near``
+        first, near = max(0, -under(-eps / h) - whole[0]), 6 * (1 + a) * h * (eps / h).rad()
+        need(near < h, "epsilon is not known well enough")
         kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
         part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
         low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
-        lost *= total * (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
+        lost = (lost + near) * total * (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
         return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
     return delta
 def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:

@@ -161,7 +161,7 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             rate = Fraction(node.whole("sample", 0, n := node.whole("population", 1, 10**15)), n)
             if not (found := sampled(rate, KNOWN[0])) or rate == 1:
                 return found
-            plain = found[0] != "sampled" or {one[0] for one in found[2]} == {"response"}
+            plain = found[0] != "sampled" or [one[0] for one in found[2]] == ["response"]
             need(plain, "a sample without replacement of this part has no proof here")
             return "bound", ("subset", found), found
         case "TruncatedPoisson":
