@@ -12,12 +12,14 @@ from flint import ctx
 from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.no_road import NoRoad
 from accountant.proofs.roads import Entry, Items, moment_entry, roads
-from accountant.verifier import NoProof, ProofError, parts, verdict
+from accountant.verifier import NoProof, parts, verdict
 from accountant.verifier.lattice import case, composed
 from accountant.verifier.plan import Fields
 
 NEAR = 1e-10  # of epsilon, the end that a lattice proves
 MAX_STEPS = 60  # of the search for it
+# what a check ends with: the checker's own errors, and numbers out of range
+FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 
 
 class Search:
@@ -60,7 +62,7 @@ class Search:
             return entry, self._upper
         found = []
         for road in (self._on_lattice, self._by_moment):
-            with suppress(NoRoad, NoProof, ProofError):
+            with suppress(NoRoad, *FAILURES):
                 found.append(road(way, back, lower=False))
         if not found:
             if entry is None:
@@ -81,7 +83,7 @@ class Search:
             return None, self._lower
         found = []
         for way, back in directions:
-            with suppress(NoRoad, NoProof, ProofError):
+            with suppress(NoRoad, *FAILURES):
                 found.append(self._on_lattice(way, back, lower=True))
         return max(found, key=lambda one: one[1], default=(None, self._lower))
 
@@ -130,7 +132,7 @@ class Search:
             copied = json.loads(json.dumps(entry))  # the check takes its fields
             end = self._lower if lower else self._upper
             verdict.check(copied, self._ways, self._delta, end, above=not lower)
-        except (NoProof, ProofError):
+        except FAILURES:
             return False
         return True
 

@@ -20,10 +20,10 @@ def case(release: Any, *, above: bool) -> Any:
         return case(release[1 if above else 2], above=above) if release[1 if above else 2] else None
     if release[0] != "truncated":
         return release
-    # Whether the n - 1 others fill the batch b is seen.  If so the record is in it with chance
-    # P(more than b of n) b / n over P(full), in the place of another one: docs/proofs/
-    # truncated_sampling.md.  Below, the others contribute nothing.
+    # Whether the n - 1 others fill the batch b is seen; then the record is in it with chance P(more
+    # than b of n) b / n / P(full), in the place of another.  Below, the others contribute nothing.
     mu2, rate, n, b, replaced = release[1:]
+    spend(4e5)
     full, kept = (exact(rate).beta_lower(k, m - k + 1, True) for m, k in ((n - 1, b), (n, b + 1)))
     def one(mu2: Any, r: Any) -> Any:
         away = ((1 - r, 0 * ONE), (r, -ONE)) if replaced else STILL
@@ -42,8 +42,7 @@ def tails(release: Any, rule: Fields, *, half: bool) -> list[Any]:
     rule.done()
     if kind == "range":  # delta = u^2 / (1 - 1/e^2), u = 1 - k/e, k = e^{eps/2}; -d delta / dk^2
         e = (exact(given[0]) / 2).exp()
-        k = [(t / 2).exp().min(e) for t in x]
-        both = [((1 - s / e) / (1 - 1 / e**2), s) for s in k]
+        both = [((1 - s / e) / (1 - 1 / e**2), s) for s in ((t / 2).exp().min(e) for t in x)]
         return [(u * (1 - s / e) + s * u / e, u / (s * e), 2 * s.log()) for u, s in both]
     if "laplace" in kind:
         m, r = exact(given[0]), exact(given[1])
@@ -54,7 +53,9 @@ def tails(release: Any, rule: Fields, *, half: bool) -> list[Any]:
         mu, (s, n) = exact(given[0]).sqrt(), given[1:]
         below = [[(1 - tail(t - u * mu)) * (1 - tail(t)) ** (n - 1) for u in (s + 1, s)] for t in x]
         return [(1 - p, 1 - q, arb(0)) for p, q in below]
+    need(kind in ("gaussian", "mixture"), f"a {kind} has no lattice")
     sides = balls(*(given if kind == "mixture" else (given[0], ((ONE, ONE),), STILL)))
+    spend(20 * n * sum(map(len, sides)))
     x = [t + half * sides[0][-1][1] / 2 for t in x]
     losses = [(f - g).real for f, g in (logs(sides, acb(t)) for t in x)]
     return [(*(sum((w * tail(t - s) for w, s in one), arb(0)) for one in sides), loss)
@@ -71,8 +72,7 @@ def cells(release: Any, back: bool, rules: list[Any]) -> list[Any]:
         finite.sort(key=lambda one: float(one[0]))
         rest = [p for p, q in law if q == 0] + [mass - sum((p for p, _ in law), arb(0))]
         return [(p, q, x, x) for x, p, q in finite] + [(p, arb(0), None, None) for p in rest]
-    half = kind in ("subset", "range")
-    one = given[0] if kind == "subset" else release
+    half, one = kind in ("subset", "range"), given[0] if kind == "subset" else release
     if half and one[0] in LISTED:  # one response, of one loss above 0
         found = [part for part in cells(one, False, []) if part[2] is None or part[2] > 0]
         need(sum(part[2] is not None for part in found) == 1, "a loss that may be 0")
@@ -139,8 +139,8 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
     # The law of the sum of losses kh, times e^{akh} and over its total M, in whole numbers over
     # 2^bits, each rounded down; of each product ``size`` terms around the mean are kept.  What
     # was lost adds at most M e^{-a eps} a^a / (1 + a)^(1 + a) to delta: the greatest of e^{-aL}
-    # (1 - e^{eps - L}).  Losses are lowered by ``slack`` each, or raised, and so is epsilon:
-    # then what is about on the lattice is within a cell, the largest loss of each release first.
+    # (1 - e^{eps - L}).  All losses are moved, and epsilon with them: the largest of each release
+    # is on the lattice, but for a ``slack``, so that what is about on it is within one cell.
     a, h = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3))
     slack, size = entry.real("slack", 0, 1), entry.whole("size", 2, 2**18)
     rules = entry.take("rules", fits=is_list)
@@ -177,7 +177,7 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
         kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
         part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
         low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
-        lost = (lost + near) * total * (-a * eps).exp() * (arb(a) / (arb(a) + 1)) ** a / (arb(a) + 1)
+        lost = (lost + near) * total * (-a * eps).exp() * (arb(a) / (a + 1)) ** a / (arb(a) + 1)
         return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
     return delta
 def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:

@@ -94,6 +94,7 @@ def _ways(value: Any, depth: int, group: Any) -> Ways:  # group: records in P al
         if kind == "Grouped":  # so many of its records are in P alone, the others in Q alone
             part, size = node.take("part"), node.whole("size", 1, 10**6)
             least = 0 if 1 < size <= 64 else size
+            need(least or size**2 * len(str(part)) < 1e8, "too many ways of a group")
             parts = [_ways(part, depth + 1, (i, size - i)) for i in range(size, least - 1, -1)]
         node.take("by", None)
         each = {frozenset(one.items()): one for some in parts for one in some}

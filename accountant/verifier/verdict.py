@@ -29,8 +29,9 @@ def verify(document: bytes) -> Verdict:
         word = "PROVED UPPER"
         need(lower == 0 or below is not None, "the file does not claim to prove the lower end")
         word = "PROVED" if lower == 0 or check(below, ways, delta, lower, above=False) else word
-    except NoProof as error:
-        reason = str(error)
+    except (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        need(not isinstance(error, ProofError), str(error), ProofError)
+        reason = str(error) if isinstance(error, NoProof) else f"out of range: {error!r:.99}"
     return Verdict(word, reason, lower, upper, delta, plan, hashlib.sha256(document).hexdigest())
 def directions(ways: Any) -> set[tuple[int, bool]]:
     """Return the alternatives, and their reverse where that may have other losses."""
@@ -44,17 +45,14 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     way, road = entry.whole("way", 0, len(ways) - 1), entry.take("road", fits=ROADS.__contains__)
     direction = entry.take("direction", fits=("forward", "reversed").__contains__)
     back = direction == "reversed"
-    try:
-        with ctx.workprec(entry.whole("bits", 64, 4096)):
-            pairs = ((case(one, above=above), n) for one, n in ways[way].items())
-            items = [one for one in pairs if one[0]]
-            if road == "largest losses":  # delta is 0 from there on, and not before
-                need(delta == 0, "the largest losses are epsilon where delta is 0")
-                low = high = arb(largest(items, back, Fraction(repr(end)), above=above) != above)
-            else:
-                low, high = bounds(road, items, back, entry, end, above=above)
-    except (OverflowError, ZeroDivisionError) as error:
-        raise NoProof(f"{road}: {error}") from None
+    with ctx.workprec(entry.whole("bits", 64, 4096)):
+        pairs = ((case(one, above=above), n) for one, n in ways[way].items())
+        items = [one for one in pairs if one[0]]
+        if road == "largest losses":  # delta is 0 from there on, and not before
+            need(delta == 0, "the largest losses are epsilon where delta is 0")
+            low = high = arb(largest(items, back, Fraction(repr(end)), above=above) != above)
+        else:
+            low, high = bounds(road, items, back, entry, end, above=above)
     entry.done()
     side, size = ("upper", f"most {high.str(12)}") if above else ("lower", f"least {low.str(12)}")
     # more than delta below: delta may be constant, and epsilon is where it starts to be
