@@ -59,7 +59,7 @@ def random_pair(seed, *, sure=True):
 
 
 def margins(pair, seed, wrong=None, *, slack=0.0, size=4096):
-    """By how much the bound above, and that below, are on the right side; ``wrong`` changes them."""
+    """By how much the bounds above and below are on the right side; ``wrong`` changes them."""
     rng = np.random.default_rng(seed)
     n, h, a = int(rng.integers(1, 7)), 10 ** rng.uniform(-1.0, 0), rng.uniform(0.3, 9.0)
     outcomes = [(float(p), float(q)) for p, q in pair[1]]
