@@ -17,34 +17,19 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from tests.accountant.verifier import lattice_theorems
+from tests.accountant.verifier.theorem_tools import (
+    chernoff_constant,
+    g,
+    gap,
+    product,
+    random_pair,
+    same,
+    transform,
+)
+
 ROUND_OFF = 1e-9
 WRONG_CASES = 60  # random cases, one of which must show that a changed theorem is wrong
-
-
-def random_pair(rng, most=4):
-    """Two distributions on the same outcomes."""
-    size = int(rng.integers(2, most + 1))
-    return rng.dirichlet(np.full(size, 2.0)), rng.dirichlet(np.full(size, 2.0))
-
-
-def g(p, q, t):
-    """E_P (1 - e^(t - L))_+ at every t."""
-    loss = np.log(p / q)
-    return np.maximum(-np.expm1(np.asarray(t)[..., None] - loss), 0) @ p
-
-
-def transform(p, q, z):
-    """M(z) = E_P e^(zL)."""
-    return np.exp(np.asarray(z)[..., None] * np.log(p / q)) @ p
-
-
-def gap(larger, smaller):
-    """By how much one is larger, relative to their size."""
-    return float((larger - smaller) / (abs(larger) + abs(smaller) + 1e-300))
-
-
-def same(one, other):
-    return -abs(gap(one, other))
 
 
 # --- the contour
@@ -91,10 +76,6 @@ def aliases_below(rng, changed):
     period = 2 * math.pi / h
     bound = p.sum() / math.expm1(a * period)
     return gap(bound * (0.5 if changed else 1), (factors * values)[k < 0].sum())
-
-
-def chernoff_constant(b):
-    return b**b / (1 + b) ** (1 + b)
 
 
 def aliases_above(rng, changed):
@@ -197,10 +178,6 @@ def trapezoid_on_a_strip(rng, changed):
 # --- laws of several releases
 
 
-def product(one, other):
-    return tuple(np.outer(a, b).ravel() for a, b in zip(one, other, strict=True))
-
-
 def composition(rng, changed):
     one, other, z = random_pair(rng), random_pair(rng), rng.uniform(0.1, 3.0)
     both = transform(*product(one, other), z)
@@ -247,63 +224,6 @@ def smallest_test(rng, changed):
     events = itertools.product((0, 1), repeat=p.size)
     gains = [float(np.array(one) @ (p - math.exp(t) * q)) for one in events]
     return -abs(max(gains) - float(g(p, q, 0.0 if changed else t)))
-
-
-def laplace_residues(rng, changed):
-    m, e = rng.uniform(0.2, 3.0), rng.uniform(0.0, 2.5)
-    a, u = 0.7, np.arange(-40_000, 40_000) * 0.02
-    z = a + 1j * u
-    one = ((1 + z) * np.exp(z * m) + z * np.exp(-(1 + z) * m)) / (1 + 2 * z)
-    found = (one * np.exp(-z * e) / (z * (z + 1))).real.sum() * 0.02 / (2 * math.pi)
-    true = max(0.0, -math.expm1((e - m) / (1 if changed else 2)))
-    return 1e-4 - abs(found - true)
-
-
-# --- sampled Laplaces
-
-
-class SampledRatio:
-    """A sampled Laplace: masses of Q in cells of [0, m] and outside, and dP/dQ there."""
-
-    def __init__(self, rng, cells):
-        m, q = self.m, self.q = rng.uniform(0.2, 2.0), rng.uniform(0.05, 1.0)
-        ends = np.linspace(0, m, cells + 1)
-        self.x = np.concatenate([[-1.0], (ends[1:] + ends[:-1]) / 2, [m + 1.0]])
-        self.mass = np.concatenate([[0.5], -np.diff(np.exp(-ends)) / 2, [math.exp(-m) / 2]])
-        self.r = 1 - q + q * np.exp(np.clip(2 * self.x - m, -m, m))
-
-    def start(self, k):
-        """The x in [0, m] where the ratio is k, or the nearer end."""
-        inside = np.maximum((np.asarray(k) - 1 + self.q) / self.q, math.exp(-self.m))
-        return np.minimum((np.log(inside) + self.m) / 2, self.m)
-
-    def event(self, k, t):
-        """E_Q (r - k) over x > t."""
-        return (1 - self.q - k) * np.exp(-t) / 2 + self.q * (1 - np.exp(t - self.m) / 2)
-
-    def best(self, k):
-        return np.maximum(np.maximum(self.event(k, self.start(k)), 1 - k), 0)
-
-
-def sampled_laplace(rng, changed):
-    one = SampledRatio(rng, 2000)
-    k = math.exp(rng.uniform(-0.3, 1.2) * math.log(one.r[-1]))
-    best = one.best(k)
-    ahead = best - one.mass @ np.maximum(one.r - k, 0)
-    back = (best + (0 if changed else k - 1)) / k - one.mass @ np.maximum(1 - one.r / k, 0)
-    return 1e-5 - max(abs(ahead), abs(back))
-
-
-def two_sampled_laplaces(rng, changed):
-    one = SampledRatio(rng, 400)
-    k = math.exp(rng.uniform(-0.5, 1.9) * math.log(one.r[-1]))
-    low, high = (float(one.start(k / one.r[i])) for i in (-1, 0))
-    values = one.mass * one.r * one.best(k / one.r)
-    inside = (one.x > low) & (one.x < high)
-    found = values[0] + values[-1] + values[inside].sum()
-    found += 0 if changed else one.event(k, high) - one.event(k, one.m)
-    true = one.mass @ np.maximum(np.outer(one.r, one.r) - k, 0) @ one.mass
-    return 1e-3 * (one.r[-1] - one.r[0]) - abs(found - true)
 
 
 # --- random allocation and noise
@@ -412,10 +332,9 @@ def word_ranges(rng, changed):
 THEOREMS = [
     poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing, laplace_decay,
     moved_line, size_on_a_line, trapezoid_on_a_strip, composition, domination, rounded_masses,
-    poisson_sample, largest_loss, smallest_test, laplace_residues, sampled_laplace,
-    two_sampled_laplaces, one_step_allocation,
+    poisson_sample, largest_loss, smallest_test, one_step_allocation,
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,
-    geometric_noise, worst_odds, staircase_pair, word_ranges,
+    geometric_noise, worst_odds, staircase_pair, word_ranges, *lattice_theorems.THEOREMS,
 ]  # fmt: skip
 
 
