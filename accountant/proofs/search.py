@@ -38,8 +38,8 @@ class Search:
         self._upper = max([self._upper, *(end for _, end in above)])
         # delta falls: an entry holds further up, but for its own errors
         entries = [
-            entry if self._holds(entry, lower=False) else self._above(*one)[0]
-            for one, (entry, _) in zip(directions, above, strict=True)
+            entry if end == self._upper or self._holds(entry, lower=False) else self._above(*one)[0]
+            for one, (entry, end) in zip(directions, above, strict=True)
         ]
         below = self._below(directions) if self._lower > 0 else (None, 0.0)
         return {
