@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
-from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair
+from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair, LongRule
 from accountant.proofs.no_road import NoRoad
 
 MAX_NODES = 2**19 - 1
 ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
+FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6  # abscissas to try, and what is quick to check
+SLACK = 0.4  # nats of the truncated tail that shorter rules may cost
+LEAST, CHERNOFFS = 1e-3, 40  # abscissas of Chernoff's bound
 Parts = Sequence[tuple[FloatPair, int]]
 
 
@@ -29,8 +33,9 @@ class Contour:
         self.parts, self.epsilon = list(parts), epsilon
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
-        self.smooth, self.target = smooth, math.log(delta * share)
-        self.log_delta = math.log(delta)
+        self.smooth, self.log_delta = smooth, math.log(delta)
+        # at 0 there is an upper bound alone, of a delta that may be far less
+        self.target = self.log_delta + math.log(share if epsilon else max(share, 0.01))
 
     def _log_size(self, a: float) -> float:
         return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
@@ -78,25 +83,51 @@ class Contour:
 
     def _nodes(self, h: float) -> int:
         low, high = 8, 16
-        while self._log_tail(high * h) > self.target - 0.5:
+        while self._log_tail(high * h) > self.target - 2 * SLACK:
             low, high = high, 2 * high
             if high > 2 * MAX_NODES:
                 raise NoRoad("a contour of so many nodes is too long to check")
         while high > 1.03 * low + 1:
             middle = (low + high) // 2
-            small = self._log_tail(middle * h) <= self.target - 0.5
+            small = self._log_tail(middle * h) <= self.target - 2 * SLACK
             low, high = (low, middle) if small else (middle, high)
         return high + 2
 
     def chernoff(self) -> dict[str, Any] | None:
         """Return an entry of one node, the bound by a moment alone, where that is enough."""
-        for a in np.geomspace(self.a / 64, 4 * self.a, 17).tolist():
+        # a small one first: rules of a large one are long, and far beyond the losses any will do
+        for a in np.geomspace(min(self.a / 64, LEAST), 4 * self.a, CHERNOFFS).tolist():
             if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
-                return _moment_fields(self.parts, a)
+                with suppress(LongRule):
+                    return _moment_fields(self.parts, a)
+                return None
         return None
 
     def entry(self, lower: bool) -> dict[str, Any]:
-        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases."""
+        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases.
+
+        Where the saddle is far, rules there are long: of abscissas left of it, the cheapest counts.
+        """
+        saddle, parts = self.a, self.parts
+        cost, entry, reason = math.inf, None, NoRoad("")
+        for factor in FACTORS:
+            self.a, self.parts = factor * saddle, parts
+            try:
+                before, (cost, found) = cost, self._entry(lower)
+            except NoRoad as error:
+                reason = error
+                if isinstance(error, LongRule):
+                    continue
+                break
+            entry = found if cost < before else entry
+            if cost < CHEAP or cost > before:
+                break
+        if entry is None:
+            raise reason
+        return entry
+
+    def _entry(self, lower: bool) -> tuple[float, dict[str, Any]]:
+        """Return what an entry costs to check, in products of 128 bits, and its fields."""
         self.a, h, b = self._line()
         found, smooth = None, 0.0
         if not any(isinstance(one, (FloatGaussian, FloatMixture)) for one, _ in self.parts):
@@ -106,11 +137,11 @@ class Contour:
         nodes = self._nodes(h)
         size = max(self._log_size(self.a), self.target)
         log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
-        rules, u = [], (nodes - 1) * h
+        rules, u, cost = [], (nodes - 1) * h, 40.0 * nodes * len(self.parts)
         for one, n in self.parts:
             if isinstance(one, FloatMixture):
                 log_decay = one.log_decay(self.a, u) - one.log_moment(self.a)
-                y = one.decay_height(self.a, u)
+                y = one.decay_height(self.a, u, n, SLACK / len(self.parts))
                 found = {
                     "line": one.rule(self.a, log_error),
                     "decay": one.rule(self.a, log_decay - 4 - math.log(n), y),
@@ -118,15 +149,19 @@ class Contour:
                 if lower:
                     found["alias"] = one.rule(b, -4 - math.log(n))
                 rules.append(found)
-        bits = 96 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
-        return {
+                terms = found["line"]["last"] - found["line"]["first"]
+                cost += terms * (nodes / 8 + 20 * math.sqrt(nodes))
+                cost += sum(200.0 * (rule["far"] - rule["first"]) for rule in found.values())
+        bits = 64 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
+        bits = 8 * math.ceil(bits / 8)
+        return cost * (bits / 128) ** 1.5, {
             "road": "contour",
             "a": self.a.hex(),
             "h": h.hex(),
             "b": (b if lower else 0.0).hex(),
             "nodes": nodes,
             "smooth": smooth.hex(),
-            "bits": 32 * math.ceil(bits / 32),
+            "bits": bits,
             "rules": rules,
         }
 

@@ -6,7 +6,7 @@ The releases are those of `accountant.verifier.plan`, as tuples.
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,8 +15,12 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.proofs.no_road import NoRoad
 
-POINTS = 1500
+POINTS, DEPTH = 1500, 400.0
 MAX_NODES = 10**5
+
+
+class LongRule(NoRoad):
+    """The rule of a mixture has too many nodes at an abscissa."""
 
 
 class FloatPair(Protocol):
@@ -133,10 +137,15 @@ class FloatMixture:
         found: Array = (1 + a) * f.real - a * g.real - u * (f.imag - g.imag) + (y * y - x * x) / 2
         return found - math.log(2 * math.pi) / 2
 
+    @lru_cache(maxsize=64)  # noqa: B019  # of a few abscissas, while a proof is written
     def _grid(self, a: float) -> Array:
+        """Return points where the integrand is not far below its greatest size."""
         most = (1 + a) * self.most - a * self.least
         low = -12.0 - math.sqrt(2 * a * max(0.0, -math.log(max(self._sides[1][0].min(), 1e-300))))
-        return np.linspace(low, most + 12, POINTS + int(30 * min(most, 1e3)))
+        x = np.linspace(low, most + 12, POINTS // 2 + int(4 * min(most, 1e4)))
+        sizes = self._log_height(a, x)
+        some = x[sizes > sizes.max() - DEPTH]
+        return np.linspace(some[0] - x[1] + x[0], some[-1] + x[1] - x[0], POINTS)
 
     def _log_integral(self, a: float, y: float, u: float) -> float:
         x = self._grid(a)
@@ -155,9 +164,14 @@ class FloatMixture:
         """Return the least bound over some lines."""
         return min(self._log_integral(a, float(y), u) for y in self._heights)
 
-    def decay_height(self, a: float, u: float) -> float:
-        """Return the height of the line with the least bound."""
-        return min(map(float, self._heights), key=lambda y: self._log_integral(a, y, u))
+    def decay_height(self, a: float, u: float, n: int, slack: float) -> float:
+        """Return the highest line, of the shortest rule, where n parts lose at most ``slack``."""
+        sizes = [self._log_integral(a, float(y), u) for y in self._heights]
+        return max(
+            float(y)
+            for y, size in zip(self._heights, sizes, strict=True)
+            if n * (size - min(sizes)) <= slack
+        )
 
     def rule(self, a: float, log_error: float, y: float | None = None) -> dict[str, Any]:
         """Return a rule y, h, first, last, far whose error is ``e^log_error`` of M(a), about."""
@@ -174,7 +188,7 @@ class FloatMixture:
         far = max(last, math.ceil((c + 1) / h))
         first = self._left_end(a, h, first, log_error - log_grown)
         if max(far, -first) > MAX_NODES:
-            raise NoRoad("a rule of so many nodes is too long to check")
+            raise LongRule("a rule of so many nodes is too long to check")
         return {"y": y.hex(), "h": h.hex(), "first": first, "last": last, "far": far}
 
     def _steps(self, a: float, y: float, log_error: float) -> float:

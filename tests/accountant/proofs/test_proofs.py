@@ -28,6 +28,7 @@ from accountant import (
     Tight,
     UnsupportedPlan,
 )
+from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import ProofError, verify
@@ -117,6 +118,27 @@ def test_an_epsilon_that_another_road_knows_to_twelve_digits_is_proved(row):
     except UnsupportedPlan:
         pytest.skip("no road to a proof")
     assert verify(document).word == "PROVED"
+
+
+HARD = {  # plans whose first parameters would be too long to check
+    "far beyond all losses": (2 * MixtureOfGaussians(0.375, (0, 2, 4), (0.1, 0.75, 0.15)), 1e-6),
+    "tiny rates": (50 * PoissonSampled(GaussianLoss(0.4), 1e-4), 1e-10),
+    "a part that hardly decays": (
+        Sequential([60_000 * PoissonSampled(GaussianLoss(0.15), 0.5),
+                    20_000 * PoissonSampled(GaussianLoss(8.5), 1e-6)]), 1e-5),
+    "epsilon is 0": (2 * PoissonSampled(GaussianLoss(0.4), 1e-5), 4e-5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_parameters_are_short_enough_to_check(name):
+    plan, delta = HARD[name]
+    found = Tight().certify(plan, delta)
+    assert verify(write_proof(plan, delta, found.lower, found.upper)).word == "PROVED"
+
+
+def test_a_line_of_an_allocation_has_few_nodes():
+    assert allocation_entry(2.1, 40, False, 3.5355, 2.8e-6)["nodes"] < 10_000  # not 52,982
 
 
 def test_a_changed_digit_is_found_or_harmless():
