@@ -21,6 +21,7 @@ from accountant.verifier.lattice import cells
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # of a step of the lattice, on average
+STEPS = 2_000  # that are tried
 WIDER = 1e-6  # of epsilon, about what a lattice adds
 LEFT_OUT = 1e-9  # of delta, by the ends of each release, and of the sum
 LEFT_OUT_OF_EPOCHS = 1e-6
@@ -47,9 +48,18 @@ class _Release:
 
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
+        return math.sqrt(float(self._weights(a) @ self.apart**2))
+
+    def atoms(self, a: float) -> list[tuple[float, float]]:
+        """Return how far below the largest loss each atom lies, and its mass under that law."""
+        some = self.apart == 0
+        away = float(self.loss.max()) - self.loss[some]
+        return list(zip(away.tolist(), self._weights(a)[some].tolist(), strict=True))
+
+    def _weights(self, a: float) -> Array:
         logs = np.log(self.mass) + a * self.loss
-        weight = np.exp(logs - logs.max())
-        return math.sqrt(float(weight @ self.apart**2 / weight.sum()))
+        weights: Array = np.exp(logs - logs.max())
+        return weights / weights.sum()
 
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
@@ -65,9 +75,10 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     h = max(min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13))
     spans = [_span(one, x) for (one, _), x in zip(items, some, strict=True)]
     aligned = [x for x in spans if x > 0]
-    if aligned:
-        listed = all(not one for one in few) and len(aligned) == 1
-        h = aligned[0] / (1 if listed else math.ceil(aligned[0] / h))
+    if all(not one for one in few) and len(aligned) == 1:
+        h = aligned[0]
+    elif aligned:
+        h = _aligned(h, aligned, [x for (one, _), x in zip(items, some, strict=True) if one[0] != "greatest"], saddle)
     rules = []
     for (one, n), rule, cells_ in zip(items, few, some, strict=True):
         rules += _rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
@@ -129,6 +140,18 @@ def _window(
     return a, 1.02 * max(width, 1e-6), excess, saddle
 
 
+def _aligned(most: float, spans: list[float], some: list[_Release], a: float) -> float:
+    """Return a step on which atoms lie, or just above its points: of half the length at least."""
+    each = [span / (math.ceil(span / most) + np.arange(STEPS)) for span in spans]
+    steps = np.concatenate([*each, np.geomspace(most / 2, most, STEPS)])
+    lost = np.where(steps >= most / 2, 0.0, np.inf)
+    for one in some:
+        for away, weight in one.atoms(a):
+            missed = np.ceil(away / steps - 1e-9) * steps - away
+            lost += one.count * weight * np.maximum(missed, 0.0)
+    return float(steps[np.argmin(lost + 1e-6 * (most - np.minimum(steps, most)))])
+
+
 def _span(release: Any, found: _Release) -> float:
     """Return a distance that is to be a multiple of the step; 0 where there is none."""
     kind = release[1][0] if release[0] == "subset" else release[0]
@@ -151,6 +174,8 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
         return min(math.ceil(4 * NODES_EACH * float(release[1]) / h), MOST_NODES)
     if release[0] == "range":
         return math.ceil(float(release[1]) / h - 1e-9)
+    if release[0] == "greatest":  # its losses are those of the masses of its cells
+        cell = math.sqrt(release[1]) * float.fromhex(few[0]["step"])
     return min(max(math.ceil(NODES_EACH * cell * few[0]["count"] / h), FEW_NODES), MOST_NODES)
 
 

@@ -1,7 +1,7 @@
 """Random plans of all losses and nodes: their certificates are proved, both ends.
 
-A certificate that the checker refuses fails the test.  Kinds without a road to a proof are named
-here: no proof is written for them.
+A certificate that the checker refuses fails the test.  A proof may be a little wider than the
+certificate; families whose bounds are those of few moments by more.
 """
 
 import math
@@ -18,13 +18,9 @@ from accountant.verifier import verify
 from mechanisms import DiscreteLaplace, Laplace, RandomizedResponse
 from tests.accountant.verifier.random_plans import NAMES, random_plan
 
-# families of kinds without a proof, and what the reason says
-UNSUPPORTED = {
-    "without replacement": "the kind SampledWithoutReplacement has no proof here",
-    "groups of sampled records": "the kind Grouped has no proof here",
-    "groups": "the kind Grouped has no proof here",
-    "truncated Poisson": "the kind TruncatedPoisson has no proof here",
-}
+WIDER = 1e-4  # of epsilon, what a proof may add to each end
+# of the upper end: a bound by one moment, where Tight knows better ones
+MOMENTS = {"zCDP": 0.05, "bounded ranges": 0.05}
 # of plans of all other families, of which few may be so
 RARE = (
     "too long",  # a sum that would take the checker minutes
@@ -59,26 +55,24 @@ def verdict_of(name, plan, delta):
         return "infinite"
     verdict = found.verify()
     assert verdict.delta == delta
-    assert (verdict.lower, verdict.upper) == (found.lower, found.upper)
-    if name in UNSUPPORTED and UNSUPPORTED[name] in verdict.reason:
-        return "unsupported"
+    assert verdict.lower <= found.lower <= found.upper <= verdict.upper
     if any(words in verdict.reason for words in RARE):
         return "rare"
-    assert verdict.word == "PROVED", (name, plan, delta, verdict.word, verdict.reason)
+    said = (name, plan, delta, found, verdict)
+    assert verdict.word == "PROVED", said
+    assert found.lower - verdict.lower <= WIDER * found.upper, said
+    assert verdict.upper - found.upper <= MOMENTS.get(name, WIDER) * found.upper, said
     return verdict.word
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_certificates_of_random_plans_are_proved(name):
     for number in NUMBERS.get(name, (0, 1, 2)):
-        wanted = "unsupported" if name in UNSUPPORTED else "PROVED"
-        assert verdict_of(*random_plan(number, names=[name])) in (wanted, "infinite")
+        assert verdict_of(*random_plan(number, names=[name])) in ("PROVED", "infinite")
 
 
 def test_sixty_plans_are_tried():
-    tried = Counter(name in UNSUPPORTED for name, _ in QUICK)
-    assert tried[False] >= 60
-    assert tried[True] == len(UNSUPPORTED)
+    assert len(QUICK) >= 60
 
 
 @pytest.mark.slow
