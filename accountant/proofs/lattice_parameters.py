@@ -21,11 +21,12 @@ from accountant.verifier.lattice import cells
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # of a step of the lattice, on average
+LEAST_STEP = 1e-9  # that the checker takes
 STEPS = 2_000  # that are tried
 WIDER = 1e-6  # of epsilon, about what a lattice adds
 LEFT_OUT = 1e-9  # of delta, by the ends of each release, and of the sum
-LEFT_OUT_OF_EPOCHS = 1e-6
-RIGHT = 10.0  # of the line that is best at one epsilon
+LEFT_OUT_OF_EPOCHS = 1e-8
+RIGHT = 3.0  # of the line that is best at one epsilon
 MOST_LENGTH = 2**17  # of a Fourier transform
 SLACK = 2.0**-46  # of the distance of the losses of a release
 Items = list[tuple[Any, int]]
@@ -216,7 +217,8 @@ def _ends(release: Any, reach: float) -> tuple[float, float]:
 
 
 def _rule(first: float, last: float, nodes: int) -> Entry:
-    return {"first": first.hex(), "step": ((last - first) / nodes).hex(), "count": nodes}
+    step = max((last - first) / nodes, LEAST_STEP)
+    return {"first": first.hex(), "step": step.hex(), "count": nodes}
 
 
 @functools.lru_cache(maxsize=16)
@@ -225,7 +227,7 @@ def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, flo
     one = AllocatedGaussian(mu, steps)
     left_out = delta * LEFT_OUT_OF_EPOCHS
     high, low = one.inverse_profile(left_out), one.reversed.inverse_profile(left_out)
-    found = allocation_entry(mu * mu, steps, False, high, delta * 1e-3, RIGHT)
+    found = allocation_entry(mu * mu, steps, False, high, delta * 1e-7, RIGHT)
     return high, low, {key: value for key, value in found.items() if key != "road"}
 
 

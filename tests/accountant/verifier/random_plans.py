@@ -119,7 +119,7 @@ def draw_claimed(rng):
         Exponential(scale), NoisyMax(scale), PermuteAndFlip(scale),
         NoisyMax(scale, noise="laplace"), SparseVector(10.0, scale, scale),
         MatrixMechanism(BinaryTree(int(rng.integers(2, 40))), scale),
-        Laplace(scale, sensitivity=1e-9 * scale),
+        Laplace(scale, sensitivity=0.1 * scale),
     ]  # fmt: skip
     chosen = [made[i] for i in rng.choice(len(made), int(rng.integers(1, 3)), replace=False)]
     return Sequential([steps(rng, 100) * one for one in chosen])
