@@ -74,7 +74,8 @@ class Tight(Accountant):
         -------
         Certificate
             Lower end rounded down, upper end rounded up, and the method that answered; its
-            ``verify()`` proves it again.
+            ``verify()`` proves it again.  With ``proof``, the ends that the file proves: where pairs
+            on a lattice prove it, up to about 1e-5 of epsilon wider than without.
 
         Raises
         ------
@@ -92,7 +93,9 @@ class Tight(Accountant):
         found = self._interval(plan, delta)
         claim = (plan, delta, found.lower, found.upper)
         if target is not None:
-            write_atomically(target, proof_of_claim(*claim).document)
+            made = proof_of_claim(*claim)
+            write_atomically(target, made.document)
+            found = replace(found, lower=made.verdict.lower, upper=made.verdict.upper)
         return replace(found, check=partial(check_claim, *claim))
 
     def _interval(self, plan: Plan, delta: float) -> Certificate:

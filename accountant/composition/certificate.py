@@ -57,7 +57,8 @@ class Certificate(TableDisplay):
         -------
         Verdict
             ``word`` is "PROVED", "PROVED UPPER" where no more than the upper end was proved, or
-            "NOT PROVED", with a ``reason``.
+            "NOT PROVED", with a ``reason``.  Its ``lower`` and ``upper`` are the ends it is about:
+            those here, or a little further out where pairs on a lattice prove them.
 
         Raises
         ------

@@ -20,29 +20,47 @@ from accountant.verifier import parts
 from accountant.verifier.lattice import cells
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
-NODES_EACH = 4  # of a step of the lattice
+NODES_EACH = 2.0  # of a step of the lattice, on average
+LEAST_STEP = 1e-9  # that the checker takes
+STEPS = 2_000  # that are tried
+WIDER = 1e-6  # of epsilon, about what a lattice adds
 LEFT_OUT = 1e-9  # of delta, by the ends of each release, and of the sum
-LEFT_OUT_OF_EPOCHS = 1e-6
-RIGHT = 10.0  # of the line that is best at one epsilon
+LEFT_OUT_OF_EPOCHS = 1e-8
+RIGHT = 3.0  # of the line that is best at one epsilon
 MOST_LENGTH = 2**17  # of a Fourier transform
 SLACK = 2.0**-46  # of the distance of the losses of a release
-ORDERS = np.geomspace(0.02, 500.0, 48)
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Release:
-    """Losses and masses of a release on few cells, in floats."""
+    """Losses, masses and widths of the cells of a release, few of them, in floats."""
 
     loss: Array
     mass: Array
+    apart: Array
     count: int
 
     def log_moment(self, a: Array) -> Array:
         """Return ``n ln E_P e^{aL}``."""
         logs = np.log(self.mass) + np.multiply.outer(a, self.loss)
         return self.count * logsumexp(logs, axis=-1)
+
+    def cell(self, a: float) -> float:
+        """Return the width of its cells, a mean under the law of order ``a``."""
+        return math.sqrt(float(self._weights(a) @ self.apart**2))
+
+    def atoms(self, a: float) -> list[tuple[float, float]]:
+        """Return how far below the largest loss each atom lies, and its mass under that law."""
+        some = self.apart == 0
+        away = float(self.loss.max()) - self.loss[some]
+        return list(zip(away.tolist(), self._weights(a)[some].tolist(), strict=True))
+
+    def _weights(self, a: float) -> Array:
+        logs = np.log(self.mass) + a * self.loss
+        weights: Array = np.exp(logs - logs.max())
+        return weights / weights.sum()
 
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
@@ -51,32 +69,35 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         raise NoRoad("a bound on moments has no lattice")
     few = [_rules(one, n, delta, FEW_NODES) for one, n in items]
     some = [_coarse(one, n, back, rules) for (one, n), rules in zip(items, few, strict=True)]
-    a, width, excess = _window(some, epsilon, math.log(delta))
-    work = sum(2 * n.bit_length() for _, n in items)
-    h = width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
-    nodes = [_node_count(one, h, rules) for (one, _), rules in zip(items, few, strict=True)]
-    most = [_most_nodes(one, rules) for (one, _), rules in zip(items, few, strict=True)]
-    h *= max(1.0, *(n / m for n, m in zip(nodes, most, strict=True)))
+    a, width, excess, saddle = _window(some, epsilon, math.log(delta))
+    releases, work = sum(n for _, n in items), sum(2 * n.bit_length() for _, n in items)
+    # each step adds h^2 / 6 to the variance of a release, and so to epsilon
+    wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
+    h = max(
+        min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
+    )
     spans = [_span(one, x) for (one, _), x in zip(items, some, strict=True)]
     aligned = [x for x in spans if x > 0]
-    if aligned:
-        listed = all(not one for one in few) and len(aligned) == 1
-        h = aligned[0] / (1 if listed else math.ceil(aligned[0] / h))
-    size = 2 ** math.ceil(math.log2(width / h + 2))
-    counts = [_node_count(one, h, rules) for (one, _), rules in zip(items, few, strict=True)]
-    releases = sum(n for _, n in items)
+    if all(not one for one in few) and len(aligned) == 1:
+        h = aligned[0]
+    elif aligned:
+        h = _aligned(
+            h,
+            aligned,
+            [x for (one, _), x in zip(items, some, strict=True) if one[0] != "greatest"],
+            saddle,
+        )
+    rules = []
+    for (one, n), rule, cells_ in zip(items, few, some, strict=True):
+        rules += _rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
+    size = math.ceil(width / h) + 2
     bits = 64 + math.log2(releases * size) + excess / math.log(2)
-    rules = [
-        rule
-        for (one, n), count in zip(items, counts, strict=True)
-        for rule in _rules(one, n, delta, count)
-    ]
     return {
         "road": "lattice",
         "a": a.hex(),
         "h": h.hex(),
         "size": size,
-        "slack": (SLACK * max(spans, default=0.0)).hex(),
+        "slack": (SLACK * max((float(np.ptp(one.loss)) for one in some), default=0.0)).hex(),
         "bits": max(128, 32 * math.ceil(bits / 32), *(one.pop("bits", 0) for one in rules)),
         "rules": rules,
     }
@@ -87,30 +108,36 @@ def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Releas
     with ctx.workprec(160):
         given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]
         found = cells(release, back, given)
-    both = [(p, q) for p, q, _, high in found if high is not None and p > 0 and q > 0]
-    values = np.array([(float((p / q).log()), float(p)) for p, q in both])
+    both = [one for one in found if one[3] is not None and one[0] > 0 and one[1] > 0]
+    apart = [0.0 if low is None else float(high - low) for *_, low, high in both]
+    values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in both])
     kept = values[:, 1] > 0
-    return _Release(values[kept, 0], values[kept, 1], count)
+    return _Release(values[kept, 0], values[kept, 1], np.array(apart)[kept], count)
 
 
-def _window(some: list[_Release], epsilon: float, log_delta: float) -> tuple[float, float, float]:
-    """Return the order of the exponential factor, and how wide its law is; the shortest."""
-    moments = sum((one.log_moment(ORDERS) for one in some), np.zeros(ORDERS.size))
-    slopes = np.gradient(moments, ORDERS)
+def _window(
+    some: list[_Release], epsilon: float, log_delta: float
+) -> tuple[float, float, float, float]:
+    """Return the order of the exponential factor, how wide its law is, its excess; the saddle."""
+    orders = np.geomspace(0.02, max(500.0, min(-2 * log_delta / max(epsilon, 1e-9), 1e9)), 64)
+    moments = sum((one.log_moment(orders) for one in some), np.zeros(orders.size))
+    slopes = np.gradient(moments, orders)
+    log_shares = orders * np.log(orders) - (orders + 1) * np.log1p(orders)
+    saddle = float(orders[np.nanargmin(moments - orders * epsilon + log_shares)])
     top = sum(one.count * float(one.loss.max()) for one in some)
     bottom = sum(one.count * float(one.loss.min()) for one in some)
     span = max(float(np.ptp(one.loss)) for one in some)
     found = []
-    for i, a in enumerate(ORDERS):
-        share = a * math.log(a) - (a + 1) * math.log1p(a)
-        excess = float(moments[i]) - a * epsilon + share - log_delta - math.log(LEFT_OUT)
+    for i, a in enumerate(orders):
+        excess = float(moments[i] - a * epsilon + log_shares[i])
+        excess -= log_delta + math.log(LEFT_OUT)
         if not math.isfinite(excess) or excess > 3e4:
             continue
         apart = moments - moments[i] + max(excess, 1.0)
         with np.errstate(divide="ignore"):
-            ends = apart / (ORDERS - a)
-        high = min(top, float(np.min(ends[a < ORDERS], initial=np.inf)))
-        low = max(bottom, float(np.max(ends[a > ORDERS], initial=-np.inf)))
+            ends = apart / (orders - a)
+        high = min(top, float(np.min(ends[a < orders], initial=np.inf)))
+        low = max(bottom, float(np.max(ends[a > orders], initial=-np.inf)))
         mean = float(np.clip(slopes[i], low, high))
         width = min(max(2 * max(high - mean, mean - low), span), top - bottom)
         # digits take time, too
@@ -118,12 +145,24 @@ def _window(some: list[_Release], epsilon: float, log_delta: float) -> tuple[flo
     if not found:
         raise NoRoad("losses too far apart for a lattice")
     _, width, a, excess = min(found)
-    return a, 1.02 * max(width, 1e-6), excess
+    return a, 1.02 * max(width, 1e-6), excess, saddle
+
+
+def _aligned(most: float, spans: list[float], some: list[_Release], a: float) -> float:
+    """Return a step on which atoms lie, or just above its points: of half the length at least."""
+    each = [span / (math.ceil(span / most) + np.arange(STEPS)) for span in spans]
+    steps = np.concatenate([*each, np.geomspace(most / 2, most, STEPS)])
+    lost = np.where(steps >= most / 2, 0.0, np.inf)
+    for one in some:
+        for away, weight in one.atoms(a):
+            missed = np.ceil(away / steps - 1e-9) * steps - away
+            lost += one.count * weight * np.maximum(missed, 0.0)
+    return float(steps[np.argmin(lost + 1e-6 * (most - np.minimum(steps, most)))])
 
 
 def _span(release: Any, found: _Release) -> float:
     """Return a distance that is to be a multiple of the step; 0 where there is none."""
-    kind = release[0]
+    kind = release[1][0] if release[0] == "subset" else release[0]
     if kind in ("laplace", "sampled laplace"):
         return float(found.loss.max() - found.loss.min())
     if kind == "range":
@@ -135,41 +174,17 @@ def _span(release: Any, found: _Release) -> float:
     return 0.0
 
 
-def _node_count(release: Any, h: float, few: list[Entry]) -> int:
+def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
     """Return how many nodes make cells of a share of the step."""
     if not few:
         return 0
-    if release[0] in ("laplace", "sampled laplace"):  # quick to compute
-        return min(math.ceil(4 * NODES_EACH * 2 * float(release[1]) / h), MOST_NODES)
+    if release[0] == "laplace":  # quick to compute
+        return min(math.ceil(4 * NODES_EACH * float(release[1]) / h), MOST_NODES)
     if release[0] == "range":
         return math.ceil(float(release[1]) / h - 1e-9)
-    if release[0] == "allocation":
-        one = few[0]
-        apart = 2 * math.pi / float.fromhex(one["h"]) / int(one["length"]) * int(one["count"])
-        return math.ceil(NODES_EACH * apart / (int(release[2]) * h))
-    width = float.fromhex(few[0]["step"]) * FEW_NODES
-    return math.ceil(NODES_EACH * width * _slope(release) / h)
-
-
-def _most_nodes(release: Any, few: list[Entry]) -> float:
-    if release[0] != "allocation":
-        return MOST_NODES
-    return float(MOST_LENGTH / few[0]["length"] * few[0]["count"])
-
-
-def _slope(release: Any) -> float:
-    """Return the greatest slope of the loss of a mixture."""
-    match release:
-        case ("choice", some):
-            return max(_slope(one) for _, one in some)
-        case ("subset", inner):
-            return 2 * float(inner[1]) if "laplace" in inner[0] else _slope(inner)
-        case ("greatest", mu2, *_) | ("gaussian", mu2):
-            return math.sqrt(mu2)
-        case (_, unit2, one, other):
-            shifts = [float(s) for _, s in (*one, *other)]
-            return math.sqrt(unit2) * (max(shifts) - min(shifts))
-    raise NoRoad(f"a {release[0]} has no lattice")
+    if release[0] == "greatest":  # its losses are those of the masses of its cells
+        cell = math.sqrt(release[1]) * float.fromhex(few[0]["step"])
+    return min(max(math.ceil(NODES_EACH * cell * few[0]["count"] / h), FEW_NODES), MOST_NODES)
 
 
 def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
@@ -208,7 +223,8 @@ def _ends(release: Any, reach: float) -> tuple[float, float]:
 
 
 def _rule(first: float, last: float, nodes: int) -> Entry:
-    return {"first": first.hex(), "step": ((last - first) / nodes).hex(), "count": nodes}
+    step = max((last - first) / nodes, LEAST_STEP)
+    return {"first": first.hex(), "step": step.hex(), "count": nodes}
 
 
 @functools.lru_cache(maxsize=16)
@@ -217,7 +233,7 @@ def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, flo
     one = AllocatedGaussian(mu, steps)
     left_out = delta * LEFT_OUT_OF_EPOCHS
     high, low = one.inverse_profile(left_out), one.reversed.inverse_profile(left_out)
-    found = allocation_entry(mu * mu, steps, False, high, delta * 1e-3, RIGHT)
+    found = allocation_entry(mu * mu, steps, False, high, delta * 1e-7, RIGHT)
     return high, low, {key: value for key, value in found.items() if key != "road"}
 
 

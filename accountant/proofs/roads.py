@@ -58,10 +58,13 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
 def _contours(
     items: Items, back: bool, delta: float, end: float, width: float, lower: bool
 ) -> Iterator[Entry]:
+    if lower and sum(n * _most(one, back) for one, n in items) < (1 - 1e-9) * end:
+        return  # delta is 0 there
     pairs = [(_float_pair(one, back), n) for one, n in items]
     first = Contour(pairs, end, delta, 1e-3, 0.0)
-    if not lower and (rough := first.chernoff()) is not None:
-        yield rough
+    if (rough := first.chernoff()) is not None:  # of a lower end it shows that there is none
+        if not lower:
+            yield rough
         return
     if any(isinstance(one, FloatRenyi) for one, _ in pairs):
         raise NoRoad("of a Renyi curve no more is known than moments")
@@ -79,6 +82,21 @@ def _contours(
             yield entry
     if not some:
         raise reason
+
+
+def _most(release: Any, back: bool) -> float:
+    """Return a bound on the losses of a release, or infinity."""
+    match release:
+        case ("mixture", _, first, second):
+            first, second = (second, first) if back else (first, second)
+            still = [float(w) for w, s in second if s == 0]
+            if still and all(s == 0 for _, s in first):
+                return -math.log(still[0])
+        case ("response", e, d) if d == 0:
+            return float(e)
+        case ("laplace", m, *_):
+            return float(m)
+    return math.inf
 
 
 def _float_pair(release: Any, back: bool) -> FloatPair:

@@ -20,6 +20,7 @@ NEAR = 1e-10  # of epsilon, the end that a lattice proves
 MAX_STEPS = 60  # of the search for it
 # what a check ends with: the checker's own errors, and numbers out of range
 FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+LONG = 2**15  # nodes of a contour that take longer than a lattice
 
 
 class Search:
@@ -40,8 +41,8 @@ class Search:
         self._upper = max([self._upper, *(end for _, end in above)])
         # delta falls: an entry holds further up, but for its own errors
         entries = [
-            entry if self._holds(entry, lower=False) else self._above(*one)[0]
-            for one, (entry, _) in zip(directions, above, strict=True)
+            entry if end == self._upper or self._holds(entry, lower=False) else self._above(*one)[0]
+            for one, (entry, end) in zip(directions, above, strict=True)
         ]
         below = self._below(directions) if self._lower > 0 else (None, 0.0)
         return {
@@ -54,35 +55,47 @@ class Search:
     def _above(self, way: int, back: bool) -> tuple[Entry, float]:
         """Return an entry and the upper end that it shows, or the last that was tried."""
         entry: Entry | None = None
+        found: list[tuple[Entry, float]] = []
         with suppress(NoRoad):
             for entry in self._precise(way, back, lower=False):
+                if entry.get("nodes", 0) > LONG and not found:  # a lattice may be quicker
+                    found += self._wider(way, back)
+                    if found and min(end for _, end in found) == self._upper:
+                        break
                 if self._holds(entry, lower=False):
                     return entry, self._upper
-        if entry is not None and not _may_be_wider(entry):
+        if entry is not None and not found and not _may_be_wider(entry):
             return entry, self._upper
-        found = []
-        for road in (self._on_lattice, self._by_moment):
-            with suppress(NoRoad, *FAILURES):
-                found.append(road(way, back, lower=False))
+        found = found or self._wider(way, back)
         if not found:
             if entry is None:
                 raise NoRoad(self._reason(way, back))
             return entry, self._upper
         return min(found, key=lambda one: one[1])
 
+    def _wider(self, way: int, back: bool) -> list[tuple[Entry, float]]:
+        """Return the entries that show an upper end further up, and that end."""
+        found = []
+        for road in (self._on_lattice, self._by_moment):
+            with suppress(NoRoad, *FAILURES):
+                found.append(road(way, back, lower=False))
+        return found
+
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
         """Return an entry and the lower end that it shows, or None."""
-        tried = []
+        found, coarse = [], []
         for way, back in directions:
-            with suppress(NoRoad):
+            tried, lost = [], False
+            try:
                 for entry in self._precise(way, back, lower=True):
                     if self._holds(entry, lower=True):
                         return entry, self._lower
                     tried.append(entry)
-        if tried and not any(map(_may_be_wider, tried)):
-            return None, self._lower
-        found = []
-        for way, back in directions:
+            except NoRoad:
+                lost = True
+            if lost or any(map(_may_be_wider, tried)):
+                coarse.append((way, back))
+        for way, back in coarse:
             with suppress(NoRoad, *FAILURES):
                 found.append(self._on_lattice(way, back, lower=True))
         return max(found, key=lambda one: one[1], default=(None, self._lower))

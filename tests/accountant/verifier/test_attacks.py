@@ -24,7 +24,11 @@ def proof(plan, delta, ends, above, below=None):
     return document({"proof": 1, "plan": plan, **numbers, "above": above, "below": below})
 
 
-def verdict_of(plan, delta=1e-5, ends=(0.0, 50.0), roads=("closed form",), directions=("forward",)):
+MOMENT = {"a": 8.0, "b": 0.0, "h": 1.0, "smooth": 0.0}
+MOMENT = {name: value.hex() for name, value in MOMENT.items()} | {"nodes": 1, "rules": []}
+
+
+def verdict_of(plan, delta=1e-5, ends=(0.0, 50.0), roads=("enumeration",), directions=("forward",)):
     above = [entry(roads[0], one) for one in directions]
     return verify(proof(plan, delta, ends, above, entry(roads[-1]) if ends[0] else None))
 
@@ -126,7 +130,8 @@ def test_masses_that_miss_a_little_are_made_to_sum_to_1():
 
 def test_a_check_leaves_the_precision_of_others():
     before = ctx.prec
-    verify(proof(GAUSSIAN, 1e-5, (0.0, 50.0), [entry("closed form", bits=before + 64)]))
+    line = entry("contour", bits=before + 64, **MOMENT)
+    assert verify(proof(GAUSSIAN, 1e-5, (0.0, 50.0), [line])).word == "PROVED"
     assert ctx.prec == before
 
 
@@ -150,7 +155,7 @@ SPREAD = [1 + i * 2.0**-20 for i in range(300)]
 LONG = {
     # wide coefficients: the work grows with the square of their number
     "a long power": ({**PURE, "count": 299_000}, "enumeration"),
-    # a bisection of the outputs of many shifts
+    # nodes of many shifts
     "many shifts": (
         {
             "kind": "MixtureOfGaussians",
@@ -158,9 +163,15 @@ LONG = {
             "shifts": SPREAD,
             "weights": [1 / 300] * 300,
         },
-        "closed form",
+        "lattice",
     ),
 }
+
+
+LATTICE = {"a": 8.0, "h": 0.001, "slack": 0.0}
+LATTICE = {name: value.hex() for name, value in LATTICE.items()} | {
+    "size": 2**10, "rules": [{"first": (-9.0).hex(), "step": (0.01).hex(), "count": 10**5}],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -168,5 +179,6 @@ def test_what_takes_long_is_refused_before_it_starts(name, monkeypatch):
     plan, road = LONG[name]
     if name == "many shifts":
         monkeypatch.setattr(verdict, "BUDGET", 1e6)
-    above = [entry(road, one, 4096) for one in ("forward", "reversed")]
+    more = LATTICE if road == "lattice" else {}
+    above = [entry(road, one, 4096, **more) for one in ("forward", "reversed")]
     assert verify(proof(plan, 1e-6, (0.0, 0.5), above)).reason == "the check would take too long"

@@ -1,7 +1,7 @@
 """Random plans of all losses and nodes: their certificates are proved, both ends.
 
-A certificate that the checker refuses fails the test.  Kinds without a road to a proof are named
-here: no proof is written for them.
+A certificate that the checker refuses fails the test.  A proof may be a little wider than the
+certificate; families whose bounds are those of few moments by more.
 """
 
 import math
@@ -18,35 +18,31 @@ from accountant.verifier import verify
 from mechanisms import DiscreteLaplace, Laplace, RandomizedResponse
 from tests.accountant.verifier.random_plans import NAMES, random_plan
 
-# families of kinds without a proof, and what the reason says
-UNSUPPORTED = {
-    "without replacement": "the kind SampledWithoutReplacement has no proof here",
-    "groups of sampled records": "the kind Grouped has no proof here",
-    "groups": "the kind Grouped has no proof here",
-    "truncated Poisson": "the kind TruncatedPoisson has no proof here",
-}
-# of plans of all other families, of which few may be so
+WIDER = 1e-4  # of epsilon, what a proof may add to each end
+# where Tight knows bounds, or events, that the checker does not: what it adds to the ends
+BELOW = {"shuffled epochs": 0.1}
+ABOVE = {"zCDP": 0.2, "bounded ranges": 0.2, "claimed mechanisms": 0.2}
+# reasons that few plans may have
 RARE = (
-    "too long",  # a sum that would take the checker minutes
+    "too long",  # a sum, or an epoch of a step among few with little noise, that takes minutes
 )
 # numbers of plans whose certificate and check are quick; else 0, 1 and 2
 NUMBERS = {
     "training": (1, 2, 3),
-    "differing sampled Gaussians": (2,),
+    "differing sampled Gaussians": (1, 2),
     "several releases of a sample": (0, 2),
     "random allocation": (1,),
-    "noise of several kinds": (0, 1, 2, 3),
-    "discrete Laplaces": (0, 1, 2, 3),
-    "nested plans": (0, 1, 2, 3),
-    "mechanisms": (0, 1, 2, 3),
     "mixtures of Gaussians": (1, 2),
-    "truncated Poisson": (0,),
-    "sampled Laplaces": (0, 1, 2, 3),
+    "truncated Poisson": (3,),
     "groups of sampled records": (3,),
-    "without replacement": (0,),
-    "groups": (0,),
-    "discrete Gaussians": (0, 1),
+    "without replacement": (0, 1),
+    "groups": (0, 1),
     "sampled mechanisms": (1, 2),
+    "epochs of allocation": (1,),
+    "truncated and replaced": (1,),
+    "many without replacement": (1, 2),
+    "Laplaces of two scales": (0, 1),
+    "bounded ranges": (1, 2),
 }
 QUICK = [(name, number) for name in NAMES for number in NUMBERS.get(name, (0, 1, 2))]
 THOROUGH, CHUNK = 1_000, 20
@@ -59,26 +55,24 @@ def verdict_of(name, plan, delta):
         return "infinite"
     verdict = found.verify()
     assert verdict.delta == delta
-    assert (verdict.lower, verdict.upper) == (found.lower, found.upper)
-    if name in UNSUPPORTED and UNSUPPORTED[name] in verdict.reason:
-        return "unsupported"
+    assert verdict.lower <= found.lower <= found.upper <= verdict.upper
     if any(words in verdict.reason for words in RARE):
         return "rare"
-    assert verdict.word == "PROVED", (name, plan, delta, verdict.word, verdict.reason)
+    said = (name, plan, delta, found, verdict)
+    assert verdict.word == "PROVED", said
+    assert found.lower - verdict.lower <= BELOW.get(name, WIDER) * found.upper, said
+    assert verdict.upper - found.upper <= ABOVE.get(name, WIDER) * found.upper, said
     return verdict.word
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_certificates_of_random_plans_are_proved(name):
     for number in NUMBERS.get(name, (0, 1, 2)):
-        wanted = "unsupported" if name in UNSUPPORTED else "PROVED"
-        assert verdict_of(*random_plan(number, names=[name])) in (wanted, "infinite")
+        assert verdict_of(*random_plan(number, names=[name])) in ("PROVED", "infinite")
 
 
 def test_sixty_plans_are_tried():
-    tried = Counter(name in UNSUPPORTED for name, _ in QUICK)
-    assert tried[False] >= 60
-    assert tried[True] == len(UNSUPPORTED)
+    assert len(QUICK) >= 60
 
 
 @pytest.mark.slow

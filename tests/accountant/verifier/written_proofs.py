@@ -11,6 +11,7 @@ from accountant import (
     PoissonSampled,
     PureLoss,
     RandomAllocation,
+    SampledWithoutReplacement,
     Tight,
 )
 from accountant.proofs.writer import write_proof
@@ -18,12 +19,14 @@ from mechanisms import Gaussian, Laplace
 
 DELTA = 1e-6
 PLANS = {
-    "closed form": GaussianLoss(0.5),
+    "one Gaussian": GaussianLoss(0.5),
     "enumeration": 8 * PureLoss(0.25) + 2 * PairLoss([0.75, 0.25], [0.5, 0.5]),
-    "residues": 5 * LaplaceLoss(0.5),
-    "lattice": 20 * DiscreteLaplaceLoss(4.0, 1),
+    "lattice": 5 * LaplaceLoss(0.5),
+    "discrete noise": 20 * DiscreteLaplaceLoss(4.0, 1),
     "contour": 64 * Laplace(20.0) + 3 * Gaussian(10.0),
-    "conditional quadrature": 100 * PoissonSampled(Gaussian(2.0), 0.125),
+    "sampled Gaussians": 100 * PoissonSampled(Gaussian(2.0), 0.125),
+    "sampled Laplaces": 3 * PoissonSampled(LaplaceLoss(0.5), 0.25),
+    "without replacement": SampledWithoutReplacement(GaussianLoss(0.5), 1, 8),
     "allocation": RandomAllocation(GaussianLoss(0.5), 20),
 }
 
