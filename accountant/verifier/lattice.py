@@ -117,7 +117,7 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[dict[int, Any], arb]:
                 p, q, waits = (1 - share) * p, (1 - share) * q, arb(0)
                 whole = False
             elif here not in (k - 1, k):
-                share = (gained / lost).lower().max(arb(0)) if lost > 0 else arb(0)
+                share = (gained / lost).lower().max(arb(0)).min(arb(1)) if lost > 0 else arb(0)
                 found[k] += after + share * waits
                 found[k - 1] += (1 - share) * waits
                 waits = lost = after = gained = arb(0)
@@ -130,7 +130,7 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[dict[int, Any], arb]:
                 after, gained = after + p, gained + gain
             else:
                 waits, lost = waits + p, lost + (h * k).exp() * q - p
-    share = (gained / lost).lower().max(arb(0)) if lost > 0 else arb(0)
+    share = (gained / lost).lower().max(arb(0)).min(arb(1)) if lost > 0 else arb(0)
     found[k] += after + share * waits
     found[k - 1] += (1 - share) * waits
     return found, sure
