@@ -255,14 +255,12 @@ def test_what_is_lost_of_a_small_size_is_found():
 # --- what has no lattice
 
 
-@pytest.mark.xfail(strict=True, reason="composed takes it for a Gaussian of mu^2 = rho")
 def test_a_bound_on_moments_has_no_lattice():
     # a Gaussian of mu^2 = 2 rho costs 6.57 at 1e-5
     with pytest.raises(NoProof):
         bounds([(("zcdp", 2 * HALF, 0 * HALF), 1)], 4.6, above=True, rules=[LONG])
 
 
-@pytest.mark.xfail(strict=True, reason="an IndexError, or a TypeError")
 @pytest.mark.parametrize(
     ("release", "rules"),
     [
