@@ -3,7 +3,10 @@
 Whether it is true `Tight` says, of the changed plan and delta: it shares no code with the checker.
 """
 
+import copy
+import json
 import string
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 from accountant import ParameterError, Tight, UnsupportedPlan
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import ProofError, verify
-from tests.accountant.verifier.written_proofs import PLANS, proof_of
+from tests.accountant.verifier.written_proofs import PLANS, document, proof_of
 
 HEXADECIMAL, DECIMAL = "0123456789abcdef", string.digits
 
@@ -32,13 +35,17 @@ def refuse_false_claims(road, place, other):
     """Fail if the checker proves what is not so after a digit was changed; whether it proves."""
     text = proof_of(road).decode()
     changed = f"{text[:place]}{other}{text[place + 1 :]}"
+    return refuse_false_proof(changed.encode(), f"...{changed[max(place - 40, 0) : place + 20]}...")
+
+
+def refuse_false_proof(raw, where):
+    """Fail if the checker proves what is not so; whether it proves."""
     try:
-        found = verify(changed.encode())
+        found = verify(raw)
     except ProofError:
         return False
     if found.word == "NOT PROVED":
         return False
-    where = f"...{changed[max(place - 40, 0) : place + 20]}..."
     try:
         truth = Tight().certify(from_dict(found.plan), found.delta)
     except (ParameterError, UnsupportedPlan):  # no plan of this package
@@ -57,6 +64,32 @@ def test_a_changed_digit_is_found_or_harmless(road):
         place, allowed = known[k]
         was = proof_of(road).decode()[place]
         refuse_false_claims(road, place, rng.choice([one for one in allowed if one != was]))
+
+
+ENTRY, RULE = ("a", "h", "slack", "size", "bits"), ("first", "step", "count")
+
+
+@pytest.mark.parametrize("name", [*ENTRY, *RULE])
+@pytest.mark.parametrize("road", ["sampled Laplaces", "without replacement"])
+def test_a_changed_parameter_of_a_lattice_is_found_or_harmless(road, name):
+    """Of both ends: each parameter a little and much smaller and larger."""
+    text, said = proof_of(road).decode(), Counter()
+    whole = json.loads(text)
+    for factor in (0.0, 0.01, 0.5, 0.999, 1.001, 2.0, 100.0):
+        changed = copy.deepcopy(whole)
+        for entry in [*changed["above"], changed["below"]]:
+            for holder in [entry] if name in ENTRY else entry.get("rules", []):
+                if name in holder:
+                    holder[name] = scaled(holder[name], factor)
+        said[refuse_false_proof(document(changed), f"{name} x {factor}")] += 1
+    assert said.total() == 7
+    assert said[False] or name in ("a", "slack", "bits", "first", "step")
+
+
+def scaled(value, factor):
+    """A whole number, or one as hexadecimal digits, times a factor."""
+    return round(value * factor) if isinstance(value, int) else (
+        float.fromhex(value) * factor).hex()  # fmt: skip
 
 
 @pytest.mark.slow

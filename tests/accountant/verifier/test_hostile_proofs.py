@@ -41,6 +41,10 @@ def with_entry(road, name, value):
     return changed(road, lambda it: it["above"][0].__setitem__(name, value))
 
 
+def with_rule(name, value):
+    return changed("lattice", lambda it: it["above"][0]["rules"][0].__setitem__(name, value))
+
+
 def nested(levels):
     plan = {"kind": "PureLoss", "epsilon": 0.5}
     for _ in range(levels):
@@ -83,6 +87,22 @@ HOSTILE = {
     "nodes as text": with_entry("contour", "nodes", "38"),
     "true nodes": with_entry("contour", "nodes", True),
     "a billion bits": with_entry("contour", "bits", 10**9),
+    "a lattice of a million points": with_entry("lattice", "size", 2**18 + 1),
+    "a lattice of one point": with_entry("lattice", "size", 1),
+    "a lattice of less than none": with_entry("lattice", "size", -(2**16)),
+    "a step of nan": with_entry("lattice", "h", "nan"),
+    "a step below 0": with_entry("lattice", "h", (-0.5).hex()),
+    "a step of 0": with_entry("lattice", "h", (0.0).hex()),
+    "an infinite order": with_entry("lattice", "a", "inf"),
+    "a negative order": with_entry("lattice", "a", (-1.0).hex()),
+    "a negative slack": with_entry("lattice", "slack", (-(2.0**-30)).hex()),
+    "no rules": with_entry("lattice", "rules", []),
+    "a table of rules": with_entry("lattice", "rules", {}),
+    "a rule of no table": with_entry("lattice", "rules", [[]]),
+    "a million nodes": with_rule("count", 10**6),
+    "nodes below 0": with_rule("count", -1),
+    "a rule with more": with_rule("trust", 1),
+    "nodes an infinity apart": with_rule("step", "inf"),
     "no direction": with_entry("contour", "direction", "sideways"),
     "a million entries": with_field("contour", "above", [0] * 400_000),
     "entries of numbers": with_field("contour", "above", [1, 2]),
@@ -144,6 +164,13 @@ LINE = {"a": 8.0, "b": 0.0, "h": 0.001, "smooth": 0.0}
 REAL = {name: value.hex() for name, value in LINE.items()}
 PAIR = {"kind": "PairLoss", "p": [0.5, 0.25, 0.25], "q": [0.25, 0.5, 0.25]}
 MANY = [{"kind": "PairLoss", "p": [2.0**-12] * 4096, "q": [2.0**-12] * 4096}] * 3
+FINE = {"a": 8.0, "h": 2.0**-17, "slack": 2.0**-30}
+FINE = {name: value.hex() for name, value in FINE.items()}
+RULE = {"first": (-0.5).hex(), "step": (2.0**-16).hex(), "count": 10**5}
+EPOCH = {"first": 1.0, "a": 1.0, "h": 2.0**-10, "y": 0.5, "step": 0.01, "turn": 0.5}
+EPOCH = {name: value.hex() for name, value in EPOCH.items()} | {
+    "nodes": 2**17, "length": 2**18, "count": 2**17,
+}  # fmt: skip
 # within each limit alone: a part of the plan, its count, and the road
 HEAVY = {
     "sums of pairs": (PAIR, 100_000, {"road": "enumeration"}),
@@ -159,7 +186,30 @@ HEAVY = {
         {"kind": "GaussianLoss", "mu": 0.5}, 1000,
         {"road": "contour", "nodes": 2**17, "bits": 2048, "rules": [], **REAL},
     ),
-    "residues": ({"kind": "LaplaceLoss", "shift": 0.5}, 1000, {"road": "residues", "bits": 4096}),
+    "a fine lattice": (
+        {"kind": "LaplaceLoss", "shift": 0.5}, 1000,
+        {"road": "lattice", "bits": 4096, "rules": [RULE], "size": 2**18, **FINE},
+    ),
+    "a lattice of few digits": (
+        {"kind": "LaplaceLoss", "shift": 0.5}, 10**12,
+        {"road": "lattice", "bits": 64, "rules": [RULE], "size": 2**18, **FINE},
+    ),
+    "a coarse lattice": (
+        {"kind": "GaussianLoss", "mu": 0.5}, 10**15,
+        {"road": "lattice", "bits": 4096, "rules": [RULE], "size": 2, **FINE},
+    ),
+    "a far order": (
+        {"kind": "LaplaceLoss", "shift": 0.5}, 1000,
+        {"road": "lattice", "bits": 128, "rules": [RULE], "size": 2**12, **FINE, "a": (1e9).hex()},
+    ),
+    "too many rules": (
+        {"kind": "LaplaceLoss", "shift": 0.5}, 10,
+        {"road": "lattice", "bits": 128, "rules": [RULE] * 9000, "size": 2**12, **FINE},
+    ),
+    "points of an epoch": (
+        {"kind": "RandomAllocation", "part": {"kind": "GaussianLoss", "mu": 0.5}, "steps": 100}, 9,
+        {"road": "lattice", "bits": 4096, "rules": [EPOCH], "size": 2**18, **FINE},
+    ),
     "discrete Gaussians": (
         {"kind": "DiscreteGaussian", "scale": 50.0}, 70, {"road": "enumeration", "bits": 4096},
     ),
