@@ -45,7 +45,8 @@ class _Release:
     def log_moment(self, a: Array) -> Array:
         """Return ``n ln E_P e^{aL}``."""
         logs = np.log(self.mass) + np.multiply.outer(a, self.loss)
-        return self.count * logsumexp(logs, axis=-1)
+        found: Array = self.count * logsumexp(logs, axis=-1)
+        return found
 
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
@@ -184,7 +185,8 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
         return math.ceil(float(release[1]) / h - 1e-9)
     if release[0] == "greatest":  # its losses are those of the masses of its cells
         cell = math.sqrt(release[1]) * float.fromhex(few[0]["step"])
-    return min(max(math.ceil(NODES_EACH * cell * few[0]["count"] / h), FEW_NODES), MOST_NODES)
+    wanted = math.ceil(NODES_EACH * cell * int(few[0]["count"]) / h)
+    return min(max(wanted, FEW_NODES), MOST_NODES)
 
 
 def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:

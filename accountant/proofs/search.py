@@ -17,6 +17,7 @@ from accountant.verifier.lattice import case, composed
 from accountant.verifier.plan import Fields
 
 NEAR = 1e-10  # of epsilon, the end that a lattice proves
+DIGITS = 512  # of rates that are computed
 MAX_STEPS = 60  # of the search for it
 # what a check ends with: the checker's own errors, and numbers out of range
 FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
@@ -101,7 +102,8 @@ class Search:
         return max(found, key=lambda one: one[1], default=(None, self._lower))
 
     def _items(self, way: int, *, lower: bool) -> Items:
-        items = [(case(one, above=not lower), n) for one, n in self._ways[way].items()]
+        with ctx.workprec(DIGITS):
+            items = [(case(one, above=not lower), n) for one, n in self._ways[way].items()]
         return [(one, n) for one, n in items if one]
 
     def _precise(self, way: int, back: bool, *, lower: bool) -> Iterator[Entry]:

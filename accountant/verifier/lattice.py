@@ -109,8 +109,7 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[dict[int, Any], arb]:
             found[a] += p - most
         elif p > 0 and q > 0:
             loss = (p / q).log()
-            here, whole = under(loss / h), True
-            gain = p - (h * k).exp() * q
+            here, gain, whole = under(loss / h), p - (h * k).exp() * q, True
             if here == k and gain > lost - gained:
                 share = ((lost - gained) / gain).upper().max(arb(0)).min(arb(1))  # exact
                 found[k] += waits + after + share * p
@@ -171,8 +170,9 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
         whole = times(whole, power)
     need(not rules, "more rules than releases")
     def delta(end: float) -> tuple[arb, arb]:
-        eps = arb(end) + moved  # a point so near it that the ball does not decide adds ``near``
-        first, near = max(0, -under(-eps / h) - whole[0]), 6 * (1 + a) * h * (eps / h).rad()
+        eps = arb(end) + moved
+        at = eps / h  # a ball: a point between its ends is left out, and adds ``near``
+        first, near = max(0, -under(-at) - whole[0]), 3 * (1 + a) * h * (at.upper() - at.lower())
         need(near < h, "epsilon is not known well enough")
         kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
         part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))

@@ -67,13 +67,12 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
     #     ("response", epsilon, d)       (d, (1-d)e/(1+e), (1-d)/(1+e), 0), e = e^epsilon; mirrored
     #     ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift), ("pair", masses)
     #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
-    #     ("subset", release), ("range", e), ("zcdp", rho, xi), ("truncated", ...)   in lattice.py
-    #     ("bound", above, below)        many pairs: one above all of them, and one of them or None
+    #     ("bound", above, below)    one above many pairs, one of them or None; others in lattice.py
     read, stated = Fraction if decimal else lambda text: Fraction(float(text)), set()
     def note(node: dict[str, Any]) -> dict[str, Any]:  # neighbours: one sort in a plan, or any
         added = node.get("by") == "value" or node.get("kind") in SAMPLES
         own = KNOWN[0] if added else NEIGHBOURS.get(str(node.get("kind")))
-        stated.add(str(node.get("relation", own)).replace("label-", "local-"))
+        stated.add(str(node.get("relation") or own).replace("label-", "local-"))
         return node
     tree = json.loads(json.dumps(plan), parse_float=read, object_hook=note)
     need(len(stated - {"None"}) < 2, "parts stated for different neighbours have no proof here")
@@ -94,7 +93,7 @@ def _ways(value: Any, depth: int, group: Any) -> Ways:  # group: records in P al
         if kind == "Grouped":  # so many of its records are in P alone, the others in Q alone
             part, size = node.take("part"), node.whole("size", 1, 10**6)
             least = 0 if 1 < size <= 64 else size
-            need(least or size**2 * len(str(part)) < 1e8, "too many ways of a group")
+            need(least or size**2 * len(str(part)) < 3e7, "too many ways of a group")
             parts = [_ways(part, depth + 1, (i, size - i)) for i in range(size, least - 1, -1)]
         node.take("by", None)
         each = {frozenset(one.items()): one for some in parts for one in some}
@@ -127,7 +126,9 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             ratio *= size
             return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
         case "PureLoss":
-            return "response", size * number("epsilon", 0), 0 * ONE
+            e = size * number("epsilon", 0)  # of a group: Laplace noise is one such release
+            found = "response", e, 0 * ONE
+            return ("bound", found, ("laplace", e, ONE, 0)) if size > 1 and e else found
         case "BoundedRangeLoss":
             e = size * number("epsilon", 0)
             return "bound", ("range", e), ("response", e / 2, 0 * ONE)
@@ -158,7 +159,7 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             some = _pairs(node, "weights", "shifts", 2**999)
             return "mixture", number("scale") ** -2, some, STILL
         case "SampledWithoutReplacement":
-            node.take("relation", None)
+            node.take("relation", KNOWN[1], fits=KNOWN[1].__eq__)
             rate = Fraction(node.whole("sample", 0, n := node.whole("population", 1, 10**15)), n)
             if not (found := sampled(rate, KNOWN[0])) or rate == 1:
                 return found
@@ -205,7 +206,8 @@ def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: Any) 
         need(inner[0].total() <= 20, "a sample of so many finite releases has no proof here")
         return "sampled", rate, tuple(sorted(inner[0].elements(), key=repr))
     part = _one(inner)
-    need(sum(group) <= 64, "a sampled group so large has no proof here")
+    digits = max(80, rate.denominator.bit_length())
+    need(sum(group) * digits <= 5120, "a sampled group so large has no proof here")
     if plain and part[0] in ("laplace", "sampled laplace"):
         return ("sampled laplace", part[1], part[2] * rate) if rate < 1 else part
     need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")

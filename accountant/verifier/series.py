@@ -65,10 +65,11 @@ def allocated(mu2: arb, t: int, entry: Fields, at: Any = None) -> Any:
     if at is None:  # K_i = first + i T / length, all at once by a Fourier transform
         length, first = entry.whole("length", count, 2**18), entry.real("first", 1e-9, 1e12)
         k = [first + period * i / length for i in range(entry.whole("count", 1, 2**17))]
-    entry.done()
+    entry.done(), parts.spend(60 * far)
     most = k[-1]
     right = most < period and 2 * y * mu <= arb.pi() / 2 and mu * d <= arb.pi() / 2 and a > 0
     need(right and t > 1, "a line of the allocation where nothing converges")
+    need(at is not None or length & (length - 1) == 0, "a transform that is slow")
     points = [acb(step * i, -y) for i in range(-far, far + 1)]
     weights = [step / (2 * arb.pi()).sqrt() * (-x * x / 2).exp() for x in points]
     losses = [-(mu * x - mu**2 / 2).exp() for x in points]
@@ -95,6 +96,5 @@ def allocated(mu2: arb, t: int, entry: Fields, at: Any = None) -> Any:
              most * x / (1 - x) + period * x / (1 - x) ** 2)
     if at is not None:
         return g[0]
-    under = near(turns, top * (d * d / 2 + mu2).exp() / (mu * d).sin(), x / (1 - x))
-    each = zip(k, g, under, strict=True)
-    return [((v + t - c * w) / t, 1 - w, (c / t).log()) for c, v, w in each]
+    cdf = near(turns, top * (d * d / 2 + mu2).exp() / (mu * d).sin(), x / (1 - x))
+    return [((v + t - c * w) / t, 1 - w, (c / t).log()) for c, v, w in zip(k, g, cdf, strict=True)]

@@ -46,8 +46,7 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     direction = entry.take("direction", fits=("forward", "reversed").__contains__)
     back = direction == "reversed"
     with ctx.workprec(entry.whole("bits", 64, 4096)):
-        pairs = ((case(one, above=above), n) for one, n in ways[way].items())
-        items = [one for one in pairs if one[0]]
+        items = [(x, n) for one, n in ways[way].items() if (x := case(one, above=above))]
         if road == "largest losses":  # delta is 0 from there on, and not before
             need(delta == 0, "the largest losses are epsilon where delta is 0")
             low = high = arb(largest(items, back, Fraction(repr(end)), above=above) != above)
