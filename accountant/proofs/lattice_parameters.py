@@ -23,7 +23,7 @@ FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # of a step of the lattice, on average
 LEAST_STEP = 1e-9  # that the checker takes
 STEPS = 2_000  # that are tried
-WIDER = 1e-6  # of epsilon, about what a lattice adds
+WIDER = 3e-7  # of epsilon, about what a lattice adds
 LEFT_OUT = 1e-9  # of delta, by the ends of each release, and of the sum
 LEFT_OUT_OF_EPOCHS = 1e-8
 RIGHT = 3.0  # of the line that is best at one epsilon
@@ -60,8 +60,9 @@ class _Release:
 
     def _weights(self, a: float) -> Array:
         logs = np.log(self.mass) + a * self.loss
-        weights: Array = np.exp(logs - logs.max())
-        return weights / weights.sum()
+        weights = np.exp(logs - logs.max())
+        found: Array = weights / weights.sum()
+        return found
 
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:

@@ -127,8 +127,8 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
         case "PureLoss":
             e = size * number("epsilon", 0)  # of a group: Laplace noise is one such release
-            found = "response", e, 0 * ONE
-            return ("bound", found, ("laplace", e, ONE, 0)) if size > 1 and e else found
+            pure = "response", e, 0 * ONE
+            return ("bound", pure, ("laplace", e, ONE, 0)) if size > 1 and e else pure
         case "BoundedRangeLoss":
             e = size * number("epsilon", 0)
             return "bound", ("range", e), ("response", e / 2, 0 * ONE)

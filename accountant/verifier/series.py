@@ -65,7 +65,8 @@ def allocated(mu2: arb, t: int, entry: Fields, at: Any = None) -> Any:
     if at is None:  # K_i = first + i T / length, all at once by a Fourier transform
         length, first = entry.whole("length", count, 2**18), entry.real("first", 1e-9, 1e12)
         k = [first + period * i / length for i in range(entry.whole("count", 1, 2**17))]
-    entry.done(), parts.spend(60 * far)
+    entry.done()
+    parts.spend(60 * far)
     most = k[-1]
     right = most < period and 2 * y * mu <= arb.pi() / 2 and mu * d <= arb.pi() / 2 and a > 0
     need(right and t > 1, "a line of the allocation where nothing converges")
@@ -76,10 +77,9 @@ def allocated(mu2: arb, t: int, entry: Fields, at: Any = None) -> Any:
     error = (1 + (2 * y * y).exp()) / ((2 * arb.pi() * y / step).exp() - 1)
     ball = arb(0, (error + 2 * (y * y / 2).exp() * parts.tail(arb(18))).upper())
     still = [w * (a * v).exp() for w, v in zip(weights, losses, strict=True)]
-    values = parts.waves(still, losses, h, count)
+    phi = parts.waves(still, losses, h, count)
     s, u = parts.abscissas(a, h, count), arb(h) * (count - 1)
-    both = zip(s, values, strict=True)
-    turns = [(z * k[0]).exp() * (x + acb(ball, ball)) ** t / z for z, x in both]
+    turns = [(z * k[0]).exp() * (x + acb(ball, ball)) ** t / z for z, x in zip(s, phi, strict=True)]
     turns[0] /= 2
     real = a * (mu * d).cos() + u * (mu * d).sin()
     size = sum((w * (real * v).exp() for w, v in zip(weights, losses, strict=True)), acb(0)).real
