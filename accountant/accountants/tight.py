@@ -74,8 +74,8 @@ class Tight(Accountant):
         -------
         Certificate
             Lower end rounded down, upper end rounded up, and the method that answered; its
-            ``verify()`` proves it again.  With ``proof``, the ends that the file proves: where pairs
-            on a lattice prove it, up to about 1e-5 of epsilon wider than without.
+            ``verify()`` proves it again.  With ``proof``, the ends that the file proves: where a
+            lattice proves it, up to about 1e-5 of epsilon wider.
 
         Raises
         ------

@@ -73,13 +73,20 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     releases, work = sum(n for _, n in items), sum(2 * n.bit_length() for _, n in items)
     # each step adds h^2 / 6 to the variance of a release, and so to epsilon
     wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
-    h = max(min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13))
+    h = max(
+        min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
+    )
     spans = [_span(one, x) for (one, _), x in zip(items, some, strict=True)]
     aligned = [x for x in spans if x > 0]
     if all(not one for one in few) and len(aligned) == 1:
         h = aligned[0]
     elif aligned:
-        h = _aligned(h, aligned, [x for (one, _), x in zip(items, some, strict=True) if one[0] != "greatest"], saddle)
+        h = _aligned(
+            h,
+            aligned,
+            [x for (one, _), x in zip(items, some, strict=True) if one[0] != "greatest"],
+            saddle,
+        )
     rules = []
     for (one, n), rule, cells_ in zip(items, few, some, strict=True):
         rules += _rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))

@@ -37,7 +37,6 @@ from mechanisms import (
     DiscreteLaplace,
     Gaussian,
     Laplace,
-    NoisyMax,
     RandomizedResponse,
 )
 from tests.references.arb.families import FAMILIES
