@@ -189,7 +189,6 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
 
 def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
     """Return the rules of the nodes of a release: none where its outcomes are listed."""
-    kind = release[0]
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:
         case ("choice", some):

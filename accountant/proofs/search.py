@@ -161,7 +161,7 @@ def _nearest(shown: Callable[[float], bool], given: float, *, upwards: bool) -> 
     """Return the end nearest to the given one, on its outer side, that is shown."""
     if shown(given):
         return given
-    fails, apart = given, NEAR * given
+    fails, apart = given, NEAR * given or NEAR
     for _ in range(MAX_STEPS):
         holds = given + apart if upwards else max(given - apart, 0.0)
         if shown(holds):
