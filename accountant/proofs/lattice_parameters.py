@@ -59,8 +59,9 @@ class _Release:
 
     def _weights(self, a: float) -> Array:
         logs = np.log(self.mass) + a * self.loss
-        weights: Array = np.exp(logs - logs.max())
-        return weights / weights.sum()
+        found: Array = np.exp(logs - logs.max())
+        found /= found.sum()
+        return found
 
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
@@ -182,9 +183,10 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
         return min(math.ceil(4 * NODES_EACH * float(release[1]) / h), MOST_NODES)
     if release[0] == "range":
         return math.ceil(float(release[1]) / h - 1e-9)
+    nodes = int(few[0]["count"])
     if release[0] == "greatest":  # its losses are those of the masses of its cells
         cell = math.sqrt(release[1]) * float.fromhex(few[0]["step"])
-    return min(max(math.ceil(NODES_EACH * cell * few[0]["count"] / h), FEW_NODES), MOST_NODES)
+    return min(max(math.ceil(NODES_EACH * cell * nodes / h), FEW_NODES), MOST_NODES)
 
 
 def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:

@@ -153,8 +153,9 @@ def _head(way: int, back: bool) -> Entry:
 
 
 def _may_be_wider(entry: Entry) -> bool:
-    """Return whether an entry that fails may have failed by what it adds itself."""
-    return "smooth" in entry and float.fromhex(entry["smooth"]) > 0
+    """Return whether an entry that fails may have failed by what it adds itself, or takes."""
+    smoothed = "smooth" in entry and float.fromhex(entry["smooth"]) > 0
+    return smoothed or entry.get("nodes", 0) > LONG
 
 
 def _nearest(shown: Callable[[float], bool], given: float, *, upwards: bool) -> float:
