@@ -60,8 +60,8 @@ class _Release:
 
     def _weights(self, a: float) -> Array:
         logs = np.log(self.mass) + a * self.loss
-        weights = np.exp(logs - logs.max())
-        found: Array = weights / weights.sum()
+        found: Array = np.exp(logs - logs.max())
+        found /= found.sum()
         return found
 
 
@@ -184,10 +184,10 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
         return min(math.ceil(4 * NODES_EACH * float(release[1]) / h), MOST_NODES)
     if release[0] == "range":
         return math.ceil(float(release[1]) / h - 1e-9)
+    nodes = int(few[0]["count"])
     if release[0] == "greatest":  # its losses are those of the masses of its cells
         cell = math.sqrt(release[1]) * float.fromhex(few[0]["step"])
-    wanted = math.ceil(NODES_EACH * cell * int(few[0]["count"]) / h)
-    return min(max(wanted, FEW_NODES), MOST_NODES)
+    return min(max(math.ceil(NODES_EACH * cell * nodes / h), FEW_NODES), MOST_NODES)
 
 
 def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:

@@ -157,15 +157,16 @@ def _head(way: int, back: bool) -> Entry:
 
 
 def _may_be_wider(entry: Entry) -> bool:
-    """Return whether an entry that fails may have failed by what it adds itself."""
-    return "smooth" in entry and float.fromhex(entry["smooth"]) > 0
+    """Return whether an entry that fails may have failed by what it adds itself, or takes."""
+    smoothed = "smooth" in entry and float.fromhex(entry["smooth"]) > 0
+    return smoothed or entry.get("nodes", 0) > LONG
 
 
 def _nearest(shown: Callable[[float], bool], given: float, *, upwards: bool) -> float:
     """Return the end nearest to the given one, on its outer side, that is shown."""
     if shown(given):
         return given
-    fails, apart = given, NEAR * given
+    fails, apart = given, NEAR * given or NEAR
     for _ in range(MAX_STEPS):
         holds = given + apart if upwards else max(given - apart, 0.0)
         if shown(holds):

@@ -160,7 +160,7 @@ def test_an_entry_without_its_proof_does_not_verify(sqlite_book, proofs, change)
 
 
 def test_what_has_no_proof_is_refused_with_a_reason():
-    with pytest.raises(UnsupportedPlan, match="the kind Grouped has no proof here"):
+    with pytest.raises(UnsupportedPlan, match="a group of the kind DiscreteLaplace has no proof"):
         Tight().certify(Grouped(PLAN, 2), DELTA, proof="never.json")
 
 

@@ -72,6 +72,23 @@ def test_a_written_proof_is_checked_and_said(plan, tmp_path, capsys):
     assert (status, found["verdict"], found["upper"]) == (0, "PROVED", exact.upper)
 
 
+def test_the_interval_is_the_one_that_is_proved(tmp_path, capsys):
+    plan, path = tmp_path / "plan.toml", tmp_path / "cost.proof.json"
+    plan.write_text('[[release]]\nkind = "Laplace"\nscale = 8.0\ncount = 9\n')
+    found = json.loads(ran(capsys, "certify", plan, "--delta", "1e-6", "--json", "-")[1])
+    words = ("certify", plan, "--delta", "1e-6", "--proof", path, "--json", "-")
+    proved, exact = json.loads(ran(capsys, *words)[1]), Tight().certify(read_plan(plan), 1e-6)
+    assert (found["lower"], found["upper"]) == (exact.lower, exact.upper)
+    ends = [proved[name] for name in ("lower", "upper")]
+    assert ends == [proved["proof"][name] for name in ("lower", "upper")]
+    assert ends != [exact.lower, exact.upper]
+    assert 0 <= exact.lower - ends[0] <= 1e-5 * exact.upper
+    assert 0 <= ends[1] - exact.upper <= 1e-5 * exact.upper
+    kept = Tight().certify(read_plan(plan), 1e-6, proof=path)
+    verdict = kept.verify()
+    assert ends == [kept.lower, kept.upper] == [verdict.lower, verdict.upper]
+
+
 def test_the_same_bytes_each_time(plan, proof, tmp_path, capsys):
     again = tmp_path / "again.json"
     assert ran(capsys, "certify", plan, "--proof", again)[0] == 0
@@ -107,7 +124,7 @@ def test_a_claim_that_is_not_so_is_not_proved(proof, capsys):
 
 def test_no_proof_no_file(tmp_path, capsys):
     path, out = tmp_path / "plan.toml", tmp_path / "cost.proof.json"
-    path.write_text('[[release]]\nkind = "DiscreteGaussian"\nscale = 4.0\ndimension = 3\n')
+    path.write_text('[[release]]\nkind = "TruncatedLaplace"\nscale = 1.0\nreach = 40.0\n')
     status, said, err = ran(capsys, "certify", path, "--delta", "1e-6", "--proof", out)
     assert (status, said, err.count("\n")) == (1, "", 1)
     assert "no proof was written: " in err

@@ -89,10 +89,10 @@ def test_a_proof_of_another_claim_is_of_another_plan(plan, proof, capsys):
 
 def test_without_a_road_one_line_says_what_stands_and_what_to_do(tmp_path, capsys):
     path, out = tmp_path / "plan.toml", tmp_path / "cost.proof.json"
-    path.write_text('[[release]]\nkind = "DiscreteGaussian"\nscale = 4.0\ndimension = 3\n')
+    path.write_text('[[release]]\nkind = "TruncatedLaplace"\nscale = 1.0\nreach = 40.0\n')
     status, said, err = ran(capsys, "certify", path, "--delta", "1e-6", "--proof", out)
     assert (status, said, err.count("\n")) == (1, "", 1)
-    assert "no proof was written: the kind ZCDPLoss has no proof here" in err
+    assert "no proof was written: the kind TruncatedLaplace has no proof here" in err
     assert "the interval of Tight stands without a proof (leave out --proof" in err
     assert "bound the part by a loss such as PureLoss or GaussianLoss" in err
     assert not out.exists()
