@@ -226,11 +226,3 @@ def test_the_folder_runs_alone(tmp_path):
                               capture_output=True, text=True, check=False)  # fmt: skip
         assert done.returncode == status, done.stderr
         assert (done.stdout + done.stderr).count("\n") == 1
-
-
-def test_the_checker_is_short_and_imports_nothing_of_the_project():
-    files = sorted(Path(accountant.verifier.__file__).parent.glob("*.py"))
-    text = "".join(file.read_text() for file in files if file.name != "mechanisms.py")
-    assert len(text.splitlines()) <= 600
-    assert "accountant" not in text
-    assert "numpy" not in text
