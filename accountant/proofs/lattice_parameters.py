@@ -50,7 +50,7 @@ class _Release:
 
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
-        return math.sqrt(float(self._weights(a) @ self.apart**2))
+        return math.sqrt(float(np.sum(self._weights(a) * self.apart**2)))
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
         """Return how far below the largest loss each atom lies, and its mass under that law."""

@@ -79,7 +79,7 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
     return _ways(tree, 0, ALONE)
 def _ways(value: Any, depth: int, group: Any) -> Ways:  # group: records in P alone, in Q alone
     node, found = Fields(value, "the plan"), [Counter[Any]()]
-    count, kind = node.whole("count", 0, 10**15, 1), str(node.take("kind"))
+    count, kind = node.whole("count", 0, 10**15, 1), node.take("kind", fits=lambda x: x == str(x))
     need(depth < 50, "a plan is nested at most 50 deep", ProofError)
     node.name = kind[:40]
     of = node.take("parts", fits=is_list) if kind in ("Sequential", "Parallel") else ()
