@@ -1,6 +1,9 @@
 """``python -m benchmarks``: every bench, one after another, and the page of what they printed.
 
 A bench that fails does not stop the others; the exit status is 1, and the last line names it.
+A section of the page carries the date, the commit, the machine and the load of its own run.  Only
+the sections of the benches that were asked for are replaced; what stands outside of the marks of a
+section is written by hand and stays.
 """
 
 import argparse
@@ -19,7 +22,7 @@ from accountant.files import write_atomically
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "randomgen", "dp-accounting", "opendp",
-             "multi-freq-ldpy", "prv-accountant", "autodp")  # fmt: skip
+             "diffprivlib", "multi-freq-ldpy", "prv-accountant", "autodp")  # fmt: skip
 WITH_TABLES = {
     "bench_proofs",
     "bench_sampled_gaussians",
@@ -29,34 +32,40 @@ HEAD = """# Benchmarks
 
 What `make bench` printed. Every bench compares with a named peer, or with a limit that the machine
 sets, in the same run: "2 x" means twice its time, or twice as much. The sizes are the defaults;
-`--help` of a script names its options, and `--quick` only shows that it works.
-
+`--help` of a script names its options, and `--quick` only shows that it works. Each section says
+when, at which commit and beside what load it was measured; `make bench ARGS=bench_start` measures
+one section again.
 """
+
+
+def marks(name: str) -> tuple[str, str]:
+    """Return the comments between which a bench writes its section."""
+    return f"<!-- bench: {name} -->", f"<!-- end of {name} -->"
 
 
 def processor() -> str:
     """Return the processor's model."""
     try:
-        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        found = None
-    return found[1].strip() if found else platform.processor() or platform.machine()
+        model = None
+    return model[1].strip() if model else platform.processor() or platform.machine()
 
 
 def commit() -> str:
     """Return the commit that is measured, and whether files differ from it."""
 
     def git(*words: str) -> str:
-        found = subprocess.run(["git", *words], cwd=FOLDER, capture_output=True, text=True,
-                               check=False)  # fmt: skip
-        return found.stdout.strip()
+        done = subprocess.run(["git", *words], cwd=FOLDER, capture_output=True, text=True,
+                              check=False)  # fmt: skip
+        return done.stdout.strip()
 
     changed = " with changes" if git("status", "--porcelain", "--untracked-files=no") else ""
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + changed
 
 
 def circumstances() -> str:
-    """Return the machine, the versions, the commit and the load, before anything runs."""
+    """Return the date, the commit, the machine, the load and the versions before a bench runs."""
     versions = []
     for name in LIBRARIES:
         try:
@@ -64,16 +73,13 @@ def circumstances() -> str:
         except metadata.PackageNotFoundError:
             continue
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    load = ", ".join(f"{mean:.1f}" for mean in os.getloadavg())
     rows = {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "commit": commit(),
-        "processor": processor(),
-        "cores": str(os.cpu_count()),
-        "memory": f"{memory:.0f} GiB",
-        "Python": platform.python_version(),
-        "libraries": ", ".join(versions),
-        "load at the start": ", ".join(f"{one:.1f}" for one in os.getloadavg())
-        + " (the mean number of running processes in the last 1, 5 and 15 minutes)",
+        "machine": f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GiB",
+        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        "load": f"{load} (processes that ran in the last 1, 5 and 15 minutes, before the start)",
     }
     return "\n".join(["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in rows.items())])
 
@@ -81,11 +87,35 @@ def circumstances() -> str:
 def run(command: list[str]) -> tuple[int, str]:
     """Run a command, show what it prints as it comes, and return its status and its output."""
     said = []
-    with subprocess.Popen(command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True) as one:
-        for line in one.stdout or ():
+    with subprocess.Popen(command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True) as child:
+        for line in child.stdout or ():
             print(line, end="", flush=True)
             said.append(line)
-    return one.returncode, "".join(said)
+    return child.returncode, "".join(said)
+
+
+def section(name: str, words: list[str], tables: list[str]) -> tuple[int, str]:
+    """Run a bench, and return its exit status and its section of the page."""
+    before, start = circumstances(), time.perf_counter()
+    status, said = run([sys.executable, "-m", f"benchmarks.{name}", *words, *tables])
+    if status:
+        said += f"failed with exit status {status}\n"
+    command = " ".join([".venv/bin/python -m", f"benchmarks.{name}", *words])
+    first, last = marks(name)
+    body = [f"## {name}", before, f"```\n$ {command}\n{said}```",
+            f"Took {time.perf_counter() - start:.0f} s."]  # fmt: skip
+    return status, "\n\n".join([first, *body, last])
+
+
+def with_section(page: str, name: str, text: str) -> str:
+    """Return the page with the section of a bench replaced, or added in the order of names."""
+    first, last = marks(name)
+    if first in page:
+        before, _, rest = page.partition(first)
+        return before + text + rest.partition(last)[2]
+    later = [marks(other)[0] for other in NAMES if other > name and marks(other)[0] in page]
+    place = page.index(later[0]) if later else len(page)
+    return f"{page[:place].rstrip()}\n\n{text}\n\n{page[place:]}".rstrip() + "\n"
 
 
 def main() -> int:
@@ -93,26 +123,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="BENCH", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: the scripts work")
-    parser.add_argument("--write", metavar="FILE", help="keep the output in this page")
+    parser.add_argument("--write", metavar="FILE", help="replace their sections in this page")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
     words = ["--quick"] if given.quick else []
-    tables = ["--write"] if given.write and not given.quick else []  # also those of other pages
-    page, failed = [HEAD + circumstances()], []
+    failed = []
     for name in given.names or NAMES:
         print(f"== {name}", flush=True)
-        start = time.perf_counter()
-        status, said = run([sys.executable, "-m", f"benchmarks.{name}", *words,
-                            *(tables if name in WITH_TABLES else [])])  # fmt: skip
+        # a bench also writes its tables of other pages
+        tables = ["--write"] if given.write and not given.quick and name in WITH_TABLES else []
+        status, text = section(name, words, tables)
         if status:
             failed.append(name)
-            said += f"failed with exit status {status}\n"
-        command = " ".join([".venv/bin/python -m", f"benchmarks.{name}", *words])
-        page += [f"## {name}", f"```\n$ {command}\n{said}```",
-                 f"Took {time.perf_counter() - start:.0f} s."]  # fmt: skip
-    if given.write:
-        write_atomically(Path(given.write), "\n\n".join(page) + "\n")
+        if given.write:  # after each bench: an interrupted run keeps what it measured
+            path = Path(given.write)
+            page = path.read_text(encoding="utf-8") if path.exists() else HEAD
+            write_atomically(path, with_section(page, name, text))
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

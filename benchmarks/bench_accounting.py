@@ -98,6 +98,12 @@ def relative_error(found, truth):
     return "?" if truth is None else f"{found / truth - 1:+.1e}"
 
 
+def peer_time(theirs, ours, answer, truth):
+    """The peer's time as a ratio; a wrong answer has no time worth comparing."""
+    too_small = truth is not None and answer < truth * (1 - 1e-6)
+    return "wrong: below the truth" if too_small else beside(theirs, ours, "Tight")
+
+
 def rows(workloads):
     for name, (plan, delta, truth, events, relation) in workloads.items():
         Tight().certify(plan, delta)  # what is imported once
@@ -107,7 +113,7 @@ def rows(workloads):
         memory = peak_memory_mib(lambda: dp_accounting_epsilon(events, delta, relation))
         yield (name, found.engine, f"{ours * 1e3:.1f} ms", relative_error(found.upper, truth),
                f"{found.width / found.upper:.1e}", f"{mine:.0f} MiB", f"{theirs * 1e3:.0f} ms",
-               relative_error(answer, truth), f"{memory:.0f} MiB", beside(theirs, ours, "Tight"))  # fmt: skip
+               relative_error(answer, truth), f"{memory:.0f} MiB", peer_time(theirs, ours, answer, truth))  # fmt: skip
 
 
 HEAD = ("workload", "engine", "Tight", "error", "width", "peak", "dp-accounting", "its error",

@@ -87,6 +87,7 @@ def cells(name, plan, delta):
 
 
 def main():
+    """Exit with status 1 where a plan of the page has no proof that checks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the first plans only")
     parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
@@ -103,6 +104,7 @@ def main():
     print(f"bench_proofs {len(proved)} of {len(rows)} plans have a proof that checks")
     if given.write:
         write_between(str(PAGE), MARKS, markdown_table(HEAD, rows))
+    raise SystemExit(len(proved) < len(rows))
 
 
 if __name__ == "__main__":
