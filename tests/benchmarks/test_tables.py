@@ -1,0 +1,52 @@
+"""Epsilons in the tables that benches write: recomputed, and the same wherever a plan stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from accountant import Tight
+from benchmarks.bench_proofs import plans
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("accounting.md", "benchmarks.md")
+# a cell of a table, with or without its first bar, or the line of a scheme
+PRINTED = re.compile(
+    r"^(?:\| )?(?P<plan>[^|\n]+?)(?: \||: epsilon) "
+    r"(?:at most )?(?P<epsilon>\d[\d.]*) (?:\||at delta)",
+    re.MULTILINE,
+)
+ROUNDING = 1e-9  # of epsilon: an upper end is printed to ten digits
+
+
+def printed_epsilons(text):
+    """By the plan of a row, every epsilon that a page prints for it."""
+    epsilons = {}
+    for row in PRINTED.finditer(text):
+        epsilons.setdefault(row["plan"], []).append(float(row["epsilon"]))
+    return epsilons
+
+
+def test_a_plan_has_the_same_epsilon_on_every_page():
+    printed = printed_epsilons("\n".join((DOCS / page).read_text("utf-8") for page in PAGES))
+    wrong, times_printed = {}, []
+    for name, plan, delta in plans(quick=False):
+        epsilon_upper = Tight().certify(plan, delta).upper
+        times_printed.append(len(printed[name]))
+        if printed[name] != pytest.approx([epsilon_upper] * len(printed[name]), rel=ROUNDING):
+            wrong[name] = (epsilon_upper, printed[name])
+    assert wrong == {}
+    # proofs stand in a table and in the output of their bench, schemes in two of each
+    assert min(times_printed) >= 2
+    assert sum(times >= 4 for times in times_printed) >= 13
+
+
+def test_another_epsilon_is_found():
+    rows = (
+        "| a plan | 0.5400505455 | 4e-07 |\n"
+        "a plan | at most 0.5400505678 | 6e-07\n"
+        "a plan: epsilon at most 0.54005 at delta 1e-06, width 4e-07"
+    )
+    (epsilons,) = printed_epsilons(rows).values()
+    assert epsilons == [0.5400505455, 0.5400505678, 0.54005]
+    assert epsilons[1:] != pytest.approx(epsilons[:1] * 2, rel=ROUNDING)
