@@ -6,18 +6,16 @@ import sys
 
 from tests.mutation.running import CACHE, ROOT, Watch, start, wait
 
-# the tests that lie beside the mutants, the laws of what they make, and the examples of docstrings
+# the tests of all rooms, the laws, the references, and the examples of docstrings
 TESTS = (
-    "tests/accountant", "tests/mechanisms/exact_noise", "tests/mechanisms/test_discrete_noise.py",
-    "tests/audits/statistics", "tests/laws", "tests/references/test_accounting.py",
-    "tests/references/test_truth.py", "tests/docs/test_docstrings.py", "tests/test_packages.py",
+    "tests/accountant", "tests/mechanisms", "tests/algorithms", "tests/audits", "tests/laws",
+    "tests/guarantees", "tests/references", "tests/docs/test_docstrings.py",
+    "tests/test_packages.py",
 )  # fmt: skip
-# pages and command lines lean on the accountant and do not judge it; laws of mechanisms are
-# about other code
+# pages and command lines lean on the rooms and do not judge them
 LEFT_OUT = (
-    "tests/accountant/cli", "tests/accountant/reports", "tests/laws/test_decoders.py",
-    "tests/laws/test_neighbours.py", "tests/laws/test_normalised.py", "tests/laws/test_values.py",
-    "tests/laws/test_parameters.py", "tests/laws/test_sampler.py",
+    "tests/accountant/cli", "tests/accountant/reports", "tests/audits/cli", "tests/audits/report",
+    "tests/audits/zoo", "tests/references/arb",
 )  # fmt: skip
 HANG = 1800.0  # seconds that a file of tests may take
 

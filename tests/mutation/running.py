@@ -178,7 +178,7 @@ def _become_a_test_run(tree, log):
 def _started_coverage(tree, data_file):
     import coverage
 
-    packages = [str(tree / name) for name in ("accountant", "mechanisms", "audits")]
+    packages = [str(tree / name) for name in ("accountant", "mechanisms", "algorithms", "audits")]
     made = coverage.Coverage(data_file, source=packages, config_file=False)
     made._warn = lambda *words, **more: None
     made.start()

@@ -8,6 +8,7 @@ import ast
 import difflib
 import random
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +16,15 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.mutators import mutation_operators
 
-# the accountant's core, the ledger and the book, the exact samplers, the audits' statistics
-ROOMS = (
-    "accountant/losses", "accountant/numerics", "accountant/composition", "accountant/accountants",
-    "accountant/amplification", "accountant/plans", "accountant/planning/calibration.py",
-    "accountant/ledger", "accountant/book", "mechanisms/exact_noise", "audits/statistics",
+PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")
+# pages, command lines and pictures carry neither privacy nor truth; the zoo is wrong on purpose
+ROOMS_LEFT_OUT = (
+    "accountant/cli", "accountant/reports", "audits/cli", "audits/report", "audits/zoo",
+    "mechanisms/base/docs_table.py", "mechanisms/base/exactness_table.py",
+    "mechanisms/base/marked_table.py", "mechanisms/base/package_stub.py",
 )  # fmt: skip
 SAMPLE = 300
-SEED = 18
+REGRESSION_SEED = 18  # the sample that tests were written for: no measure of them any more
 LEFT_ALONE = (
     cst.Annotation, cst.Import, cst.ImportFrom, cst.Raise, cst.Decorator, cst.FormattedString,
     cst.ConcatenatedString, cst.TypeAlias, cst.TypeParameters,
@@ -141,7 +143,7 @@ def candidates(source):
     return wrapper.module, by_line
 
 
-def mutants_of(path, source, parsed, count, seed=SEED):
+def mutants_of(path, source, parsed, count, seed=REGRESSION_SEED):
     """So many mutants of a file: a line is drawn, then what changes in it; one mutant a line."""
     module, by_line = parsed
     draw = random.Random(f"{seed} {path}")
@@ -176,28 +178,30 @@ def differing_lines(source, changed):
 
 
 def modules(root):
-    """The files of the rooms."""
-    found = []
-    for room in ROOMS:
-        given = Path(root) / room
-        files = [given] if given.is_file() else sorted(given.glob("*.py"))
-        found += [str(file.relative_to(root)) for file in files if file.name != "__init__.py"]
-    return found
+    """The files of all rooms that carry privacy or truth, those of sub-folders too."""
+    names = [
+        str(file.relative_to(root))
+        for package in PACKAGES
+        for file in sorted((Path(root) / package).rglob("*.py"))
+        if file.name != "__init__.py"
+    ]
+    return [name for name in names if not name.startswith(ROOMS_LEFT_OUT)]
 
 
-def sample(root, size=SAMPLE, seed=SEED):
-    """A sample of mutants: from each file in proportion to the lines that can change."""
+def code_lines(source):
+    """How many lines of a file have code: what a file weighs in a sample."""
+    return len({node.lineno for node in ast.walk(ast.parse(source)) if hasattr(node, "lineno")})
+
+
+def sample(root, size=SAMPLE, seed=REGRESSION_SEED):
+    """A sample of mutants: each is of a file that is drawn in proportion to its lines of code."""
     sources = {path: (Path(root) / path).read_text() for path in modules(root)}
-    parsed = {path: candidates(source) for path, source in sources.items()}
-    lines = {path: len(by_line) for path, (_, by_line) in parsed.items()}
-    shares = {path: size * count / sum(lines.values()) for path, count in lines.items()}
-    counts = {path: int(share) for path, share in shares.items()}
-    largest = sorted(shares, key=lambda path: counts[path] - shares[path])
-    for path in largest[: size - sum(counts.values())]:
-        counts[path] += 1
-    found = [
-        one for path, count in counts.items() if count
-        for one in mutants_of(path, sources[path], parsed[path], count, seed)
-    ]  # fmt: skip
-    random.Random(seed).shuffle(found)  # what an interrupted run has tried is a sample too
-    return found
+    weights = [code_lines(source) for source in sources.values()]
+    counts = Counter(random.Random(seed).choices(list(sources), weights, k=size))
+    mutants = [
+        mutant
+        for path, count in counts.items()
+        for mutant in mutants_of(path, sources[path], candidates(sources[path]), count, seed)
+    ]
+    random.Random(seed).shuffle(mutants)  # what an interrupted run has tried is a sample too
+    return mutants

@@ -49,6 +49,17 @@ def test_a_sample_repeats_and_has_one_mutant_a_line():
     assert all(one.was != one.becomes for one in drawn)
 
 
+def test_every_room_that_carries_privacy_is_drawn_from():
+    drawn = set(sampling.modules(ROOT))
+    assert drawn >= {
+        "accountant/amplification/sampled_gaussian/sampled_gaussian_tail.py",
+        "accountant/book/chain/hash_chain.py", "accountant/verifier/plan.py",
+        "algorithms/frames/rows.py", "audits/attacks/front.py", "audits/claims/claims.py",
+        "mechanisms/families/additive.py", "mechanisms/laplace.py",
+    }  # fmt: skip
+    assert not drawn & {"accountant/cli/plan.py", "audits/zoo/noise.py"}
+
+
 def test_one_case_of_every_test_comes_first():
     seconds = {"a[1]": 1.0, "a[2]": 2.0, "b": 9.0, "c": 50.0}
     assert list(in_order(seconds, 20.0)) == ["a[1]", "b", "a[2]"]
@@ -61,6 +72,20 @@ def test_what_is_judged_is_still_there(name):
     verdict, why = report.judged()[name]
     assert verdict in {"equivalent", "harmless"}
     assert why
+
+
+def test_the_page_gets_score_interval_seed_and_commit(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{report.START}\nold\n{report.END}\nafter\n")
+    monkeypatch.setattr(report, "PAGE", page)
+    outcomes = ["fell"] * 17 + ["survived"] * 2 + ["equivalent"]
+    report.write([(None, outcome, "") for outcome in outcomes], seed=7)
+    text = re.sub(r"\s+", " ", page.read_text())
+    # of 17 of 19: Clopper and Pearson (1934), from R's binom.test(17, 19)
+    assert "the tests find 17, 89.5% (95% interval 66.9% to 98.7%)" in text
+    assert "with the fresh seed 7 at commit" in text
+    assert report.commits_since(page.read_text()) == 0
+    assert "old" not in text
 
 
 PATH = "audits/statistics/single_run.py"
