@@ -26,11 +26,11 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
 # a worker of the tests has a core: threads of its linear algebra would wait for the others'
-tests thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
+tests quick thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
 # many tests start processes, which would compile every module again
-tests thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
+tests quick thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: audits test style types contracts tests thorough lowest newest peers docs site bench mutants table numbers clean
+.PHONY: audits test style types contracts tests quick thorough lowest newest peers docs site bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -49,6 +49,11 @@ contracts: $(READY)
 
 tests: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
+
+quick: $(READY)  ## the tests of one room, and the laws that name it; ROOM=accountant/book
+	@test -d "tests/$(ROOM)" || (echo "ROOM=accountant/book, or another folder of tests" && exit 2)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile tests/$(ROOM) \
+	  $$(grep -lE "(from|import) $(subst /,.,$(ROOM))\b" tests/laws/test_*.py) $(ARGS)
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadfile \

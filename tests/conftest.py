@@ -25,11 +25,32 @@ def pytest_collection():
 
 def pytest_terminal_summary(terminalreporter):
     """Say in closing what was not tested, and why: a skip is no pass."""
-    why = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    why = _skips(terminalreporter)
     if why:
         terminalreporter.section("not tested, and why")
         for (file, reason), count in sorted(why.items()):
             terminalreporter.line(f"{count:4d}  {file}: {reason}")
+    for word in _missing(terminalreporter):
+        terminalreporter.line(f"FAILED: REQUIRE names {word}, and tests that need it were skipped")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    """Fail a session that skips what `REQUIRE` names, such as ``REQUIRE="chromium strace"``."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _missing(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _skips(reporter):
+    """How often each reason was given for a skip, by file."""
+    return Counter(_reason(report) for report in reporter.stats.get("skipped", []))
+
+
+def _missing(reporter):
+    """The words of `REQUIRE` that a reason for a skip names."""
+    reasons = " ".join(reason for _, reason in _skips(reporter)).lower()
+    return [word for word in os.environ.get("REQUIRE", "").split() if word.lower() in reasons]
 
 
 def _reason(report):

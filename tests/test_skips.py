@@ -1,5 +1,6 @@
 """What is skipped is named at the end of a session."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,14 +21,17 @@ def test_nothing():
 
 
 @pytest.mark.parametrize("more", [[], ["-n", "1"]])
-def test_the_summary_says_what_was_not_tested_and_why(more, tmp_path):
+@pytest.mark.parametrize(("require", "status"), [("chromium", 0), ("chromium Server", 1)])
+def test_the_summary_says_what_was_not_tested_and_why(require, status, more, tmp_path):
     (tmp_path / "test_one.py").write_text(CODE)
     (tmp_path / "test_two.py").write_text("import pytest; pytest.importorskip('no_such_module')")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-c", "/dev/null"]
     done = subprocess.run(
         [*words, "--rootdir", str(tmp_path), str(tmp_path), *more], check=False,
-        capture_output=True, text=True, cwd=ROOT,
+        capture_output=True, text=True, cwd=ROOT, env=os.environ | {"REQUIRE": require},
     )  # fmt: skip
+    assert done.returncode == status
+    assert ("FAILED: REQUIRE names Server" in done.stdout) == bool(status)
     assert "not tested, and why" in done.stdout
     assert "   3  test_one.py: no server: install it" in done.stdout
     assert "   1  test_two.py: could not import 'no_such_module'" in done.stdout
