@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.no_road import NoRoad
 from accountant.verifier import parts
+from accountant.verifier.choices import ANY_OF
 from accountant.verifier.lattice import cells
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
@@ -48,6 +50,16 @@ class _Release:
         found: Array = self.count * logsumexp(logs, axis=-1)
         return found
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest sum of all losses."""
+        return self.count * float(self.loss.min()), self.count * float(self.loss.max())
+
+    @property
+    def span(self) -> float:
+        """The width of the losses of one release."""
+        return float(np.ptp(self.loss))
+
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
         return math.sqrt(float(np.sum(self._weights(a) * self.apart**2)))
@@ -65,20 +77,52 @@ class _Release:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Greatest:
+    """The greatest of several parts, each a list of summands."""
+
+    parts: list[list[_Summand]]
+
+    def log_moment(self, a: Array) -> Array:
+        """Return the greatest sum of the logarithms of a part's moments."""
+        found: Array = np.max([sum(one.log_moment(a) for one in part) + 0 * a
+                               for part in self.parts], axis=0)  # fmt: skip
+        return found
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest sum of all losses of a part."""
+        ends = [[one.ends for one in part] for part in self.parts]
+        lows = (math.fsum(low for low, _ in part) for part in ends)
+        highs = (math.fsum(high for _, high in part) for part in ends)
+        return min(lows), max(highs)
+
+    @property
+    def span(self) -> float:
+        """The width of the losses of a part, its releases taken as often as in the whole plan."""
+        low, high = self.ends
+        return high - low
+
+
+_Summand = _Release | _Greatest
+
+
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
     """Return the fields of an entry of the proof."""
-    if any(one[0] == "zcdp" for one, _ in items):
+    leaves = list(_leaves(items))
+    if any(one[0] == "zcdp" for one, _ in leaves):
         raise NoRoad("a bound on moments has no lattice")
-    few = [_rules(one, n, delta, FEW_NODES) for one, n in items]
-    some = [_coarse(one, n, back, rules) for (one, n), rules in zip(items, few, strict=True)]
-    a, width, excess, saddle = _window(some, epsilon, math.log(delta))
-    releases, work = sum(n for _, n in items), sum(2 * n.bit_length() for _, n in items)
+    few = [_rules(one, n, delta, FEW_NODES) for one, n in leaves]
+    some = [_coarse(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)]
+    whole = _sums(items, iter(some))
+    a, width, excess, saddle = _window(whole, epsilon, math.log(delta))
+    releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # each step adds h^2 / 6 to the variance of a release, and so to epsilon
     wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
     h = max(
         min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
     )
-    spans = [_span(one, x) for (one, _), x in zip(items, some, strict=True)]
+    spans = [_span(one, x) for (one, _), x in zip(leaves, some, strict=True)]
     aligned = [x for x in spans if x > 0]
     if all(not one for one in few) and len(aligned) == 1:
         h = aligned[0]
@@ -86,14 +130,16 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         h = _aligned(
             h,
             aligned,
-            [x for (one, _), x in zip(items, some, strict=True) if one[0] != "greatest"],
+            [x for (one, _), x in zip(leaves, some, strict=True) if one[0] != "greatest"],
             saddle,
         )
     rules = []
-    for (one, n), rule, cells_ in zip(items, few, some, strict=True):
+    for (one, n), rule, cells_ in zip(leaves, few, some, strict=True):
         rules += _rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
     size = math.ceil(width / h) + 2
     bits = 64 + math.log2(releases * size) + excess / math.log(2)
+    if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
+        bits += 64 - 2 * math.log2(h)
     return {
         "road": "lattice",
         "a": a.hex(),
@@ -103,6 +149,26 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         "bits": max(128, 32 * math.ceil(bits / 32), *(one.pop("bits", 0) for one in rules)),
         "rules": rules,
     }
+
+
+def _leaves(items: Iterable[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
+    """Yield the releases, and those of all parts of a set, in the order the checker reads them."""
+    for release, n in items:
+        if release[0] == ANY_OF:
+            for part in release[1]:
+                yield from _leaves((inner, n * count) for inner, count in part)
+        else:
+            yield release, n
+
+
+def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[_Release]) -> list[_Summand]:
+    """Return the releases, each set as one summand, from the releases in the order of leaves."""
+    return [
+        _Greatest([_sums(part, leaves) for part in release[1]])
+        if release[0] == ANY_OF
+        else next(leaves)
+        for release, _ in items
+    ]
 
 
 def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Release:
@@ -118,7 +184,7 @@ def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Releas
 
 
 def _window(
-    some: list[_Release], epsilon: float, log_delta: float
+    some: list[_Summand], epsilon: float, log_delta: float
 ) -> tuple[float, float, float, float]:
     """Return the order of the exponential factor, how wide its law is, its excess; the saddle."""
     orders = np.geomspace(0.02, max(500.0, min(-2 * log_delta / max(epsilon, 1e-9), 1e9)), 64)
@@ -126,9 +192,8 @@ def _window(
     slopes = np.gradient(moments, orders)
     log_shares = orders * np.log(orders) - (orders + 1) * np.log1p(orders)
     saddle = float(orders[np.nanargmin(moments - orders * epsilon + log_shares)])
-    top = sum(one.count * float(one.loss.max()) for one in some)
-    bottom = sum(one.count * float(one.loss.min()) for one in some)
-    span = max(float(np.ptp(one.loss)) for one in some)
+    bottom, top = (math.fsum(one.ends[side] for one in some) for side in (0, 1))
+    span = max(one.span for one in some)
     found = []
     for i, a in enumerate(orders):
         excess = float(moments[i] - a * epsilon + log_shares[i])

@@ -39,7 +39,8 @@ from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import to_dict
 from accountant.verifier import verify
-from accountant.verifier.plan import alternatives, need
+from accountant.verifier.choices import alternatives
+from accountant.verifier.plan import need
 from mechanisms import (
     AboveThreshold,
     Clamped,
