@@ -36,7 +36,7 @@ Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Release:
+class FloatRelease:
     """Losses, masses and widths of the cells of a release, few of them, in floats."""
 
     loss: Array
@@ -104,7 +104,7 @@ class _Greatest:
         return high - low
 
 
-_Summand = _Release | _Greatest
+_Summand = FloatRelease | _Greatest
 
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
@@ -112,8 +112,8 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     leaves = list(_leaves(items))
     if any(one[0] == "zcdp" for one, _ in leaves):
         raise NoRoad("a bound on moments has no lattice")
-    few = [_rules(one, n, delta, FEW_NODES) for one, n in leaves]
-    some = [_coarse(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)]
+    few = [lattice_rules(one, n, delta, FEW_NODES) for one, n in leaves]
+    some = [coarse_release(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)]
     whole = _sums(items, iter(some))
     a, width, excess, saddle = _window(whole, epsilon, math.log(delta))
     releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
@@ -135,7 +135,7 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         )
     rules = []
     for (one, n), rule, cells_ in zip(leaves, few, some, strict=True):
-        rules += _rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
+        rules += lattice_rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
     size = math.ceil(width / h) + 2
     bits = 64 + math.log2(releases * size) + excess / math.log(2)
     if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
@@ -161,7 +161,7 @@ def _leaves(items: Iterable[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
             yield release, n
 
 
-def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[_Release]) -> list[_Summand]:
+def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> list[_Summand]:
     """Return the releases, each set as one summand, from the releases in the order of leaves."""
     return [
         _Greatest([_sums(part, leaves) for part in release[1]])
@@ -171,7 +171,7 @@ def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[_Release]) -> list[
     ]
 
 
-def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Release:
+def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
     parts.Part.left = math.inf
     with ctx.workprec(160):
         given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]
@@ -180,7 +180,7 @@ def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Releas
     apart = [0.0 if low is None else float(high - low) for *_, low, high in both]
     values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in both])
     kept = values[:, 1] > 0
-    return _Release(values[kept, 0], values[kept, 1], np.array(apart)[kept], count)
+    return FloatRelease(values[kept, 0], values[kept, 1], np.array(apart)[kept], count)
 
 
 def _window(
@@ -215,7 +215,7 @@ def _window(
     return a, 1.02 * max(width, 1e-6), excess, saddle
 
 
-def _aligned(most: float, spans: list[float], some: list[_Release], a: float) -> float:
+def _aligned(most: float, spans: list[float], some: list[FloatRelease], a: float) -> float:
     """Return a step on which atoms lie, or just above its points: of half the length at least."""
     each = [span / (math.ceil(span / most) + np.arange(STEPS)) for span in spans]
     steps = np.concatenate([*each, np.geomspace(most / 2, most, STEPS)])
@@ -227,7 +227,7 @@ def _aligned(most: float, spans: list[float], some: list[_Release], a: float) ->
     return float(steps[np.argmin(lost + 1e-6 * (most - np.minimum(steps, most)))])
 
 
-def _span(release: Any, found: _Release) -> float:
+def _span(release: Any, found: FloatRelease) -> float:
     """Return a distance that is to be a multiple of the step; 0 where there is none."""
     kind = release[1][0] if release[0] == "subset" else release[0]
     if kind in ("laplace", "sampled laplace"):
@@ -255,7 +255,7 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
     return min(max(math.ceil(NODES_EACH * cell * nodes / h), FEW_NODES), MOST_NODES)
 
 
-def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
+def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
     """Return the rules of the nodes of a release: none where its outcomes are listed."""
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:

@@ -11,7 +11,7 @@ from flint import ctx
 
 from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.no_road import NoRoad
-from accountant.proofs.paths import costly_path
+from accountant.proofs.paths import costly_path, float_epsilon
 from accountant.proofs.roads import Entry, Items, moment_entry, roads
 from accountant.verifier import NoProof, parts, verdict
 from accountant.verifier.choices import ANY_OF, on_path
@@ -124,13 +124,12 @@ class Search:
         def score(releases: Any) -> float:
             with ctx.workprec(DIGITS):
                 items = [(x, n) for one, n in releases.items() if (x := case(one, above=False))]
-            try:
-                if self._delta == 0:
-                    fraction, ball = largest_sum(items, back, above=False)
-                    return float(fraction) + float(ball)
-                return moment_entry(items, back, self._delta)[1] if items else 0.0
-            except (NoRoad, NoProof):
-                return 0.0
+            if self._delta == 0:
+                fraction, ball = largest_sum(items, back, above=False)
+                return float(fraction) + float(ball)
+            with suppress(NoRoad, NoProof):
+                return float_epsilon(items, back, self._delta)
+            return 0.0
 
         if not self._has_sets(way):
             return []

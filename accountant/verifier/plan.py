@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 from typing import Any, NamedTuple
 
-HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-](0|[1-9]\d{0,3})")  # as float.hex writes it
+HEX = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # as float.hex writes it
 class ProofError(ValueError):
     """The file is no proof: one line says what is wrong."""
 class NoProof(Exception):
