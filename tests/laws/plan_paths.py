@@ -23,6 +23,7 @@ from accountant import (
     PureLoss,
     Repeat,
     Sequential,
+    ShuffledEpoch,
     Stated,
 )
 from mechanisms import RandomizedResponse
@@ -69,12 +70,28 @@ def steps(plan):
             return count * steps(part)
         case Grouped(part=part, size=size):  # each record of the group goes through the part
             return size * steps(part)
-        case Stated(part=part) | OnePass(part=part):
+        case Stated(part=part) | OnePass(part=part) | ShuffledEpoch(part=part):
             return steps(part)
         case Parallel(parts=parts):
             each = [found for part in parts if (found := steps(part))]
             return [("choose", each)] if each else []
     return [("release", plan)]
+
+
+def largest_groups(plan):
+    """The plan with the most that a mechanism of its losses may cost a group: one response."""
+    match plan:
+        case Grouped(part=PureLoss(epsilon=e), size=size):
+            return PureLoss(size * e)
+        case Sequential(parts=parts):
+            return Sequential(map(largest_groups, parts))
+        case Repeat(part=part, count=count):
+            return Repeat(largest_groups(part), count)
+        case OnePass(part=part, batches=batches):
+            return OnePass(largest_groups(part), batches)
+        case Parallel(parts=parts, by=by):
+            return Parallel(map(largest_groups, parts), by=by)
+    return plan
 
 
 def paths(plan):

@@ -31,6 +31,7 @@ from accountant.verifier.choices import alternatives
 from accountant.verifier.plan import RELATIONS
 from mechanisms import Gaussian, Laplace
 from tests.accountant.verifier.written_proofs import document
+from tests.laws.plan_paths import adaptive_delta
 from tests.mutants.plan_meanings import expanded
 
 # the plan of the issue: one part twice costs 2.01208, both parts cost 2.36629
@@ -113,34 +114,69 @@ def test_the_false_file_of_the_issue_is_refused(tmp_path, capsys):
         assert "PROVED UPPER" not in capsys.readouterr().out
 
 
-A, B, C = PairLoss([0.7, 0.3], [0.4, 0.6]), PureLoss(0.8), PairLoss([0.1, 0.9], [0.02, 0.98])
+def test_a_group_of_one_split_in_all_repetitions_is_refused():
+    """Of the issue: 6.0868 for what costs up to 6.1103."""
+    raw, upper = old_file(3 * Grouped(SAMPLE, 2), 1e-6, 6.0869)
+    assert upper == 6.0869
+    assert word_on(raw) in FALSE
+    assert word_on(on_one_way(raw)) == "NOT PROVED"
+
+
 SAMPLE = PoissonSampled(Gaussian(0.8), 0.05)
-# a plan, and whether fixed paths, with every order of parts, already cost more than one part
+A, B, C = PairLoss([0.7, 0.3], [0.4, 0.6]), PureLoss(0.8), PairLoss([0.1, 0.9], [0.02, 0.98])
 NODES = {
     "a parallel, repeated": 3 * Parallel([A, C]),
-    "by value": 2 * Parallel([GaussianLoss(1.0), LaplaceLoss(1.2)], by="value"),
+    "by value": 2 * Parallel([A, C], by="value"),
     "among other releases": Sequential([B, Parallel([A, C]), A]),
-    "a parallel in another": 2 * Parallel([A + Parallel([B, C]), 2 * B]),
+    "a parallel in another": 2 * Parallel([A + Parallel([B, C]), 2 * C]),
     "two in a sequence": Sequential([Parallel([A, C]), B, Parallel([C, B])]),
     "a pass": 2 * OnePass(Parallel([A, C]), 5),
     "stated": 2 * Stated(Parallel([A, C]), "replace-one"),
-    "a group": 3 * Grouped(SAMPLE, 2),
-    "a group in a part": 2 * Parallel([Grouped(SAMPLE, 2), LaplaceLoss(1.2)]),
-    "an epoch in a part": 2 * Parallel([ShuffledEpoch(LaplaceLoss(1.2), 9), GaussianLoss(1.0)]),
+    "a group in a part": 2 * Parallel([Grouped(B, 2), C]),
+    "an epoch in a part": 2 * Parallel([ShuffledEpoch(B, 9), A]),
 }
+NUMBERS = {"a": 2.0, "h": 0.02, "slack": 1e-9, "b": 0.0, "smooth": 0.0}
+NUMBERS = {name: value.hex() for name, value in NUMBERS.items()}
+ROADS = {
+    "enumeration": (),
+    "lattice": ("a", "h", "slack", "size", "rules"),
+    "contour": ("a", "h", "b", "smooth", "nodes", "rules"),
+}  # of a fine lattice, and one moment
+
+
+def entry(way, direction, road):
+    values = NUMBERS | {"size": 2**12, "rules": [], "nodes": 1}
+    fields = {name: values[name] for name in ROADS[road]}
+    return {"way": way, "direction": direction, "road": road, "bits": 192, **fields}
+
+
+def file_of(plan, delta, upper, ways, road):
+    """A file that bounds each of so many ways, in both directions."""
+    above = [entry(way, back, road) for way in range(ways) for back in ("forward", "reversed")]
+    numbers = {"delta": delta.hex(), "upper": upper.hex(), "lower": (0.0).hex()}
+    return document({"proof": 1, "plan": to_dict(plan), "above": above, "below": None, **numbers})
+
+
+def epsilon_of(plan, delta):
+    """What an adversary who chooses the parts by earlier answers costs."""
+    low, high = 0.0, 20.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        gain = max(adaptive_delta(plan, middle, back) for back in (False, True))
+        low, high = (middle, high) if gain > delta else (low, middle)
+    return low
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_fixed_paths_do_not_prove_an_upper_end(name):
-    raw, _ = old_file(NODES[name], DELTA if "group" in name else 1e-3, 1e-3)
-    assert word_on(raw) in FALSE
-    assert word_on(on_one_way(raw)) == "NOT PROVED"
-
-
-def test_no_list_of_fixed_paths_proves_an_upper_end():
-    raw, _ = old_file(NODES["a parallel, repeated"], 1e-3, 1e-3, repeated=False)
-    assert word_on(raw) in FALSE
-    assert word_on(on_one_way(raw)) == "NOT PROVED"
+def test_an_upper_end_below_what_an_adversary_gains_is_refused(name):
+    plan, delta = NODES[name], 0.01
+    true = epsilon_of(plan, delta)
+    (releases,) = alternatives(to_dict(plan), decimal=False)
+    fixed = len(expanded(releases, lambda _: True, repeated=False))
+    for road in ROADS:
+        for ways in (1, fixed):  # the plan as it is, and all fixed paths of it
+            assert word_on(file_of(plan, delta, 0.999 * true, ways, road)) in FALSE, road
+    assert word_on(file_of(plan, delta, 1.1 * true, 1, "lattice")) == "PROVED"
 
 
 REFUSED = {
@@ -159,7 +195,7 @@ def test_what_has_no_proof_is_said(name):
     fields = {"plan": to_dict(REFUSED[name]), "above": above, "below": None, "lower": 0.0}
     found = verify(claimed(honest_file(), **fields))
     assert found.word == "NOT PROVED"
-    assert "has no proof here" in found.reason
+    assert "no proof here" in found.reason
 
 
 def test_both_directions_of_a_set_are_asked_for():
