@@ -197,7 +197,7 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             some = _pairs(node, "weights", "shifts", 2**999)
             return "mixture", number("scale") ** -2, some, STILL
         case "SampledWithoutReplacement":
-            node.take("relation", KNOWN[1], fits=KNOWN[1].__eq__)
+            node.take("relation", KNOWN[1], fits=KNOWN[1:].__contains__)
             rate = Fraction(node.whole("sample", 0, n := node.whole("population", 1, 10**15)), n)
             if not (found := sampled(rate, KNOWN[0])) or rate == 1:
                 return found

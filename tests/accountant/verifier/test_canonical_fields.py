@@ -97,7 +97,7 @@ SENSELESS = [
     ({"kind": "SampledWithoutReplacement", "part": GAUSSIAN, "sample": 1, "population": 8},
      "sample", (9, 1.0, True, -1)),
     ({"kind": "SampledWithoutReplacement", "part": GAUSSIAN, "sample": 1, "population": 8},
-     "relation", ("add-remove", "", True)),
+     "relation", ("add-remove", "", True, None, 1)),
 ]  # fmt: skip
 
 
