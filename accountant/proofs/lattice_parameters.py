@@ -113,7 +113,9 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     if any(one[0] == "zcdp" for one, _ in leaves):
         raise NoRoad("a bound on moments has no lattice")
     few = [lattice_rules(one, n, delta, FEW_NODES) for one, n in leaves]
-    some = [coarse_release(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)]
+    some = [
+        coarse_release(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)
+    ]
     whole = _sums(items, iter(some))
     a, width, excess, saddle = _window(whole, epsilon, math.log(delta))
     releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
@@ -172,6 +174,7 @@ def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> l
 
 
 def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
+    """Return a release in floats, of few cells."""
     parts.Part.left = math.inf
     with ctx.workprec(160):
         given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]

@@ -47,7 +47,9 @@ def costly_path(releases: Counter[Any], score: Score) -> Choices:
     def cost(shares: list[list[int]]) -> float:
         return score(on_path(releases, choices(shares)))
 
-    shares = [[count] + [0] * (len(some) - 1) for some, (_, count) in zip(options, sets, strict=True)]
+    shares = [
+        [count] + [0] * (len(some) - 1) for some, (_, count) in zip(options, sets, strict=True)
+    ]
     highest = cost(shares) if sets else 0.0
     for i, (_, count) in enumerate(sets):
         size, tries = count, 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .plan import ProofError, Releases, is_list, need, read_plan
+from .plan import ProofError, Releases, need, read_plan
 
 ANY_OF = "any of"
 MOST_PARTS = 128  # of a set: the work grows with their number
@@ -21,7 +21,7 @@ SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}  # where
 def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
     """Return what a user may pay for: delta of the plan is the greatest of all."""
     releases = read_plan(plan, decimal=decimal)
-    (only, count), *others = releases.items() or [((None,), 0)]
+    (only, count), *others = releases.items() or [(("nothing",), 0)]
     if only[0] == ANY_OF and count == 1 and not others:
         return [without_dominated(Counter(dict(part))) for part in only[1]]
     return [without_dominated(releases)]
@@ -52,7 +52,9 @@ def without_dominated(releases: Releases) -> Releases:
 def is_dominated(part: Releases, other: Releases) -> bool:
     """Return whether the other releases surely cost at least as much, in both directions."""
     # Gaussians compose to one, of the sum of mu^2; releases more cost more.
-    squares = [sum(one[1] * n for one, n in x.items() if one[0] == "gaussian") for x in (part, other)]
+    squares = [
+        sum(one[1] * n for one, n in x.items() if one[0] == "gaussian") for x in (part, other)
+    ]
     if squares[0] > squares[1]:
         return False
     rest, others = (
@@ -93,7 +95,11 @@ def on_path(releases: Releases, choices: list[Any]) -> Releases:
             continue
         need(choices, "a path without a choice for each set", ProofError)
         chosen = choices.pop(0)
-        need(is_list(chosen) and all(map(is_choice, chosen)), "a choice is wrong", ProofError)
+        need(
+            isinstance(chosen, list) and all(map(is_choice, chosen)),
+            "a choice is wrong",
+            ProofError,
+        )
         need(sum(times for times, *_ in chosen) == count, "a path of other length", ProofError)
         for times, number, inside in chosen:
             need(number < len(release[1]), "a choice of no part", ProofError)
@@ -105,7 +111,7 @@ def on_path(releases: Releases, choices: list[Any]) -> Releases:
 
 def is_choice(row: Any) -> bool:
     """Return whether a row of a choice is: how often, the number of a part, choices inside."""
-    if not is_list(row) or len(row) != 3 or not is_list(row[2]):
+    if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list):
         return False
     times, number, _ = row
     return type(times) is type(number) is int and 1 <= times <= 10**18 and 0 <= number < MOST_PARTS

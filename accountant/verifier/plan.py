@@ -54,7 +54,7 @@ class Fields:
         return found
     def steps(self, key: str) -> int:  # values of discrete noise are whole numbers apart
         return self.whole(key, 1, 2**53, *([1] if key == "sensitivity" else []))
-    def rows(self) -> int:  # coordinates of a value: None, which stands for one number, or at least 1
+    def rows(self) -> int:  # coordinates of a value; None stands for one number
         dimension = self.take("dimension", None)
         fits = dimension is None or (type(dimension) is int and 1 <= dimension <= 2**53)
         need(fits, f"dimension of {self.name} is wrong or out of range", ProofError)
@@ -140,7 +140,7 @@ def any_of(parts: list[Releases]) -> Releases:
     """Return what stands for one of several parts, each of them once."""
     each: dict[Any, Any] = {}
     for part in parts:
-        (only, n), *others = part.items() or [(None, 0)]
+        (only, n), *others = part.items() or [(("nothing",), 0)]
         inner = only[1] if n == 1 and not others and only[0] == "any of" else [tuple(part.items())]
         each.update((frozenset(one), one) for one in inner if frozenset(one) not in each)
     if len(each) < 2:
@@ -183,7 +183,8 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
         case ("DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussianLoss"
               | "DiscreteGaussian"):
             shift = node.steps("shift" if kind[-4:] == "Loss" else "sensitivity")
-            scale, name = number("scale"), "discrete " + ("gaussian" if "Gau" in kind else "laplace")
+            scale, law = number("scale"), "gaussian" if "Gaussian" in kind else "laplace"
+            name = f"discrete {law}"
             few = shift < 2048 and (name == "discrete laplace" or scale < 50)
             need(few and node.rows() == 1, f"no proof of this {kind}")
             return name, scale, shift

@@ -192,7 +192,7 @@ def pair_moved(pair: LatticePair, moved: arb, h: arb) -> LatticePair:
 
 
 def deltas_at_points(pair: LatticePair, first: int, last: int, h: arb) -> list[arb]:
-    """Return delta of a pair at the points from ``first`` to ``last``, all of its own among them."""
+    """Return delta of a pair at the points from ``first`` to ``last``, its own among them."""
     # delta_k = (mass beyond k) - e^{kh} sum_{i > k} p_i e^{-ih}, from the last point down
     step, beyond, discounted = (-h).exp(), pair.infinite, arb(0)
     found = []

@@ -20,7 +20,10 @@ def expanded(releases, take, *, repeated):
             picks = itertools.combinations_with_replacement(each, 1 if repeated else count)
             times = count if repeated else 1
             some = [
-                sum((Counter({one: n * times for one, n in part.items()}) for part in pick), Counter())
+                sum(
+                    (Counter({one: n * times for one, n in part.items()}) for part in pick),
+                    Counter(),
+                )
                 for pick in picks
             ]
         found = [one + other for one in found for other in some]

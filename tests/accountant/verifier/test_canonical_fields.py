@@ -101,8 +101,11 @@ SENSELESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("plan", "field", "values"), SENSELESS,
-                         ids=[f"{plan['kind']}.{field}" for plan, field, _ in SENSELESS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plan", "field", "values"),
+    SENSELESS,
+    ids=[f"{plan['kind']}.{field}" for plan, field, _ in SENSELESS],
+)
 def test_a_field_of_a_plan_without_sense_is_refused(plan, field, values):
     for value in values:
         changed = copy.deepcopy(plan) | {field: value}
