@@ -15,7 +15,8 @@ from accountant.plans.plan import Plan
 from accountant.proofs.plan_parts import plain_key, shown
 from accountant.serialisation.plan_json import constructor_value, from_dict, to_dict
 from accountant.serialisation.registry import OWN_PLAN_KINDS, constructor_fields
-from accountant.verifier.plan import NoProof, ProofError, alternatives
+from accountant.verifier.choices import alternatives
+from accountant.verifier.plan import NoProof, ProofError
 
 CLAIMED = "Claimed"
 WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"

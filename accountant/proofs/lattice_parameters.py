@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.no_road import NoRoad
 from accountant.verifier import parts
+from accountant.verifier.choices import ANY_OF
 from accountant.verifier.lattice import cells
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
@@ -34,7 +36,7 @@ Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Release:
+class FloatRelease:
     """Losses, masses and widths of the cells of a release, few of them, in floats."""
 
     loss: Array
@@ -47,6 +49,16 @@ class _Release:
         logs = np.log(self.mass) + np.multiply.outer(a, self.loss)
         found: Array = self.count * logsumexp(logs, axis=-1)
         return found
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest sum of all losses."""
+        return self.count * float(self.loss.min()), self.count * float(self.loss.max())
+
+    @property
+    def span(self) -> float:
+        """The width of the losses of one release."""
+        return float(np.ptp(self.loss))
 
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
@@ -65,20 +77,54 @@ class _Release:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Greatest:
+    """The greatest of several parts, each a list of summands."""
+
+    parts: list[list[_Summand]]
+
+    def log_moment(self, a: Array) -> Array:
+        """Return the greatest sum of the logarithms of a part's moments."""
+        found: Array = np.max([sum(one.log_moment(a) for one in part) + 0 * a
+                               for part in self.parts], axis=0)  # fmt: skip
+        return found
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest sum of all losses of a part."""
+        ends = [[one.ends for one in part] for part in self.parts]
+        lows = (math.fsum(low for low, _ in part) for part in ends)
+        highs = (math.fsum(high for _, high in part) for part in ends)
+        return min(lows), max(highs)
+
+    @property
+    def span(self) -> float:
+        """The width of the losses of a part, its releases taken as often as in the whole plan."""
+        low, high = self.ends
+        return high - low
+
+
+_Summand = FloatRelease | _Greatest
+
+
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
     """Return the fields of an entry of the proof."""
-    if any(one[0] == "zcdp" for one, _ in items):
+    leaves = list(_leaves(items))
+    if any(one[0] == "zcdp" for one, _ in leaves):
         raise NoRoad("a bound on moments has no lattice")
-    few = [_rules(one, n, delta, FEW_NODES) for one, n in items]
-    some = [_coarse(one, n, back, rules) for (one, n), rules in zip(items, few, strict=True)]
-    a, width, excess, saddle = _window(some, epsilon, math.log(delta))
-    releases, work = sum(n for _, n in items), sum(2 * n.bit_length() for _, n in items)
+    few = [lattice_rules(one, n, delta, FEW_NODES) for one, n in leaves]
+    some = [
+        coarse_release(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)
+    ]
+    whole = _sums(items, iter(some))
+    a, width, excess, saddle = _window(whole, epsilon, math.log(delta))
+    releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # each step adds h^2 / 6 to the variance of a release, and so to epsilon
     wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
     h = max(
         min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
     )
-    spans = [_span(one, x) for (one, _), x in zip(items, some, strict=True)]
+    spans = [_span(one, x) for (one, _), x in zip(leaves, some, strict=True)]
     aligned = [x for x in spans if x > 0]
     if all(not one for one in few) and len(aligned) == 1:
         h = aligned[0]
@@ -86,14 +132,16 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         h = _aligned(
             h,
             aligned,
-            [x for (one, _), x in zip(items, some, strict=True) if one[0] != "greatest"],
+            [x for (one, _), x in zip(leaves, some, strict=True) if one[0] != "greatest"],
             saddle,
         )
     rules = []
-    for (one, n), rule, cells_ in zip(items, few, some, strict=True):
-        rules += _rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
+    for (one, n), rule, cells_ in zip(leaves, few, some, strict=True):
+        rules += lattice_rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
     size = math.ceil(width / h) + 2
     bits = 64 + math.log2(releases * size) + excess / math.log(2)
+    if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
+        bits += 64 - 2 * math.log2(h)
     return {
         "road": "lattice",
         "a": a.hex(),
@@ -105,7 +153,28 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     }
 
 
-def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Release:
+def _leaves(items: Iterable[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
+    """Yield the releases, and those of all parts of a set, in the order the checker reads them."""
+    for release, n in items:
+        if release[0] == ANY_OF:
+            for part in release[1]:
+                yield from _leaves((inner, n * count) for inner, count in part)
+        else:
+            yield release, n
+
+
+def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> list[_Summand]:
+    """Return the releases, each set as one summand, from the releases in the order of leaves."""
+    return [
+        _Greatest([_sums(part, leaves) for part in release[1]])
+        if release[0] == ANY_OF
+        else next(leaves)
+        for release, _ in items
+    ]
+
+
+def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
+    """Return a release in floats, of few cells."""
     parts.Part.left = math.inf
     with ctx.workprec(160):
         given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]
@@ -114,11 +183,11 @@ def _coarse(release: Any, count: int, back: bool, rules: list[Entry]) -> _Releas
     apart = [0.0 if low is None else float(high - low) for *_, low, high in both]
     values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in both])
     kept = values[:, 1] > 0
-    return _Release(values[kept, 0], values[kept, 1], np.array(apart)[kept], count)
+    return FloatRelease(values[kept, 0], values[kept, 1], np.array(apart)[kept], count)
 
 
 def _window(
-    some: list[_Release], epsilon: float, log_delta: float
+    some: list[_Summand], epsilon: float, log_delta: float
 ) -> tuple[float, float, float, float]:
     """Return the order of the exponential factor, how wide its law is, its excess; the saddle."""
     orders = np.geomspace(0.02, max(500.0, min(-2 * log_delta / max(epsilon, 1e-9), 1e9)), 64)
@@ -126,9 +195,8 @@ def _window(
     slopes = np.gradient(moments, orders)
     log_shares = orders * np.log(orders) - (orders + 1) * np.log1p(orders)
     saddle = float(orders[np.nanargmin(moments - orders * epsilon + log_shares)])
-    top = sum(one.count * float(one.loss.max()) for one in some)
-    bottom = sum(one.count * float(one.loss.min()) for one in some)
-    span = max(float(np.ptp(one.loss)) for one in some)
+    bottom, top = (math.fsum(one.ends[side] for one in some) for side in (0, 1))
+    span = max(one.span for one in some)
     found = []
     for i, a in enumerate(orders):
         excess = float(moments[i] - a * epsilon + log_shares[i])
@@ -150,7 +218,7 @@ def _window(
     return a, 1.02 * max(width, 1e-6), excess, saddle
 
 
-def _aligned(most: float, spans: list[float], some: list[_Release], a: float) -> float:
+def _aligned(most: float, spans: list[float], some: list[FloatRelease], a: float) -> float:
     """Return a step on which atoms lie, or just above its points: of half the length at least."""
     each = [span / (math.ceil(span / most) + np.arange(STEPS)) for span in spans]
     steps = np.concatenate([*each, np.geomspace(most / 2, most, STEPS)])
@@ -162,7 +230,7 @@ def _aligned(most: float, spans: list[float], some: list[_Release], a: float) ->
     return float(steps[np.argmin(lost + 1e-6 * (most - np.minimum(steps, most)))])
 
 
-def _span(release: Any, found: _Release) -> float:
+def _span(release: Any, found: FloatRelease) -> float:
     """Return a distance that is to be a multiple of the step; 0 where there is none."""
     kind = release[1][0] if release[0] == "subset" else release[0]
     if kind in ("laplace", "sampled laplace"):
@@ -190,7 +258,7 @@ def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
     return min(max(math.ceil(NODES_EACH * cell * nodes / h), FEW_NODES), MOST_NODES)
 
 
-def _rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
+def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
     """Return the rules of the nodes of a release: none where its outcomes are listed."""
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:

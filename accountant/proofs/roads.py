@@ -21,6 +21,7 @@ from accountant.proofs.float_pairs import (
 )
 from accountant.proofs.no_road import NoRoad
 from accountant.verifier import NoProof, parts
+from accountant.verifier.choices import ANY_OF
 from accountant.verifier.lattice import LISTED
 
 MAX_SUMS = 60_000
@@ -40,6 +41,8 @@ def roads(
     kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else (ANY, 0)
     if delta == 0:
         yield {"road": "largest losses", "bits": 256}
+    elif ANY_OF in kinds:
+        raise NoRoad("a set of releases to choose of is bounded on a lattice")
     elif kinds == {"laplace"} and sum(n for _, n in items) <= MIN_LAPLACES:
         raise NoRoad("few Laplaces are composed on a lattice")
     elif kinds == {"allocation"} and n == 1:

@@ -11,10 +11,13 @@ from flint import ctx
 
 from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.no_road import NoRoad
+from accountant.proofs.paths import costly_path, float_epsilon
 from accountant.proofs.roads import Entry, Items, moment_entry, roads
 from accountant.verifier import NoProof, parts, verdict
-from accountant.verifier.lattice import case, composed
+from accountant.verifier.choices import ANY_OF, on_path
+from accountant.verifier.lattice import case
 from accountant.verifier.plan import Fields
+from accountant.verifier.sums import composed, largest_sum
 
 NEAR = 1e-10  # of epsilon, the end that a lattice proves
 DIGITS = 512  # of rates that are computed
@@ -34,6 +37,7 @@ class Search:
     def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
         self._ways, self._delta = ways, delta
         self._lower, self._upper = lower, upper
+        self._paths: dict[tuple[int, bool], list[Any]] = {}  # of ways with sets, for the lower end
 
     def entries(self) -> dict[str, Any]:
         """Return the fields of the proof that say what is proved, and how."""
@@ -94,23 +98,55 @@ class Search:
                     tried.append(entry)
             except NoRoad:
                 lost = True
-            if lost or any(map(_may_be_wider, tried)):
+            # of a plan with sets, the certificate's lower end may be that of no path
+            if lost or self._has_sets(way) or any(map(_may_be_wider, tried)):
                 coarse.append((way, back))
         for way, back in coarse:
             with suppress(NoRoad, *FAILURES):
                 found.append(self._on_lattice(way, back, lower=True))
         return max(found, key=lambda one: one[1], default=(None, self._lower))
 
-    def _items(self, way: int, *, lower: bool) -> Items:
+    def _items(self, way: int, back: bool, *, lower: bool) -> Items:
+        releases = self._ways[way]
+        if lower:
+            releases = on_path(releases, json.loads(json.dumps(self._path(way, back))))
         with ctx.workprec(DIGITS):
-            items = [(case(one, above=not lower), n) for one, n in self._ways[way].items()]
+            items = [(case(one, above=not lower), n) for one, n in releases.items()]
         return [(one, n) for one, n in items if one]
 
+    def _has_sets(self, way: int) -> bool:
+        """Return whether a release of an alternative stands for several pairs."""
+        return any(release[0] == ANY_OF for release in self._ways[way])
+
+    def _path(self, way: int, back: bool) -> list[Any]:
+        """Return the choices of a costly path through an alternative, none where it has no sets."""
+
+        def score(releases: Any) -> float:
+            with ctx.workprec(DIGITS):
+                items = [(x, n) for one, n in releases.items() if (x := case(one, above=False))]
+            if self._delta == 0:
+                fraction, ball = largest_sum(items, back, above=False)
+                return float(fraction) + float(ball)
+            with suppress(NoRoad, NoProof):
+                return float_epsilon(items, back, self._delta)
+            return 0.0
+
+        if not self._has_sets(way):
+            return []
+        if (way, back) not in self._paths:
+            self._paths[way, back] = costly_path(self._ways[way], score)
+        return self._paths[way, back]
+
+    def _head(self, way: int, back: bool, *, lower: bool) -> Entry:
+        """Return the fields of an entry that say what it is about."""
+        head: Entry = {"way": way, "direction": "reversed" if back else "forward"}
+        return {**head, "path": self._path(way, back)} if lower and self._has_sets(way) else head
+
     def _precise(self, way: int, back: bool, *, lower: bool) -> Iterator[Entry]:
-        end, items = self._lower if lower else self._upper, self._items(way, lower=lower)
+        end, items = self._lower if lower else self._upper, self._items(way, back, lower=lower)
         width = max(self._upper - self._lower, 1e-16 * self._upper)
         for entry in roads(items, back, self._delta, end, width, lower=lower):
-            yield {**_head(way, back), **entry}
+            yield {**self._head(way, back, lower=lower), **entry}
 
     def _reason(self, way: int, back: bool) -> str:
         """Return why no road leads to an upper end: the last that was tried."""
@@ -121,12 +157,12 @@ class Search:
         return "no road leads to a bound"
 
     def _by_moment(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
-        entry, end = moment_entry(self._items(way, lower=lower), back, self._delta)
-        return {**_head(way, back), **entry}, max(end, self._upper)
+        entry, end = moment_entry(self._items(way, back, lower=lower), back, self._delta)
+        return {**self._head(way, back, lower=lower), **entry}, max(end, self._upper)
 
     def _on_lattice(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
         """Return an entry, and the nearest end that it proves."""
-        items, given = self._items(way, lower=lower), self._lower if lower else self._upper
+        items, given = self._items(way, back, lower=lower), self._lower if lower else self._upper
         if self._delta == 0 or not items:
             raise NoRoad("no lattice shows a delta of 0")
         entry = lattice_entry(items, back, given, self._delta)
@@ -139,7 +175,8 @@ class Search:
                 low, high = bounds(end)
                 return bool(low > self._delta if lower else high <= self._delta)
 
-            return {**_head(way, back), **entry}, _nearest(shown, given, upwards=not lower)
+            head = self._head(way, back, lower=lower)
+            return {**head, **entry}, _nearest(shown, given, upwards=not lower)
 
     def _holds(self, entry: Entry, *, lower: bool) -> bool:
         parts.Part.left = verdict.BUDGET
@@ -150,10 +187,6 @@ class Search:
         except FAILURES:
             return False
         return True
-
-
-def _head(way: int, back: bool) -> Entry:
-    return {"way": way, "direction": "reversed" if back else "forward"}
 
 
 def _may_be_wider(entry: Entry) -> bool:

@@ -16,7 +16,7 @@ from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
 from accountant.proofs.no_road import MOST_BYTES, NoRoad, without_proof
 from accountant.proofs.search import Search
 from accountant.verifier import NoProof, ProofError
-from accountant.verifier.plan import alternatives
+from accountant.verifier.choices import alternatives
 
 PROOFS = "the writer of proofs"
 

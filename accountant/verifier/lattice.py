@@ -1,21 +1,21 @@
-"""Pairs on a lattice of losses, above and below each release, and the law of their sum."""
+"""Pairs on a lattice of losses, above and below each release."""
 
 from collections import defaultdict
-from collections.abc import Callable
-from fractions import Fraction
-from functools import reduce
 from itertools import pairwise
 from typing import Any
 
-from flint import acb, arb, arb_poly, ctx, fmpz_poly
+from flint import acb, arb
 
 from .parts import balls, exact, logs, outcomes, spend, tail
-from .plan import FINITE, ONE, STILL, Fields, is_list, need
+from .plan import FINITE, ONE, STILL, Fields, need
 from .series import allocated
 
 LISTED = FINITE | {"discrete gaussian", "sampled"}
 def case(release: Any, *, above: bool) -> Any:
     """Return the pair above a release, or the one below it (None for none)."""
+    if release[0] == "any of":  # on a path below there is none
+        inner = (tuple((case(one, above=True), n) for one, n in part) for part in release[1])
+        return "any of", tuple(inner)
     if release[0] == "bound":
         return case(release[1 if above else 2], above=above) if release[1 if above else 2] else None
     if release[0] != "truncated":
@@ -133,68 +133,3 @@ def law(some: list[Any], h: arb, *, above: bool) -> tuple[dict[int, Any], arb]:
     found[k] += after + share * waits
     found[k - 1] += (1 - share) * waits
     return found, sure
-def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Callable[..., Any]:
-    """Return bounds of delta at an epsilon: from above, or from below, by pairs on a lattice."""
-    # The law of the sum of losses kh, times e^{akh} and over its total M, in whole numbers over
-    # 2^bits, each rounded down; of each product ``size`` terms around the mean are kept.  What
-    # was lost adds at most M e^{-a eps} a^a / (1 + a)^(1 + a) to delta: the greatest of e^{-aL}
-    # (1 - e^{eps - L}).  All losses are moved, and epsilon with them: the largest of each release
-    # is on the lattice, but for a ``slack``, so that what is about on it is within one cell.
-    a, h = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3))
-    slack, size = entry.real("slack", 0, 1), entry.whole("size", 2, 2**18)
-    rules = entry.take("rules", fits=is_list)
-    def times(x: Any, y: Any) -> Any:
-        spend(3 * (len(x[1]) + len(y[1])))
-        each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
-        mean = sum(i * c for i, c in enumerate(each)) // max(sum(each), 1)
-        first = max(0, min(int(mean) - size // 2, len(each) - size))
-        return x[0] + y[0] + first, [c >> bits for c in each[first:first + size]]
-    whole, bits, total, finite, moved = (0, [1 << ctx.prec]), ctx.prec, arb(1), arb(1), arb(0)
-    for one, n in items:
-        some = cells(one, back, rules)
-        top = [arb(0), *(y for *_, y in some if y is not None)][-1].mid()
-        move = (-slack if above else slack) - top
-        found, sure = law([(p, q * (-move).exp(), *(x if x is None else x + move for x in ends))
-                           for p, q, *ends in some], h, above=above)
-        mass = {k: p * (a * h * k).exp() for k, p in found.items()}
-        sum_, first = sum(mass.values(), arb(0)), min(found, default=0)
-        need(sum_ > 0 and max(found) - first < 10 * size, "a lattice too fine for its size")
-        total, finite, moved = total * sum_**n, finite * (1 - sure) ** n, moved + n * move
-        each = [0] * (max(found) - first + 1)
-        for k, p in mass.items():
-            each[k - first] = max(0, under(p / sum_ * 2**bits))
-        power = 0, [1 << bits]
-        for bit in bin(n)[2:]:
-            power = times(power, power)
-            power = times(power, (first, each)) if bit == "1" else power
-        whole = times(whole, power)
-    need(not rules, "more rules than releases")
-    def delta(end: float) -> tuple[arb, arb]:
-        eps = arb(end) + moved
-        at = eps / h  # a ball: a point between its ends is left out, and adds ``near``
-        first, near = max(0, -under(-at) - whole[0]), 3 * (1 + a) * h * (at.upper() - at.lower())
-        need(near < h, "epsilon is not known well enough")
-        kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
-        part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
-        low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
-        lost = (lost + near) * total * (-a * eps).exp() * (arb(a) / (a + 1)) ** a / (arb(a) + 1)
-        return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
-    return delta
-def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:
-    """Return whether the largest losses add up to at most, or at least, an end as it is printed."""
-    need(len(items) < 999, "too many different losses")
-    balls, words = arb(0), "the largest loss of a {} has no proof here"
-    for (kind, first, *rest), n in items:
-        if kind == "laplace":  # drawn wider by 2^-46: docs/proofs/discrete.md, 4
-            end -= n * first * (1 - Fraction(above * rest[1], 2**46))
-        elif kind == "discrete laplace" or (kind == "response" and not rest[0]):
-            end -= n * (rest[0] / first if kind == "discrete laplace" else first)
-        else:
-            need(kind in {"response", "pair", "sampled", "sampled laplace"}, words.format(kind))
-            some = [1 - exact(rest[0]) * (1 - (x * exact(first)).exp()) for x in (-1, 1)
-                    ] if kind == "sampled laplace" else []
-            law = [(1, r) if back else (r, arb(1)) for r in some] or (
-                outcomes((kind, first, *rest), back)[0])
-            need(all(q > 0 or p == 0 for p, q in law), words.format(kind))
-            balls += n * reduce(arb.max, ((p / q).log() for p, q in law if p > 0))
-    return balls <= exact(end) if above else balls >= exact(end)

@@ -40,26 +40,38 @@ class Fields:
         need(not fits or fits(found), f"{key} of {self.name} is wrong or out of range", ProofError)
         return found
     def real(self, key: str, low: float, high: float) -> float:  # of the only hexadecimal form
-        value = float.fromhex(self.take(key, fits=lambda x: HEX.fullmatch(str(x))))
+        text = self.take(key, fits=lambda x: isinstance(x, str) and HEX.fullmatch(x))
+        value = float.fromhex(text)
+        canonical = value.hex() == text != "-0x0.0p+0"
+        need(canonical, f"{key} of {self.name} has another canonical form", ProofError)
         need(low <= value <= high, f"{key} of {self.name} is not in [{low}, {high}]", ProofError)
         return value
     def whole(self, key: str, low: int, high: int, *default: int) -> int:  # a whole number
         return int(self.take(key, *default, fits=lambda x: type(x) is int and low <= x <= high))
-    def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: int) -> Fraction:
-        fits = lambda x: type(x) in (int, Fraction) and low <= x <= high  # of the plan, exactly
-        return Fraction(self.take(key, *default, fits=fits))
+    def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: Any) -> Fraction:
+        fits = lambda x: type(x) is Fraction and low <= x <= high  # of the plan, exactly
+        found: Fraction = self.take(key, *default, fits=fits)
+        return found
+    def steps(self, key: str) -> int:  # values of discrete noise are whole numbers apart
+        return self.whole(key, 1, 2**53, *([1] if key == "sensitivity" else []))
+    def rows(self) -> int:  # coordinates of a value; None stands for one number
+        dimension = self.take("dimension", None)
+        fits = dimension is None or (type(dimension) is int and 1 <= dimension <= 2**53)
+        need(fits, f"dimension of {self.name} is wrong or out of range", ProofError)
+        return dimension or 1
     def done(self) -> None:  # refuse fields that were not asked for
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
-Ways = list[Counter[Any]]
+Releases = Counter[Any]  # how often each is released
 KNOWN = "add-remove", "replace-one"
+RELATIONS = *KNOWN, "zero-out", "label-replace", "local-replace", "machine-replace"
 NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": KNOWN[1]}
 SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson", "ShuffledEpoch"
+ARITHMETIC = "idealised", "exact"
 ONE, STILL, ALONE = Fraction(1), ((Fraction(1), Fraction(0)),), (1, 0)
 FINITE = {"response", "pair", "discrete laplace"}
-def alternatives(plan: Any, *, decimal: bool) -> Ways:
-    """Return what a user may pay for; ``decimal``: numbers are what is printed, not its float."""
-    # A plan becomes alternatives (a user pays for one part of a `Parallel`; delta is the greatest
-    # of all), each a count of releases, pairs (P, Q) of which P has the record and Q has not:
+def read_plan(plan: Any, *, decimal: bool) -> Releases:
+    """Return what is released; ``decimal``: numbers are what is printed, not its float."""
+    # A release is a pair (P, Q), of which P has the record and Q has not, or several:
     #     ("gaussian", mu^2)             N(mu, 1), N(0, 1)
     #     ("laplace", m, 1, 1 if on a grid), ("sampled laplace", m, rate)    of Laplace(m, 1)
     #     ("mixture", unit^2, P, Q)      sum w N(s unit, 1) over the (w, s) of P, and of Q
@@ -68,7 +80,10 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
     #     ("discrete laplace", scale, shift), ("discrete gaussian", scale, shift), ("pair", masses)
     #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
     #     ("bound", above, below)    one above many pairs, one of them or None; others in lattice.py
-    read, stated = Fraction if decimal else lambda text: Fraction(float(text)), set()
+    #     ("any of", parts)          what one of these lists of (release, count) has: choices.py
+    number, stated = Fraction if decimal else lambda text: Fraction(float(text)), set()
+    def read(text: str) -> Any:  # no field takes -0.0, which is 0.0 in other letters
+        return number(text) if float(text) or text[0] != "-" else text
     def note(node: dict[str, Any]) -> dict[str, Any]:  # neighbours: one sort in a plan, or any
         added = node.get("by") == "value" or node.get("kind") in SAMPLES
         own = KNOWN[0] if added else NEIGHBOURS.get(str(node.get("kind")))
@@ -76,41 +91,65 @@ def alternatives(plan: Any, *, decimal: bool) -> Ways:
         return node
     tree = json.loads(json.dumps(plan), parse_float=read, object_hook=note)
     need(len(stated - {"None"}) < 2, "parts stated for different neighbours have no proof here")
-    return _ways(tree, 0, ALONE)
-def _ways(value: Any, depth: int, group: Any) -> Ways:  # group: records in P alone, in Q alone
-    node, found = Fields(value, "the plan"), [Counter[Any]()]
-    count, kind = node.whole("count", 0, 10**15, 1), node.take("kind", fits=lambda x: x == str(x))
-    need(depth < 50, "a plan is nested at most 50 deep", ProofError)
+    return _releases(tree, 0, ALONE)
+def _releases(value: Any, depth: int, group: Any) -> Releases:
+    """Return what a node releases; ``group``: records in P alone, and in Q alone."""
+    node = Fields(value, "the plan")
+    kind = node.take("kind", fits=lambda x: isinstance(x, str) and x)
     node.name = kind[:40]
-    of = node.take("parts", fits=is_list) if kind in ("Sequential", "Parallel") else ()
-    parts = [_ways(one, depth + 1, group) for one in of]
-    if kind == "Sequential":
-        for some in parts:
-            need(max(len(found), sum(map(len, found)) / 1500) * len(some) <= 64, "too many ways")
-            found = ([one.update(some[0]) or one for one in found] if len(some) == 1 else
-                     [one + other for one in found for other in some])
-    elif kind in ("Parallel", "Grouped") and group == ALONE and not node.take("moves", []):
-        if kind == "Grouped":  # so many of its records are in P alone, the others in Q alone
-            part, size = node.take("part"), node.whole("size", 1, 10**6)
-            least = 0 if 1 < size <= 64 else size
-            need(least or size**2 * len(str(part)) < 3e7, "too many ways of a group")
-            parts = [_ways(part, depth + 1, (i, size - i)) for i in range(size, least - 1, -1)]
-        node.take("by", None)
-        each = {frozenset(one.items()): one for some in parts for one in some}
-        found = list(each.values()) or found
-    elif kind in ("Repeat", "Stated", "OnePass", "Claimed"):  # a claim is about a loss alone
-        node.take("relation", None), node.take("batches", None), node.take("mechanism", None)
-        found = _ways(node.take("loss" if kind == "Claimed" else "part"), depth + 1, group)
-    elif one := _release(kind, node, depth + 1, group):
-        found[0][one] = node.times
+    count = node.whole("count", 0, 10**15, *([] if kind == "Repeat" else [1]))
+    need(depth < 50, "a plan is nested at most 50 deep", ProofError)
+    match kind:
+        case "Sequential":
+            found = Releases()
+            for part in node.take("parts", fits=is_list):
+                found.update(_releases(part, depth + 1, group))
+        case "Parallel" if group == ALONE:
+            found = _parallel(node, depth)
+        case "Grouped" if group == ALONE:
+            found = _grouped(node, depth)
+        case "Repeat" | "Stated" | "OnePass" | "Claimed":
+            found = _wrapped(kind, node, depth, group)
+        case _:
+            release = _release(kind, node, depth + 1, group)
+            found = Releases({release: node.times}) if release else Releases()
     node.done()
-    few = all(n * count <= 10**18 for some in found for n in some.values())
-    need(few and sum(map(len, found)) <= 10**5, "too many releases")
-    return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
+    few = len(found) <= 10**5 and all(n * count <= 10**18 for n in found.values())
+    need(few, "too many releases")
+    return Releases({one: n * count for one, n in found.items() if count})
+def _parallel(node: Fields, depth: int) -> Releases:  # a user is in one part
+    node.take("by", "index", fits=("index", "value").__contains__)
+    need(not node.take("moves", [], fits=is_list), "a record that moves has no proof here")
+    return any_of([_releases(part, depth + 1, ALONE) for part in node.take("parts", fits=is_list)])
+def _grouped(node: Fields, depth: int) -> Releases:
+    """Return a group: some of its records are in P alone, the others in Q alone, in all parts."""
+    part, size = node.take("part"), node.whole("size", 1, 10**6)
+    least = 0 if 1 < size <= 64 else size
+    need(least or size**2 * len(str(part)) < 3e7, "too many ways of a group")
+    return any_of([_releases(part, depth + 1, (i, size - i)) for i in range(size, least - 1, -1)])
+def _wrapped(kind: str, node: Fields, depth: int, group: Any) -> Releases:
+    if kind == "Stated" or (kind == "Claimed" and "relation" in node.left):
+        node.take("relation", fits=RELATIONS.__contains__)
+    if kind == "OnePass":  # a record is in one of the batches
+        node.whole("batches", 1, 2**53)
+    if kind == "Claimed":  # a claim is about a loss alone
+        named = Fields(node.take("mechanism"), "the mechanism of a claim")
+        named.take("kind", fits=lambda x: isinstance(x, str) and x)
+    return _releases(node.take("loss" if kind == "Claimed" else "part"), depth + 1, group)
+def any_of(parts: list[Releases]) -> Releases:
+    """Return what stands for one of several parts, each of them once."""
+    each: dict[Any, Any] = {}
+    for part in parts:
+        (only, n), *others = part.items() or [(("nothing",), 0)]
+        inner = only[1] if n == 1 and not others and only[0] == "any of" else [tuple(part.items())]
+        each.update((frozenset(one), one) for one in inner if frozenset(one) not in each)
+    if len(each) < 2:
+        return Releases(dict(*each.values()))
+    return Releases({("any of", tuple(each.values())): 1})
 def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or nothing
     number, size = node.number, sum(group)
     related: Any = lambda: str(node.take("relation", KNOWN[0], fits=KNOWN.__contains__))
-    part: Any = lambda: _one(_ways(node.take("part"), depth, group))
+    part: Any = lambda: _one(_releases(node.take("part"), depth, group))
     sampled: Any = lambda rate, way: _sampled(rate, node.take("part"), way, depth, group)
     match kind:
         case "GaussianLoss":
@@ -118,10 +157,10 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
         case "LaplaceLoss":
             return "laplace", size * number("shift"), ONE, 0
         case "Gaussian" | "Laplace":
-            rows, ideal = node.take("dimension", 1) or 1, node.take("arithmetic", "") == "idealised"
-            ratio = number("sensitivity", 0, 2**999, 1) / number("scale")
+            ideal = node.take("arithmetic", "exact", fits=ARITHMETIC.__contains__) == ARITHMETIC[0]
+            ratio = number("sensitivity", 0, 2**999, ONE) / number("scale")
             power = 2 if kind == "Gaussian" else 1  # exact noise is wider by its grid's step
-            fits = type(rows) is int and rows < (ratio * 2**39) ** power
+            fits = node.rows() < (ratio * 2**39) ** power
             need(ratio and (fits or ideal), f"{kind} on a grid so coarse has no proof here")
             ratio *= size
             return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
@@ -133,7 +172,7 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             e = size * number("epsilon", 0)
             return "bound", ("range", e), ("response", e / 2, 0 * ONE)
         case "ZCDPLoss":
-            rho, xi = size**2 * number("rho"), number("xi", 0, 2**999 * (size == 1), 0)
+            rho, xi = size**2 * number("rho"), number("xi", 0, 2**999 * (size == 1), 0 * ONE)
             return "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
         case "PoissonSampled":
             return sampled(number("rate", 0, 1), related())
@@ -143,12 +182,12 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             return "response", number("epsilon", 0), number("delta", 0, 1)
         case ("DiscreteLaplaceLoss" | "DiscreteLaplace" | "DiscreteGaussianLoss"
               | "DiscreteGaussian"):
-            key, default = ("shift", []) if kind[-4:] == "Loss" else ("sensitivity", [1])
-            shift, scale = number(key, 0, 2**999, *default), number("scale")
-            name = "discrete gaussian" if "Gaussian" in kind else "discrete laplace"
-            few = 1 <= shift < 2048 and (shift % 1 == 0 if "laplace" in name else scale < 50)
-            need(few and node.take("dimension", 1) == 1, f"no proof of this {kind}")
-            return name, scale, int(shift)
+            shift = node.steps("shift" if kind[-4:] == "Loss" else "sensitivity")
+            scale, law = number("scale"), "gaussian" if "Gaussian" in kind else "laplace"
+            name = f"discrete {law}"
+            few = shift < 2048 and (name == "discrete laplace" or scale < 50)
+            need(few and node.rows() == 1, f"no proof of this {kind}")
+            return name, scale, shift
         case "RandomizedResponse":
             k, keep = node.whole("k", 2, 2**53), number("keep", 0, 1)
             lie = (1 - keep) / (k - 1)
@@ -159,7 +198,7 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             some = _pairs(node, "weights", "shifts", 2**999)
             return "mixture", number("scale") ** -2, some, STILL
         case "SampledWithoutReplacement":
-            node.take("relation", KNOWN[1], fits=KNOWN[1].__eq__)
+            node.take("relation", KNOWN[1], fits=KNOWN[1:].__contains__)
             rate = Fraction(node.whole("sample", 0, n := node.whole("population", 1, 10**15)), n)
             if not (found := sampled(rate, KNOWN[0])) or rate == 1:
                 return found
@@ -192,19 +231,20 @@ def _pairs(node: Fields, first: str, second: str, most: int) -> Any:  # made to 
     need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
     a, b = sum(sides[0]), sum(sides[1]) if most == 1 else 1
     return tuple((w / a, s / b) for w, s in zip(*sides, strict=True) if w or most == 1)
-def _one(ways: Ways) -> Any:  # the release of a part; several Gaussians are one
-    if len(ways) == 1 and {one[0] for one in ways[0]} == {"gaussian"} and len(ways[0]) < 99:
-        return "gaussian", sum(one[1] * n for one, n in ways[0].items())
-    need(len(ways) == 1 and list(ways[0].values()) == [1], "a sample of several has no proof here")
-    return next(iter(ways[0]))
+def _one(part: Releases) -> Any:  # the release of a part; several Gaussians are one
+    need(all(one[0] != "any of" for one in part), "a sample of one of several has no proof here")
+    if {one[0] for one in part} == {"gaussian"} and len(part) < 99:
+        return "gaussian", sum(one[1] * n for one, n in part.items())
+    need(list(part.values()) == [1], "a sample of several has no proof here")
+    return next(iter(part))
 def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: Any) -> Any:
-    inner, replaced = _ways(value, depth, ALONE), relation == KNOWN[1]
-    if rate == 0 or inner == [Counter()]:
+    inner, replaced = _releases(value, depth, ALONE), relation == KNOWN[1]
+    if rate == 0 or not inner:
         return None
     plain = group == ALONE and not replaced
-    if plain and len(inner) == 1 and {one[0] for one in inner[0]} <= FINITE:
-        need(inner[0].total() <= 20, "a sample of so many finite releases has no proof here")
-        return "sampled", rate, tuple(sorted(inner[0].elements(), key=repr))
+    if plain and {one[0] for one in inner} <= FINITE:
+        need(inner.total() <= 20, "a sample of so many finite releases has no proof here")
+        return "sampled", rate, tuple(sorted(inner.elements(), key=repr))
     part = _one(inner)
     digits = max(80, rate.denominator.bit_length())
     need(sum(group) * digits <= 5120, "a sampled group so large has no proof here")

@@ -7,9 +7,11 @@ from typing import Any
 from flint import arb, ctx
 
 from . import parts
-from .lattice import case, composed, largest
-from .plan import Fields, NoProof, ProofError, Verdict, alternatives, is_list, need, parse
+from .choices import ANY_OF, alternatives, inner_releases, on_path
+from .lattice import case
+from .plan import Fields, NoProof, ProofError, Verdict, is_list, need, parse
 from .series import allocated, contour
+from .sums import composed, largest
 
 BUDGET = 6e7  # about a minute
 ROADS = ("enumeration", "allocation", "largest losses", "contour", "lattice")
@@ -36,6 +38,8 @@ def verify(document: bytes) -> Verdict:
 def directions(ways: Any) -> set[tuple[int, bool]]:
     """Return the alternatives, and their reverse where that may have other losses."""
     def alike(x: Any) -> bool:  # or mirrored
+        if x[0] == ANY_OF:
+            return all(map(alike, inner_releases(x)))
         x = x[1] if x[0] == "bound" else x
         return x[0] in MIRRORED or (x[0] == "mixture" and set(x[2]) == {(w, -s) for w, s in x[3]})
     return {(i, back) for i, way in enumerate(ways) for back in (False, not all(map(alike, way)))}
@@ -45,8 +49,10 @@ def check(value: Any, ways: Any, delta: float, end: float, *, above: bool) -> tu
     way, road = entry.whole("way", 0, len(ways) - 1), entry.take("road", fits=ROADS.__contains__)
     direction = entry.take("direction", fits=("forward", "reversed").__contains__)
     back = direction == "reversed"
+    # above all paths, or on the one that the entry names
+    paid = ways[way] if above else on_path(ways[way], entry.take("path", [], fits=is_list))
     with ctx.workprec(entry.whole("bits", 64, 4096)):
-        items = [(x, n) for one, n in ways[way].items() if (x := case(one, above=above))]
+        items = [(x, n) for one, n in paid.items() if (x := case(one, above=above))]
         if road == "largest losses":  # delta is 0 from there on, and not before
             need(delta == 0, "the largest losses are epsilon where delta is 0")
             low = high = arb(largest(items, back, Fraction(repr(end)), above=above) != above)

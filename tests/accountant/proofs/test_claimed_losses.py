@@ -38,8 +38,9 @@ from accountant.proofs.claimed_losses import (
 from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import to_dict
-from accountant.verifier import verify
-from accountant.verifier.plan import alternatives, need
+from accountant.verifier import ProofError, verify
+from accountant.verifier.choices import alternatives
+from accountant.verifier.plan import need
 from mechanisms import (
     AboveThreshold,
     Clamped,
@@ -191,8 +192,6 @@ FORGED = {
     "another loss": lambda claim: claim["loss"].update(epsilon=1e-3),
     "another kind of loss": lambda claim: claim.update(loss={"kind": "GaussianLoss", "mu": 1e-3}),
     "another mechanism": lambda claim: claim["mechanism"].update(scale=1e3),
-    "no mechanism": lambda claim: claim.pop("mechanism"),
-    "text": lambda claim: claim.update(mechanism="SparseVector"),
     "a plan": lambda claim: claim.update(mechanism=to_dict(3 * Laplace(1.0))),
     "nothing known": lambda claim: claim["mechanism"].update(kind="NoisyMin"),
     "a claim": lambda claim: claim.update(mechanism=dict(claim)),
@@ -209,6 +208,17 @@ def test_a_claim_that_the_mechanism_does_not_make_is_refused(name):
         CheckedProof(plan, DELTA, raw)
     with pytest.raises(ParameterError, match="proof must be of "):
         refuse_other_claims(verify(raw).plan, decimal=False)
+
+
+@pytest.mark.parametrize("change", [
+    lambda claim: claim.pop("mechanism"),
+    lambda claim: claim.update(mechanism="SparseVector"),
+    lambda claim: claim["mechanism"].update(kind=""),
+])  # fmt: skip
+def test_a_claim_of_no_mechanism_is_no_proof(change):
+    _, raw = forged("sparse vector", change)
+    with pytest.raises(ProofError):
+        verify(raw)
 
 
 def test_of_a_claim_the_neighbours_are_kept():

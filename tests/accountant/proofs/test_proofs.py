@@ -62,7 +62,7 @@ PLANS = {  # the plan, delta, and the road
     "approximate": (Sequential([2 * ApproxLoss(0.1, 1e-7), Gaussian(3.0)]), 1e-6, "contour"),
     "groups of users": (
         Sequential([GaussianLoss(0.3), Parallel([3 * Gaussian(2.0), 2 * Laplace(1.0)])]),
-        1e-5, "contour"),
+        1e-5, "lattice"),
     "delta of 0": (10 * PureLoss(0.1), 0.0, "largest losses"),
 }  # fmt: skip
 

@@ -278,7 +278,58 @@ def far_on_a_line(rng, changed):
     return min(ratio, float((turned - size).min()) + 1e-8, gap(bound, whole))
 
 
+# --- sets of pairs
+
+
+def pairs_of_a_set(rng):
+    """Two or three pairs of finite losses."""
+    return [random_pair(rng) for _ in range(int(rng.integers(2, 4)))]
+
+
+def greatest_at_points(pairs, x):
+    """The pair whose delta at the points x = e^eps is the greatest, and straight between them."""
+    values = np.max([sticks(p, q, np.log(x)) for p, q in pairs], axis=0)
+    slopes = np.diff(np.append(1.0, values)) / np.diff(np.append(0.0, x))
+    q = np.diff(np.append(slopes, 0.0))
+    return np.append(x * q, values[-1]), np.append(q, 0.0)
+
+
+def chords_of_a_set(rng, changed):
+    # delta is convex in e^eps; changed: the losses of the first pair alone
+    pairs, x = pairs_of_a_set(rng), np.exp(np.linspace(-4, 4, int(rng.integers(9, 40))))
+    above = greatest_at_points(pairs[:1] if changed else pairs, x)
+    t = np.linspace(-5, 5, 101)
+    margins = [sticks(*above, t) - sticks(p, q, t) for p, q in pairs]
+    return float(min(np.min(margins), np.min(above[0])))
+
+
+def chosen_by_answers(rng, changed):
+    # the second pair is chosen by the first answer; changed: bounded by the best fixed path
+    pairs, x, t = pairs_of_a_set(rng), np.exp(np.linspace(-4, 4, 200)), rng.uniform(-0.5, 1.0)
+    gains = []
+    for p, q in pairs:
+        second = np.max([sticks(a, b, t - np.log(p / q)) for a, b in pairs], axis=0)
+        gains.append(float(p @ second))
+    above = greatest_at_points(pairs, x)
+    bound = float(sticks(*product(above, above), t))
+    fixed = max(float(sticks(*product(one, other), t)) for one in pairs for other in pairs)
+    return (fixed if changed else bound) - max(gains)
+
+
+def shifted_less(rng, changed):
+    # log-concave noise: the best event is a half-line; changed: two humps
+    density = (lambda x: np.exp(-np.abs(x))) if rng.random() < 0.5 else norm.pdf
+    humps = lambda x: norm.pdf(x) + norm.pdf(x - 4)  # noqa: E731
+    made = humps if changed else density
+    x = np.linspace(-30, 40, 7001)
+    less, more = np.sort(rng.uniform(0.1, 6.0, 2))
+    t = np.linspace(-2, 3, 21)
+    laws = [made(x - s) / made(x).sum() for s in (0.0, less, more)]
+    return float((sticks(laws[2], laws[0], t) - sticks(laws[1], laws[0], t)).min())
+
+
 THEOREMS = [
+    chords_of_a_set, chosen_by_answers, shifted_less,
     split_above, joined_below, lowered_losses, left_out_of_the_tilted, kept_records, seen_case,
     symmetrised_sample, sampled_group, greatest_batch, bounded_range, tails_of_a_range,
     range_as_moments, moments_of_zcdp, tails_of_sums, far_on_a_line,

@@ -14,7 +14,7 @@ import pytest
 from flint import arb, ctx
 from scipy.special import ndtr
 
-from accountant.verifier import lattice, parts
+from accountant.verifier import lattice, parts, sums
 from accountant.verifier.plan import STILL, Fields, NoProof
 
 ROUND_OFF, CUT = 1e-12, 2e-5
@@ -39,7 +39,7 @@ def brute(some, n, epsilon):
 def bounds(items, epsilon, *, above, back=False, rules=(), a=2.0, h=0.05, size=4096, slack=0.0):
     """Return what `composed` says of an epsilon, in floats."""
     entry = {"a": a.hex(), "h": h.hex(), "size": size, "slack": slack.hex(), "rules": list(rules)}
-    low, high = lattice.composed(items, back, Fields(entry, "an entry"), above=above)(epsilon)
+    low, high = sums.composed(items, back, Fields(entry, "an entry"), above=above)(epsilon)
     return float(low), float(high)
 
 
@@ -223,7 +223,7 @@ def without_sure(some, h, *, above, law=lattice.law):
 
 @pytest.mark.parametrize(("mutant", "end"), [(without_sure, 0), (nearest_above, 1)])
 def test_a_wrong_law_is_found(mutant, end, monkeypatch):
-    monkeypatch.setattr(lattice, "law", mutant)
+    monkeypatch.setattr(sums, "law", mutant)
     found = [margins(random_pair(seed), seed)[end] for seed in range(40)]
     assert min(found) < -1e-6
 

@@ -357,4 +357,4 @@ def test_the_page_names_every_theorem_and_no_other():
     rows = [line.replace(r"\|", "").split("|")[2] for line in page.splitlines() if line[:2] == "| "]
     named = {name for cell in rows for name in re.findall(r"`(\w+)`", cell)}
     assert named == {theorem.__name__ for theorem in THEOREMS}
-    assert len(page.split()) < 1800  # three pages
+    assert len(page.split()) < 1900  # three pages

@@ -1,0 +1,124 @@
+"""What a plan means where a release stands for several pairs.
+
+A user is in one part of a `Parallel`, and a group of records is split in one way between P and Q.
+At each occurrence the part is chosen anew, and the choice may depend on all earlier answers.  So an
+occurrence is one release that stands for a set, and an upper end needs a pair above all of the set.
+A plan that is one such set and nothing else has no earlier answers: each part is bounded alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .plan import ProofError, Releases, need, read_plan
+
+ANY_OF = "any of"
+MOST_PARTS = 128  # of a set: the work grows with their number
+SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}  # where the shift stands
+
+
+def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
+    """Return what a user may pay for: delta of the plan is the greatest of all."""
+    releases = read_plan(plan, decimal=decimal)
+    (only, count), *others = releases.items() or [(("nothing",), 0)]
+    if only[0] == ANY_OF and count == 1 and not others:
+        return [without_dominated(Counter(dict(part))) for part in only[1]]
+    return [without_dominated(releases)]
+
+
+def without_dominated(releases: Releases) -> Releases:
+    """Return the releases with no part in a set that another part is above."""
+    # A pair that another one dominates may be left out of a set: whatever is chosen then costs at
+    # most what the other one does, beside any third (Zhu, Dong & Wang 2022, Theorem 10).
+    found = Releases()
+    for release, count in releases.items():
+        if release[0] != ANY_OF:
+            found[release] += count
+            continue
+        greatest: list[Releases] = []
+        for part in (without_dominated(Counter(dict(one))) for one in release[1]):
+            if not any(is_dominated(part, other) for other in greatest):
+                greatest = [other for other in greatest if not is_dominated(other, part)] + [part]
+            need(len(greatest) <= MOST_PARTS, f"a set of more than {MOST_PARTS} parts to choose of")
+        if len(greatest) == 1:
+            found.update({one: n * count for one, n in greatest[0].items()})
+        else:
+            found[ANY_OF, tuple(tuple(part.items()) for part in greatest)] += count
+    need(all(n <= 10**18 for n in found.values()), "too many releases")
+    return found
+
+
+def is_dominated(part: Releases, other: Releases) -> bool:
+    """Return whether the other releases surely cost at least as much, in both directions."""
+    # Gaussians compose to one, of the sum of mu^2; releases more cost more.
+    squares = [
+        sum(one[1] * n for one, n in x.items() if one[0] == "gaussian") for x in (part, other)
+    ]
+    if squares[0] > squares[1]:
+        return False
+    rest, others = (
+        Counter({one: n for one, n in x.items() if one[0] != "gaussian"}) for x in (part, other)
+    )
+    rest, others = rest - others, others - rest
+    if not rest:
+        return True
+    if len(rest) > 1 or len(others) != 1:
+        return False
+    (first, count), (second, other_count) = *rest.items(), *others.items()
+    return count <= other_count and is_shifted_less(first, second)
+
+
+def is_shifted_less(first: Any, second: Any) -> bool:
+    """Return whether a release is of the kind of another, of a smaller shift."""
+    # Of log-concave noise the best event is a half-line, so delta is the greatest of F(t) - e^eps
+    # F(t - s), which rises with the shift s; of d + (1 - d) times a response both d and epsilon do.
+    if first[0] != second[0]:
+        return False
+    if first[0] == "response":
+        return bool(first[1] <= second[1] and first[2] <= second[2])
+    at = SHIFTED.get(first[0])
+    same = at is not None and first[1:at] + first[at + 1 :] == second[1:at] + second[at + 1 :]
+    return bool(same and first[at] <= second[at])
+
+
+def on_path(releases: Releases, choices: list[Any]) -> Releases:
+    """Return what a user pays for on one path: ``choices`` names the part at each occurrence.
+
+    Each set of releases takes the next of the choices: rows of how often, the number of a part,
+    and the choices inside of that part.
+    """
+    found = Releases()
+    for release, count in releases.items():
+        if release[0] != ANY_OF:
+            found[release] += count
+            continue
+        need(choices, "a path without a choice for each set", ProofError)
+        chosen = choices.pop(0)
+        need(
+            isinstance(chosen, list) and all(map(is_choice, chosen)),
+            "a choice is wrong",
+            ProofError,
+        )
+        need(sum(times for times, *_ in chosen) == count, "a path of other length", ProofError)
+        for times, number, inside in chosen:
+            need(number < len(release[1]), "a choice of no part", ProofError)
+            part = on_path(Counter(dict(release[1][number])), inside)
+            found.update({one: n * times for one, n in part.items()})
+    need(not choices, "a path with more choices than sets", ProofError)
+    return found
+
+
+def is_choice(row: Any) -> bool:
+    """Return whether a row of a choice is: how often, the number of a part, choices inside."""
+    if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list):
+        return False
+    times, number, _ = row
+    return type(times) is type(number) is int and 1 <= times <= 10**18 and 0 <= number < MOST_PARTS
+
+
+def inner_releases(release: Any) -> list[Any]:
+    """Return a release, or all that is in the parts of a set."""
+    if release[0] != ANY_OF:
+        return [release]
+    return [inner for part in release[1] for one, _ in part for inner in inner_releases(one)]

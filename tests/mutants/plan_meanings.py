@@ -1,0 +1,102 @@
+"""Wrong meanings of a plan: each takes a monkeypatch."""
+
+import itertools
+from collections import Counter
+from functools import reduce
+
+from flint import arb
+
+from accountant.ledger.plan_cursor import PlanCursor
+from accountant.verifier import choices, sums
+
+
+def expanded(releases, take, *, repeated):
+    """The fixed paths through sets that are taken, as the alternatives of a plan."""
+    found = [Counter()]
+    for release, count in releases.items():
+        some = [Counter({release: count})]
+        if release[0] == choices.ANY_OF and take(release):
+            each = [Counter(dict(part)) for part in release[1]]
+            picks = itertools.combinations_with_replacement(each, 1 if repeated else count)
+            times = count if repeated else 1
+            some = [
+                sum(
+                    (Counter({one: n * times for one, n in part.items()}) for part in pick),
+                    Counter(),
+                )
+                for pick in picks
+            ]
+        found = [one + other for one in found for other in some]
+    return found
+
+
+def _with_ways(patch, take, *, repeated):
+    made = choices.alternatives
+
+    def wrong(plan, *, decimal):
+        return [
+            one
+            for way in made(plan, decimal=decimal)
+            for one in expanded(way, take, repeated=repeated)
+        ]
+
+    patch.setattr(choices, "alternatives", wrong)
+
+
+def counts_multiplied(patch):
+    """Of 2 * Parallel([A, B]) sees AA and BB, as the checker did."""
+    _with_ways(patch, lambda _: True, repeated=True)
+
+
+def fixed_paths_alone(patch):
+    """Of 2 * Parallel([A, B]) sees AA, AB and BB, and no choice by earlier answers."""
+    _with_ways(patch, lambda _: True, repeated=False)
+
+
+def one_split_for_all(patch):
+    """Takes one split of a group for all repetitions."""
+    _with_ways(
+        patch,
+        lambda release: all(one[0] == "mixture" for one in choices.inner_releases(release)),
+        repeated=True,
+    )
+
+
+def any_part_is_dominated(patch):
+    patch.setattr(choices, "is_dominated", lambda part, other: True)
+
+
+def the_first_part_is_the_greatest(patch):
+    patch.setattr(sums, "greatest_pair", lambda pairs, h: pairs[0])
+
+
+def least_of_the_parts(patch):
+    patch.setattr(sums, "reduce", lambda _, each: reduce(arb.min, each))
+
+
+def parts_seen_forward(patch):
+    """Forgets that all releases have one direction."""
+    made = sums.sum_above
+    patch.setattr(sums, "sum_above", lambda part, back, *given: made(part, False, *given))
+
+
+def parts_are_forgotten(patch):
+    """Lets a user into a second part."""
+    made = PlanCursor._charge_part
+
+    def forgets(self, node, mechanism, who):
+        made(self, node, mechanism, who)
+        if self._part_of_user is not None:
+            self._part_of_user[:] = -1
+
+    patch.setattr(PlanCursor, "_charge_part", forgets)
+
+
+MUTANTS = {
+    "checker": (
+        counts_multiplied, fixed_paths_alone, any_part_is_dominated,
+        the_first_part_is_the_greatest, least_of_the_parts, parts_seen_forward,
+    ),
+    "groups": (counts_multiplied, one_split_for_all),
+    "ledger": (parts_are_forgotten,),
+}  # fmt: skip
