@@ -18,7 +18,7 @@ STATED = ("poisson", "fixed_size", "shuffled", "fixed_order")
 NO_STEPS = "of at least one step: read it after training"
 ADDED = (
     "of one Poisson sample a step: those of several were added before each; the cost of that is "
-    "from_opacus(history), without the loader"
+    "from_opacus(history, loader)"
 )
 SCHEDULE = "of one noise and one rate; the plan of a schedule is from_opacus(history, loader)"
 
@@ -53,7 +53,7 @@ def statement_of_opacus(
     batch : int, optional
         The batch that was meant, to check the loader's.
     relation : str
-        "add-remove" or "replace-one".
+        "add-remove", "zero-out" or "replace-one".
     examples_per_user : int, optional
         The most records that one user contributes.
     on_row : callable, optional
