@@ -89,9 +89,7 @@ def _truncated(event: Any, relation: Adjacency) -> Plan:
     batch = COUNT.check("truncated_batch_size", event.truncated_batch_size)
     if 0 in (rate, records, batch):
         return FREE
-    # a blank record is one that it can be replaced by
-    known = Adjacency.REPLACE_ONE if relation is Adjacency.ZERO_OUT else relation
-    return TruncatedPoisson(GaussianLoss(1 / noise), rate, records, batch, known)
+    return TruncatedPoisson(GaussianLoss(1 / noise), rate, records, batch, relation)
 
 
 def _without_replacement(event: Any, relation: Adjacency) -> Plan:

@@ -1,9 +1,9 @@
 """Readers of dp-accounting's events of one release: what noise adds, and what a claim says.
 
 What an event's numbers mean is what dp-accounting's own accountants take them for.  A noise
-multiplier is noise over the bound on one record's contribution: adding or removing a record moves a
-sum by that much, and so does a record that is blanked; replacing one by twice as much.  An epsilon, a rho and the sensitivity of a whole
-function are stated for the neighbours themselves.
+multiplier is noise over the bound on one record's contribution: adding, removing or blanking a
+record moves a sum by that much, replacing one by twice as much.  An epsilon, a rho and the
+sensitivity of a whole function are stated for the neighbours themselves.
 """
 
 from __future__ import annotations

@@ -22,6 +22,9 @@ from accountant.amplification.single_pass import OnePass, ShuffledEpoch, shuffle
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.mixture_of_gaussians import MixturePairLoss
+from accountant.losses.mixture_pair import MixturePair
+from accountant.losses.normal_mixture import side
 from accountant.numerics.rounding import round_up_ratio
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
@@ -85,13 +88,9 @@ def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Sc
 def _truncated_poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
     sizes = run.sampling_rate, run.examples, run.largest_batch
 
-    def plan(clips: float, relation: Adjacency = relation) -> Plan:
+    def plan(clips: float) -> Plan:
         return run.draws * TruncatedPoisson(gaussian(z, clips), *sizes, relation)
 
-    if relation is ZERO_OUT:
-        # a blank is a record as others are; data whose others contribute nothing have no places
-        above = plan(2 if micro else 1, REPLACE_ONE)
-        return Scheme((above,), (plan(1, ADD_REMOVE),), "bound")
     return _as_without_microbatches(plan, micro)
 
 
@@ -111,9 +110,14 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
         return Scheme((attained,), (attained,))
     node = run.draws * SampledWithoutReplacement(moved, run.batch, run.examples)
     if relation is ZERO_OUT:
-        # a blank is a record as others are; with others that contribute nothing the sum moves by 1
+        # a blank is one of the records that it is replaced by; or, seen from the record whose place
+        # both take, the sum moves by up to 2 one way and 1 the other
         rate = run.batch / run.examples
-        return Scheme((node,), (run.draws * PoissonSampled(gaussian(z, 1), rate),), "bound")
+        right, left = (
+            side((0.0, gaussian(z, clips).mu), (1 - rate, rate)) for clips in (2, 2 if micro else 1)
+        )
+        above = (node, run.draws * MixturePairLoss(MixturePair(right, left)))
+        return Scheme(above, (run.draws * PoissonSampled(gaussian(z, 1), rate),), "bound")
     return Scheme((node,), (node,))
 
 

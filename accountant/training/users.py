@@ -28,6 +28,7 @@ from accountant.training.run import TrainingRun
 from accountant.training.schemes import (
     ADD_REMOVE,
     REPLACE_ONE,
+    ZERO_OUT,
     Scheme,
     gaussian,
     ordered_removal,
@@ -96,24 +97,33 @@ def _truncated_poisson(
     if size > FEW_RECORDS:  # two cases take long; the worse one covers both
         full = 1.0
     cases = ((1 - full, clips), (full, 2 * clips))
-    kept = [(chance, _hit_loss(hits, moved, z, relation)) for chance, moved in cases if chance > 0]
+    # where the batch is full a blank takes the place of another record too
+    kept = [
+        (chance, _hit_loss(hits, moved, z, relation, moved - clips))
+        for chance, moved in cases
+        if chance > 0
+    ]
     chances, losses = zip(*kept, strict=True)
     return (_drawn(run, PublicChoice(losses, chances), hits),)
 
 
 def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    hits = hypergeometric_hits(_size(run), run.batch, run.examples)
-    return () if hits is None else (_drawn(run, _hit_loss(hits, 2, z, relation), hits),)
+    hits, blank = hypergeometric_hits(_size(run), run.batch, run.examples), 2 if micro else 1
+    return () if hits is None else (_drawn(run, _hit_loss(hits, 2, z, relation, blank), hits),)
 
 
-def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency) -> Loss:
-    """Return the loss of a step that each hit moves by so many clips."""
+def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int = 0) -> Loss:
+    """Return the loss of a step that each hit moves by so many clips, or a blank by so many."""
     numbers, _ = hits
     shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
-    if relation is ADD_REMOVE:  # a user who is blanked is bounded as one who is replaced
+    if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
         return MixtureOfGaussians(z, shifts, weights)
-    moved = side([gaussian(z, one).mu if one else 0.0 for one in shifts], weights)
-    return MixturePairLoss(MixturePair(moved, moved))
+    back = clips if relation is REPLACE_ONE else blank
+    right, left = (
+        side([gaussian(z, c * j).mu if j else 0.0 for j, _ in numbers], weights)
+        for c in (clips, back)
+    )
+    return MixturePairLoss(MixturePair(right, left))
 
 
 def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:

@@ -203,8 +203,7 @@ def notes(statement: StatementFacts) -> list[str]:
     found = [
         "Two numbers: the truth for the worst data lies between them; quote the larger. Of a "
         "truncated batch it is taken to be seen whether it is full; replaced records and users of "
-        "random allocation are bounded by group privacy; blanks of truncated and fixed batches as "
-        "replaced records."
+        "random allocation are bounded by group privacy."
     ]
     if any(interval(one) == UNKNOWN for one in statement.rows):
         found.append("No theorem known: no bound is proved, or it is out of reach.")
