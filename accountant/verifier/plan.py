@@ -51,9 +51,10 @@ class Fields:
     def done(self) -> None:  # refuse fields that were not asked for
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
 Ways = list[Counter[Any]]
-KNOWN = "add-remove", "replace-one"
-NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": KNOWN[1]}
-SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson", "ShuffledEpoch"
+KNOWN, BLANK = ("add-remove", "replace-one"), "zero-out"  # blank: a sample as without the record
+NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": KNOWN[1],
+              "ShuffledEpoch": BLANK}
+SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson"
 ONE, STILL, ALONE = Fraction(1), ((Fraction(1), Fraction(0)),), (1, 0)
 FINITE = {"response", "pair", "discrete laplace"}
 def alternatives(plan: Any, *, decimal: bool) -> Ways:
@@ -109,7 +110,7 @@ def _ways(value: Any, depth: int, group: Any) -> Ways:  # group: records in P al
     return [Counter({one: n * count for one, n in some.items() if count}) for some in found]
 def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or nothing
     number, size = node.number, sum(group)
-    related: Any = lambda: str(node.take("relation", KNOWN[0], fits=KNOWN.__contains__))
+    related: Any = lambda: str(node.take("relation", KNOWN[0], fits=(*KNOWN, BLANK).__contains__))
     part: Any = lambda: _one(_ways(node.take("part"), depth, group))
     sampled: Any = lambda rate, way: _sampled(rate, node.take("part"), way, depth, group)
     match kind:
@@ -126,12 +127,10 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             ratio *= size
             return ("laplace", ratio, ONE, int(not ideal)) if power == 1 else ("gaussian", ratio**2)
         case "PureLoss":
-            e = size * number("epsilon", 0)  # of a group: Laplace noise is one such release
-            pure = "response", e, 0 * ONE
+            pure = "response", (e := size * number("epsilon", 0)), 0 * ONE  # of a group: as Laplace
             return ("bound", pure, ("laplace", e, ONE, 0)) if size > 1 and e else pure
         case "BoundedRangeLoss":
-            e = size * number("epsilon", 0)
-            return "bound", ("range", e), ("response", e / 2, 0 * ONE)
+            return "bound", ("range", e := size * number("epsilon", 0)), ("response", e / 2, e * 0)
         case "ZCDPLoss":
             rho, xi = size**2 * number("rho"), number("xi", 0, 2**999 * (size == 1), 0)
             return "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
@@ -171,10 +170,11 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             rate, relation = number("rate", 0, 1), related()
             if not (found := sampled(rate, relation)) or b >= n:
                 return found
-            need(found[0] == "mixture" and rate < 1, "such a truncated batch has no proof here")
+            need(found[0] == "mixture" and rate < 1 and relation in KNOWN, "no proof of this batch")
             return "truncated", found[1], rate, n, b, relation == KNOWN[1]
         case "ShuffledEpoch":
-            many, away, found = node.whole("batches", 1, 10**9), related() == KNOWN[0], part()
+            away = node.take("relation", BLANK, fits=(BLANK, KNOWN[1]).__contains__) == BLANK
+            many, found = node.whole("batches", 1, 10**9), part()
             pair = ("greatest", found[1], int(away), many) if found[0] == "gaussian" else None
             return ("bound", found, pair) if many > 1 else found
         case "RandomAllocation":
