@@ -21,13 +21,14 @@ from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency
 from accountant.training.calibration import least_noise, longest_run
 from accountant.training.document import StatementDiffers, check_same, read_document
-from accountant.training.loaders import LOADERS
+from accountant.training.loaders import LOADERS, PASSES
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
 from accountant.training.users import user_scheme
 from tests.html_checks import harmless, saved_tables
 
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+ZERO_OUT = Adjacency.ZERO_OUT
 
 
 # the arguments of tensorflow/privacy, compute_dp_sgd_privacy_test.py, statements by PLD
@@ -50,7 +51,8 @@ def shuffled():
     ],
 )
 def test_the_numbers_of_tensorflow_privacy_come_out(loader, scheme_of, printed):
-    (plan,) = scheme_of(TrainingRun(**PUBLISHED), 2.0, loader, ADD_REMOVE, microbatching=True).above
+    # it blanks the record, or all of a user's: the others keep batches and microbatches
+    (plan,) = scheme_of(TrainingRun(**PUBLISHED), 2.0, loader, ZERO_OUT, microbatching=True).above
     assert f"{Tight().epsilon(plan, 1e-6):.3f}" == printed
 
 
@@ -66,14 +68,17 @@ def test_the_statement_of_tensorflow_privacy_has_the_numbers():
 
 def test_every_row_is_an_interval_and_replaced_records_cost_no_less(shuffled):
     for one in shuffled.rows:
-        assert 0 <= one.lower <= one.upper < math.inf
+        regrouped = one.microbatching and one.relation is ADD_REMOVE and one.loader in PASSES
+        assert 0 <= one.lower <= one.upper
+        assert (one.upper == math.inf) == regrouped == (one.note == "microbatches")
     for loader in LOADERS:
         for micro in (False, True):
             less, more = (
                 shuffled.row(loader, relation=relation, microbatching=micro)
-                for relation in (ADD_REMOVE, REPLACE_ONE)
+                for relation in (ZERO_OUT, REPLACE_ONE)
             )
             assert less.lower <= more.upper
+            assert less.upper <= more.upper * (1 + 1e-3)
         plain, other = (shuffled.row(loader, microbatching=micro) for micro in (False, True))
         assert plain.lower <= other.upper
         assert plain.upper <= other.upper * (1 + 1e-3)
@@ -86,9 +91,13 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
         ("fixed_size", ADD_REMOVE): 2 * PoissonSampled(two, 1 / 2),
         ("fixed_size", REPLACE_ONE): 2 * SampledWithoutReplacement(two, 100, 200),
         ("random_allocation", ADD_REMOVE): RandomAllocation(one, 2),
-        ("fixed_order", ADD_REMOVE): one,
+        # two batches: the first loses a record and takes one of the second
+        ("fixed_order", ADD_REMOVE): GaussianLoss(math.sqrt(5) / 2),
+        ("fixed_order", ZERO_OUT): one,
         ("fixed_order", REPLACE_ONE): two,
-        ("shuffled", ADD_REMOVE): one,
+        ("shuffled", ADD_REMOVE): GaussianLoss(math.sqrt(5) / 2),
+        ("shuffled", ZERO_OUT): one,
+        ("poisson", ZERO_OUT): 2 * PoissonSampled(one, 1 / 2),
     }
     for (loader, relation), plan in plans.items():
         exact = Tight(1e-4).epsilon(plan, shuffled.delta)
@@ -97,7 +106,8 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
 
 def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
     poisson = shuffled.row("poisson").upper
-    assert poisson < shuffled.epsilon == pytest.approx(Tight().epsilon(GaussianLoss(0.5), 2e-3))
+    removed = Tight().epsilon(GaussianLoss(math.sqrt(5) / 2), 2e-3)
+    assert poisson < shuffled.epsilon == pytest.approx(removed)
     words = " ".join(str(shuffled).split())
     assert "shuffles; the Poisson number does not hold for it" in words
     assert f"would cost {format_upper(poisson)} at the same noise" in words
@@ -147,13 +157,13 @@ def test_steps_and_passes_are_counted_as_loaders_do():
     # a pass that was begun counts above, and not below
     cut = TrainingRun(1000, 100, 2.5, loader="random_allocation")
     scheme = record_scheme(cut, 1.0, cut.loader, ADD_REMOVE, microbatching=False)
-    epochs = [plan.epochs for plan in (scheme.above[0], scheme.below)]
+    epochs = [plan.epochs for plan in (*scheme.above, *scheme.below)]
     assert epochs == [3, 2]
     assert (
         record_scheme(
             TrainingRun(1000, 100, 0.5), 1.0, "shuffled", ADD_REMOVE, microbatching=False
         ).below
-        is None
+        == ()
     )
     rated = TrainingRun(1000, 64, steps=5, rate=1 / 16)
     plan = record_scheme(rated, 2.0, "poisson", ADD_REMOVE, microbatching=False).plan
@@ -184,8 +194,13 @@ def test_the_longest_run_is_found():
     ]
     assert costs[0] <= 1.5 < costs[1]
     passes = longest_run(TrainingRun(9, 3, loader="fixed_order"), 9.0, ADD_REMOVE, 1.5, 1e-5)
-    ends = [Tight().epsilon(n * OnePass(GaussianLoss(1 / 9), 3), 1e-5)
+    # three batches: two change by two clips, the last by one
+    ends = [Tight().epsilon(n * GaussianLoss(3 / 9), 1e-5)
             for n in (int(passes.epochs), int(passes.epochs) + 1)]  # fmt: skip
+    assert ends[0] <= 1.5 < ends[1]
+    kept = longest_run(TrainingRun(9, 3, loader="fixed_order"), 9.0, ZERO_OUT, 1.5, 1e-5)
+    ends = [Tight().epsilon(n * OnePass(GaussianLoss(1 / 9), 3), 1e-5)
+            for n in (int(kept.epochs), int(kept.epochs) + 1)]  # fmt: skip
     assert ends[0] <= 1.5 < ends[1]
     with pytest.raises(ParameterError, match="one pass costs"):
         longest_run(TrainingRun(9, 3, loader="fixed_order"), 0.1, ADD_REMOVE, 1.5, 1e-5)
