@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ from accountant import (
     training_page,
 )
 from accountant.formatting import format_upper
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.training.calibration import least_noise, longest_run
 from accountant.training.document import StatementDiffers, check_same, read_document
 from accountant.training.loaders import LOADERS, PASSES
@@ -129,9 +130,81 @@ def test_a_statement_is_the_same_after_json(shuffled, monkeypatch):
     for text in ("", "[]", "{}", None, 5, "{" * 9, '{"kind": "dp-sgd statement"}'):
         with pytest.raises(ParameterError):
             TrainingStatement.from_json(text)
-    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 2)):
+    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 3)):
         with pytest.raises(ParameterError):
             read_document(json.dumps({**json.loads(document), place: wrong}))
+
+
+def as_written_before_zero_out(statement):
+    """The document of a statement as schema 1 had it: removed records of passes as if blank."""
+    read = json.loads(statement.to_json())
+    rows = {(one["loader"], one["relation"], one["microbatching"]): one for one in read["rows"]}
+    for (loader, relation, micro), one in rows.items():
+        if relation == ADD_REMOVE and loader in PASSES:
+            one.update({**rows[loader, ZERO_OUT, micro], "relation": relation})
+    rows = [one for one in rows.values() if one["relation"] != ZERO_OUT]
+    (own,) = [
+        one for one in rows if one["loader"] == statement.run.loader
+        and one["relation"] == statement.relation and not one["microbatching"]
+    ]  # fmt: skip
+    del read["relation"]
+    return {**read, "schema": 1, "rows": rows, "epsilon": own["upper"], "lower": own["lower"]}
+
+
+def test_a_document_from_before_zero_out_is_read_unless_its_own_number_was_wrong(shuffled):
+    poisson = replace(shuffled, run=replace(shuffled.run, loader="poisson"))
+    before = as_written_before_zero_out(poisson)
+    check_same(poisson, read_document(json.dumps(before)))
+    before["rows"][0]["upper"] *= 0.9
+    with pytest.raises(StatementDiffers, match=r"rows\[0\].upper"):
+        check_same(poisson, before)
+    wrong = as_written_before_zero_out(shuffled)
+    with pytest.raises(StatementDiffers, match=r"epsilon must be 3\.35"):
+        check_same(shuffled, read_document(json.dumps(wrong)))
+
+
+def test_every_epsilon_of_a_statement_stands_beside_its_neighbours(shuffled):
+    lines = [one for one in str(shuffled).splitlines() if "epsilon" in one.lower()]
+    named = [one for one in lines if any(str(relation) in one for relation in SAMPLING_RELATIONS)]
+    # the others have no number of epsilon
+    assert [one for one in lines if one not in named] == [
+        "Epsilon of every loader at the same noise, length and delta (*: of this run)"
+    ]
+    first = next(one for one in lines if " at delta " in one)
+    assert first.endswith("one record more or less (add-remove)")
+    document = json.loads(shuffled.to_json())
+    assert document["relation"] == "add-remove"
+    assert {one["relation"] for one in document["rows"]} == set(SAMPLING_RELATIONS)
+    assert shuffled.plan.relation == shuffled.relation
+    assert "add-remove" in repr(shuffled)
+    assert "add-remove" in shuffled._repr_html_()
+    html = training_page(shuffled)
+    for relation in SAMPLING_RELATIONS:
+        assert f"epsilon, {relation}" in html
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        ({"examples": 21, "batch": 10}, "drop_last=True"),
+        ({"examples": 20, "batch": 10, "drop_last": True}, "drop_last=False"),
+        ({"examples": 20, "batch": 10, "microbatching": True}, "clip each example's gradient"),
+    ],
+)
+def test_a_removed_record_that_has_no_bound_is_said_with_the_remedy(run, why):
+    facts = {"epochs": 1, "noise": 1.0, "loader": "fixed_order"}
+    found = dp_sgd(**run, **facts)
+    assert found.epsilon == math.inf
+    assert found.advantage == 1.0
+    words = " ".join(str(found).split())
+    assert "no bound at delta" in words
+    assert why in words
+    assert "no bound" in training_page(found)
+    assert TrainingStatement.from_json(found.to_json()) == found
+    kept = dp_sgd(**run, **facts, relation="zero-out")
+    assert kept.epsilon < math.inf
+    with pytest.raises(ParameterError, match="relation must be another than add-remove"):
+        dp_sgd(**run, epochs=1, epsilon=1.0, loader="fixed_order")
 
 
 def test_the_page_asks_for_nothing_and_has_the_numbers(shuffled):
