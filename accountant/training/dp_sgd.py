@@ -101,7 +101,7 @@ def dp_sgd(
     >>> from accountant import dp_sgd
     >>> found = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffled")
     >>> print(f"{found.epsilon:.3f}; if it were Poisson: {found.row('poisson').upper:.3f}")
-    1.234; if it were Poisson: 1.004
+    3.354; if it were Poisson: 1.004
     >>> print(f"{found.row(relation='zero-out').upper:.3f} if the record is blanked")
     1.234 if the record is blanked
     """
