@@ -133,7 +133,7 @@ def claims():
     low, seconds = timed(
         lambda: Tight().epsilon(8 * PoissonSampled(GaussianLoss(1.0), 16e-5), 1e-5)
     )
-    high = Tight().epsilon(from_opacus(history), 1e-5)
+    high = Tight().epsilon(from_opacus(history, assume="poisson"), 1e-5)
     said("Opacus, a weighted sampler of 128 of 100,000 records",
          f"{high:.3f} by its history, {low:.2g} at 16 of 100,000", seconds,
          beside(high, low, "Poisson samples"),

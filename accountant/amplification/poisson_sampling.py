@@ -35,7 +35,12 @@ from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
 from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.adjacency import (
+    PRESENCE_RELATIONS,
+    SAMPLING_RELATIONS,
+    Adjacency,
+    check_relation,
+)
 from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import Item, Plan, as_plan
 
@@ -68,7 +73,8 @@ class PoissonSampled(Loss):
     rate : float
         Sampling probability, in [0, 1].
     relation : str
-        "add-remove" (default) or "replace-one".
+        "add-remove" (default), "zero-out" or "replace-one".  The first two cost the same: whether
+        the other records are drawn does not depend on the record.
 
     References
     ----------
@@ -89,7 +95,7 @@ class PoissonSampled(Loss):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
-        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
+        relation = check_relation("relation", self.relation, SAMPLING_RELATIONS)
         object.__setattr__(self, "relation", relation)
         stated = as_plan(self.part).relation
         if stated not in (None, Adjacency.ADD_REMOVE, relation):
@@ -107,7 +113,7 @@ class PoissonSampled(Loss):
     @property
     def exchanged(self) -> Loss | None:
         """The loss under replace-one neighbours; None under add-remove ones."""
-        if self.relation is Adjacency.ADD_REMOVE:
+        if self.relation in PRESENCE_RELATIONS:
             return None
         of_two = self.part.relation is Adjacency.REPLACE_ONE
         found = exchanged_loss(self.loss, self.rate, part_is_exchanged=of_two)

@@ -24,7 +24,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.plans.adjacency import Adjacency, check_relation
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 STEPS = IntegerRange(1, 10**7)
@@ -38,8 +38,9 @@ NOTHING = PairLoss((1.0,), (1.0,))
 class RandomAllocation(Release):
     """Epochs of ``steps`` releases; each record is used in ``picks`` random ones of an epoch.
 
-    Also known as balls in bins.  Each record draws its steps alone, so that a record more or less
-    moves no other: stated for add-remove neighbours.  With one pick the loss is that of a pair of
+    Also known as balls in bins.  Each record draws its steps alone, and the number of steps is
+    fixed in advance, so that a record more or less moves no other: a removed record costs what a
+    blank one does.  With one pick the loss is that of a pair of
     data sets that attains it.  With more picks it is a bound: ``picks`` runs with one pick of
     ``steps // picks`` steps.
 
@@ -54,7 +55,7 @@ class RandomAllocation(Release):
     epochs : int
         How many epochs, at least 1; each draws anew.
     relation : str
-        "add-remove".
+        "add-remove" or "zero-out", which cost the same.
 
     References
     ----------
@@ -80,11 +81,11 @@ class RandomAllocation(Release):
         allowed = IntegerRange(1, self.steps)
         object.__setattr__(self, "picks", allowed.check("picks", self.picks))
         object.__setattr__(self, "epochs", EPOCHS.check("epochs", self.epochs))
-        relation = check_relation("relation", self.relation, (Adjacency.ADD_REMOVE,))
+        relation = check_relation("relation", self.relation, PRESENCE_RELATIONS)
         object.__setattr__(self, "relation", relation)
         stated = as_plan(self.part).relation
-        if stated not in (None, relation):
-            reason = f"stated for add-remove neighbours, not {stated}: a replaced record is two"
+        if stated not in (None, Adjacency.ADD_REMOVE, relation):
+            reason = f"stated for {relation} neighbours, not {stated}: a replaced record is two"
             raise ParameterError("part", self.part, reason)
         self._one_pick()  # so that a part whose sum has no law here is refused at once
 

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from accountant.composition.composed_loss import loss_of_plan
-from accountant.domains import IntegerRange
+from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -22,13 +22,18 @@ from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp, log_ndtr
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 BATCHES = IntegerRange(1)
 CELLS = 1000
 REACH = 9.0  # deviations
 LEAST_FIRST_CELL = 1e-6
+LEAST_MASS = (
+    1e-290  # of a cell: less may be lost in the least floats, and would make P / Q infinite
+)
+RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
+MOVED = "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
 CELL_ACCURACY = 1e-11  # of a cell's mass, relative
 NOTHING = PairLoss((1.0,), (1.0,))
 
@@ -39,7 +44,9 @@ class OnePass(Release):
     """One pass over the data in a fixed order: every record is in one of ``batches`` batches.
 
     A record costs what its own batch releases.  Neighbours keep all other records in their
-    batches: where a record is removed its place stays empty.
+    batches: the record is replaced, or blanked.  A part that says what the presence of a record
+    costs makes a pass for zero-out neighbours; what a removed record costs, whose place others
+    take, `dp_sgd` states.
 
     Parameters
     ----------
@@ -74,8 +81,9 @@ class OnePass(Release):
 
     @property
     def relation(self) -> Adjacency | None:
-        """The relation of the part."""
-        return self.part.relation
+        """The relation of the part; zero-out where that is add-remove."""
+        stated = self.part.relation
+        return Adjacency.ZERO_OUT if stated in PRESENCE_RELATIONS else stated
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses of the part."""
@@ -103,7 +111,8 @@ class ShuffledEpoch(Release):
     batches : int
         Batches of the pass, at least 1.
     relation : str
-        "add-remove", where the place of a removed record stays empty, or "replace-one".
+        "zero-out" (default): the record is blanked and its place kept; or "replace-one".  A removed
+        record moves others to other batches: `dp_sgd` states what that costs.
 
     References
     ----------
@@ -119,15 +128,18 @@ class ShuffledEpoch(Release):
 
     part: Plan
     batches: int
-    relation: Adjacency = Adjacency.ADD_REMOVE
+    relation: Adjacency = Adjacency.ZERO_OUT
     _added: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batches", BATCHES.check("batches", self.batches))
-        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
+        relation = check_relation("relation", self.relation)
+        if relation not in RELATIONS:
+            allowed = f"{OneOf(tuple(map(str, RELATIONS)))}: {MOVED}"
+            raise ParameterError("relation", str(relation), allowed)
         object.__setattr__(self, "relation", relation)
-        stated = as_plan(self.part).relation
-        if stated not in (None, relation):
+        stated, blanked = as_plan(self.part).relation, relation is Adjacency.ZERO_OUT
+        if stated not in (None, relation, *(PRESENCE_RELATIONS if blanked else ())):
             reason = f"stated for {relation} neighbours as the epoch is, not for {stated}"
             raise ParameterError("part", self.part, reason)
 
@@ -143,7 +155,7 @@ class ShuffledEpoch(Release):
             attained: Loss = NOTHING
             if isinstance(loss, GaussianLoss):
                 # the others contribute the opposite of the record, or what it is replaced by
-                offset = loss.mu if self.relation is Adjacency.ADD_REMOVE else 0.0
+                offset = loss.mu if self.relation is Adjacency.ZERO_OUT else 0.0
                 attained = shuffled_pair(loss.mu, offset, self.batches)
             loss = UpperEnvelope(loss, attained)
         yield (loss.reversed if self._added else loss), 1
@@ -161,7 +173,14 @@ def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
     One random batch has mean ``offset + mu`` on the first, ``offset`` on the second; the others 0.
     """
     ends = np.linspace(offset + mu - REACH, offset + mu + REACH, CELLS)
-    p, q = (_cells_of_greatest(ends, shift, batches) for shift in (offset + mu, offset))
+    p, q = (cells_of_greatest(ends, shift, batches) for shift in (offset + mu, offset))
+    return pair_of_cells(p, q)
+
+
+def pair_of_cells(p: Array, q: Array) -> PairLoss:
+    """Return a pair below that of cells in the order of P / Q, whose masses are rounded."""
+    last = int(np.flatnonzero(q >= LEAST_MASS)[-1]) + 1
+    p, q = (np.append(one[: last - 1], one[last - 1 :].sum()) for one in (p, q))
     first = int(np.searchsorted(np.cumsum(q), LEAST_FIRST_CELL))
     # the first cell, where P / Q is least, takes what the others are rounded by: a pair below
     p, q = (1 - CELL_ACCURACY) * p[first + 1 :], (1 + CELL_ACCURACY) * q[first + 1 :]
@@ -169,7 +188,7 @@ def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
     return PairLoss(p.tolist(), q.tolist())
 
 
-def _cells_of_greatest(ends: Array, shift: float, batches: int) -> Array:
+def cells_of_greatest(ends: Array, shift: float, batches: int) -> Array:
     """Return the masses of the greatest of N(shift, 1) and others N(0, 1) between the ends."""
     # P(greatest <= x) = Phi(x - shift) Phi(x)^{batches - 1}
     log_cdf = log_ndtr(ends - shift) + (batches - 1) * log_ndtr(ends)

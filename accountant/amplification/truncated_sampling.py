@@ -25,7 +25,12 @@ from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, side
 from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.adjacency import (
+    PRESENCE_RELATIONS,
+    SAMPLING_RELATIONS,
+    Adjacency,
+    check_relation,
+)
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE, SIZE = Interval(0.0, 1.0), IntegerRange(1)
@@ -56,7 +61,8 @@ class TruncatedPoisson(Loss):
     batch : int
         The largest batch, at least 1.
     relation : str
-        "add-remove" (default) or "replace-one".
+        "add-remove" (default), "zero-out" or "replace-one".  A blank record is sampled, and takes
+        the place of another, as the record does.
 
     References
     ----------
@@ -81,9 +87,10 @@ class TruncatedPoisson(Loss):
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
         object.__setattr__(self, "records", SIZE.check("records", self.records))
         object.__setattr__(self, "batch", SIZE.check("batch", self.batch))
-        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
+        relation = check_relation("relation", self.relation, SAMPLING_RELATIONS)
         object.__setattr__(self, "relation", relation)
-        if as_plan(self.part).relation not in (None, Adjacency.ADD_REMOVE):
+        known = {relation} & set(PRESENCE_RELATIONS) | {None, Adjacency.ADD_REMOVE}
+        if as_plan(self.part).relation not in known:
             reason = "stated for add-remove neighbours: what the presence of one record costs"
             raise ParameterError("part", self.part, reason)
         if not isinstance(loss_of_plan(self.part), GaussianLoss):
@@ -106,7 +113,10 @@ class TruncatedPoisson(Loss):
         full, rate = self._chance_of_full_batch()
         cases = [(1 - full, self._sampled(self.mu, self.rate))]
         if full > 0:
-            cases.append((full, self._sampled(2 * self.mu, min(rate * ROUNDED_UP, 1.0))))
+            capped = min(rate * ROUNDED_UP, 1.0)
+            # a blank that takes the place of another record moves the sum by that one alone
+            left = self.mu if self.relation is Adjacency.ZERO_OUT else 0.0
+            cases.append((full, self._sampled(2 * self.mu, capped, left)))
         cases = [(chance, one) for chance, one in cases if chance > 0]
         if len(cases) == 1 and full == 0:
             return PublicChoice((cases[0][1],), (1.0,))
@@ -128,10 +138,11 @@ class TruncatedPoisson(Loss):
         kept = binomial_tail(n, self.rate, k + 1) * k / n
         return full, (kept / full if full > 0 else 0.0)
 
-    def _sampled(self, mu: float, rate: float) -> MixturePairLoss:
+    def _sampled(self, mu: float, rate: float, blank: float = 0.0) -> MixturePairLoss:
         """Return a sampled Gaussian under the relation, in this direction."""
-        moved = side((0.0, mu), (1 - rate, rate))
-        stays = ORIGIN if self.relation is Adjacency.ADD_REMOVE else moved
+        moved = stays = side((0.0, mu), (1 - rate, rate))
+        if self.relation in PRESENCE_RELATIONS:
+            stays = side((0.0, blank), (1 - rate, rate)) if blank else ORIGIN
         pair = MixturePair(moved, stays)
         return MixturePairLoss(pair.mirrored if self._added else pair)
 

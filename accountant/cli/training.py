@@ -58,7 +58,7 @@ def training(
         str | None, typer.Option(help="How batches were made: see above; default poisson.")
     ] = None,
     relation: Annotated[
-        str | None, typer.Option(help="add-remove (default) or replace-one.")
+        str | None, typer.Option(help="add-remove (default), zero-out or replace-one.")
     ] = None,
     microbatching: Annotated[
         bool, typer.Option("--microbatching", help="Means of several gradients were clipped.")
@@ -93,7 +93,7 @@ def training(
       fixed_order        the same batches in every pass
 
     The statement has epsilon for it, what every other loader would cost at the same noise, for
-    one record more or less or replaced, with and without microbatches, for users with
+    one record more or less, blanked or replaced, with and without microbatches, for users with
     --examples-per-user, and what must be true of the code. With --epsilon and no --noise the
     least noise is found; with --epsilon, --noise and no --epochs, the longest run.
 

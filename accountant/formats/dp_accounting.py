@@ -19,11 +19,10 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential, directions
 
 Neighbours = privacy_accountant.NeighboringRelation
-# a record replaced by one that adds nothing moves what a record that is left out moves
 STATED = {
     Neighbours.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
     Neighbours.REPLACE_ONE: Adjacency.REPLACE_ONE,
-    Neighbours.REPLACE_SPECIAL: Adjacency.ADD_REMOVE,
+    Neighbours.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
 }
 COUNT = IntegerRange(0)
 # where one of these is 0 nothing is released; where noise is 0 or a claim infinite, everything is

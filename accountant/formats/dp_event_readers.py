@@ -41,7 +41,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential, as_plan
@@ -75,8 +75,8 @@ def says_what_presence_costs(event: Any) -> bool:
 
 def _poisson(event: Any, relation: Adjacency) -> Plan:
     rate = RATE.check("sampling_probability", event.sampling_probability)
-    if relation is Adjacency.ADD_REMOVE or says_what_presence_costs(event.event):
-        # noise is stated for one record's contribution, under either relation
+    if relation in PRESENCE_RELATIONS or says_what_presence_costs(event.event):
+        # noise is stated for one record's contribution, under each relation
         return PoissonSampled(read_event(event.event, Adjacency.ADD_REMOVE), rate, relation)
     part = Stated(read_event(event.event, relation), relation)
     return PoissonSampled(part, rate, relation)
@@ -103,11 +103,11 @@ def _without_replacement(event: Any, relation: Adjacency) -> Plan:
 def _allocated(event: Any, relation: Adjacency) -> Plan:
     steps = SIZE.check("num_steps", event.num_steps)
     picks = IntegerRange(0, steps).check("num_selected", event.num_selected)
-    if relation is not Adjacency.ADD_REMOVE:
+    if relation not in PRESENCE_RELATIONS:
         why = "random allocation is stated for add-remove neighbours; use relation='add-remove'"
         raise UnsupportedPlan(event, "from_dp_event", why)
     part = read_event(event.event, relation)
-    return RandomAllocation(part, steps, picks) if picks else FREE
+    return RandomAllocation(part, steps, picks, relation=relation) if picks else FREE
 
 
 def _repeated(event: Any, relation: Adjacency) -> Plan:

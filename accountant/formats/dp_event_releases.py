@@ -1,9 +1,9 @@
 """Readers of dp-accounting's events of one release: what noise adds, and what a claim says.
 
 What an event's numbers mean is what dp-accounting's own accountants take them for.  A noise
-multiplier is noise over the bound on one record's contribution: adding or removing a record moves a
-sum by that much, replacing one by twice as much.  An epsilon, a rho and the sensitivity of a whole
-function are stated for the neighbours themselves.
+multiplier is noise over the bound on one record's contribution: adding, removing or blanking a
+record moves a sum by that much, replacing one by twice as much.  An epsilon, a rho and the
+sensitivity of a whole function are stated for the neighbours themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency
 from accountant.plans.plan import Plan, Sequential
 
 RATE = Interval(0.0, 1.0)
@@ -38,7 +38,7 @@ NON_PRIVATE = PairLoss((1.0, 0.0), (0.0, 1.0))  # every outcome is impossible on
 
 def contributions_moved(relation: Adjacency) -> float:
     """Return how far one neighbour moves a sum, in contributions of one record."""
-    return 1.0 if relation is Adjacency.ADD_REMOVE else 2.0
+    return 1.0 if relation in PRESENCE_RELATIONS else 2.0
 
 
 def _gaussian(event: Any, relation: Adjacency) -> Plan:
@@ -85,7 +85,7 @@ def _tree(event: Any, relation: Adjacency) -> Plan:
 
 
 def _mixture(event: Any, relation: Adjacency) -> Plan:
-    if relation is not Adjacency.ADD_REMOVE:
+    if relation not in PRESENCE_RELATIONS:
         why = (
             "a mixture of Gaussians compares the data with and without a record; use "
             "relation='add-remove'"

@@ -23,7 +23,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 
@@ -100,10 +100,10 @@ def _loss_event(loss: Loss, relation: Adjacency) -> Any:
             return _event("GaussianDpEvent", loss, moved / loss.mu)
         case LaplaceLoss():
             return _event("LaplaceDpEvent", loss, moved / loss.shift)
-        case MixtureOfGaussians() if relation is Adjacency.ADD_REMOVE:
+        case MixtureOfGaussians() if relation in PRESENCE_RELATIONS:
             law = (loss.scale, loss.shifts, loss.weights)
             return _event("MixtureOfGaussiansDpEvent", loss, *law)
-        case PureLoss() if relation is Adjacency.ADD_REMOVE:
+        case PureLoss() if relation in PRESENCE_RELATIONS:
             # discrete Laplace noise on a whole number is binary randomised response
             return _event("DiscreteLaplaceDpEvent", loss, loss.epsilon, 1)
         case PureLoss():

@@ -11,7 +11,7 @@ from typing import Any
 from accountant.errors import UnsupportedPlan
 from accountant.formats.dp_event_readers import read_event
 from accountant.formats.dp_event_writers import write_event
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Plan, as_plan
 
 
@@ -43,7 +43,7 @@ def to_dp_event(plan: Plan) -> Any:
     """
     plan = as_plan(plan)
     relation = plan.relation or Adjacency.ADD_REMOVE
-    if relation not in RECORD_RELATIONS:
+    if relation not in SAMPLING_RELATIONS:
         raise UnsupportedPlan(plan, "to_dp_event", f"dp-accounting has no {relation} neighbours")
     return write_event(plan, relation)
 
@@ -56,7 +56,8 @@ def from_dp_event(event: Any, relation: str = Adjacency.ADD_REMOVE) -> Plan:
     event : dp_accounting.DpEvent
         An event whose loss is known exactly.
     relation : str
-        "add-remove" or "replace-one": the neighbours that the event's numbers are for.
+        "add-remove", "zero-out" (REPLACE_SPECIAL there) or "replace-one": the neighbours that the
+        event's numbers are for.
 
     Returns
     -------
@@ -75,4 +76,4 @@ def from_dp_event(event: Any, relation: str = Adjacency.ADD_REMOVE) -> Plan:
     >>> from_dp_event(dp_event.GaussianDpEvent(2.0))
     GaussianLoss(mu=0.5)
     """
-    return read_event(event, check_relation("relation", relation, RECORD_RELATIONS))
+    return read_event(event, check_relation("relation", relation, SAMPLING_RELATIONS))

@@ -16,6 +16,7 @@ from accountant.errors import ParameterError
 from accountant.formats.dp_events import from_dp_event
 from accountant.losses.gaussian import GaussianLoss
 from accountant.plans.adjacency import Adjacency
+from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 COUNT = IntegerRange(1)
@@ -50,12 +51,13 @@ def from_flower(
     sampling : str, optional
         "poisson", "without-replacement" or "no-amplification", of a list of Flower's events.
     relation : str
-        "add-remove" or "replace-one", of a list of dp-accounting's events.
+        "add-remove", "zero-out" or "replace-one", of a list of dp-accounting's events.
 
     Returns
     -------
     Plan
-        For add-remove neighbours, or replace-one ones where clients are drawn without replacement.
+        For add-remove neighbours; for replace-one ones where clients are drawn without replacement;
+        for zero-out ones, a client that sends nothing, without amplification.
 
     Raises
     ------
@@ -128,7 +130,9 @@ def _plan(event: tuple[float, int, int], method: str) -> Plan:
     if method == "poisson":
         return PoissonSampled(GaussianLoss(1 / noise), sample / population)
     if method == "no-amplification":
-        return GaussianLoss(1 / noise)
+        # Flower says add-or-remove: but of a fixed number of clients another takes the place of one
+        # that is gone, so this is the cost of a client that sends nothing
+        return Stated(GaussianLoss(1 / noise), Adjacency.ZERO_OUT)
     # one client in the place of another moves the sum by up to two clipping lengths
     return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from accountant.domains import OneOf, OrNone
 from accountant.errors import ParameterError
 from accountant.formats.loader_differences import differences, refuse_differences
 from accountant.formats.loader_facts import LoaderFacts
@@ -16,14 +17,26 @@ from accountant.formats.opacus_steps import opacus_steps
 from accountant.formats.torch_loader import loader_facts
 from accountant.plans.plan import Plan, Sequential
 
+ASSUMED = ("poisson",)
+NO_LOADER = (
+    "the one that was trained on, as make_private returned it: a history is the same whether "
+    "batches were Poisson samples or cut from a shuffle, which costs more; or give "
+    "assume='poisson', if you know that poisson_sampling was True"
+)
+
 
 def from_opacus(
-    history: Any, loader: Any = None, *, epochs: int | None = None, batch: int | None = None
+    history: Any,
+    loader: Any = None,
+    *,
+    epochs: int | None = None,
+    batch: int | None = None,
+    assume: str | None = None,
 ) -> Plan:
     """Return the plan of an Opacus accountant's history, checked against the loader.
 
     Opacus writes the same history with ``poisson_sampling=False``, whose batches are no Poisson
-    samples: without the loader this plan is a claim, not what was run.
+    samples and cost more.  So the loader is needed, or the assumption that it drew such samples.
 
     Parameters
     ----------
@@ -31,11 +44,14 @@ def from_opacus(
         Steps (noise_multiplier, sample_rate, steps); also the accountant, its ``state_dict()``, the
         `PrivacyEngine`, a checkpoint, or what `opacus_record` returned.
     loader : torch.utils.data.DataLoader, optional
-        The loader that was trained on: what `make_private` returned, or `BatchMemoryManager`.
+        The loader that was trained on: what `make_private` returned, or `BatchMemoryManager`.  May
+        be left out where the history is an `opacus_record` with one.
     epochs : int, optional
         Passes over the loader, from which its steps are counted.
     batch : int, optional
         The batch that was meant, in records.
+    assume : {"poisson"}, optional
+        Instead of the loader: that every batch was a Poisson sample, which is not checked.
 
     Returns
     -------
@@ -45,13 +61,13 @@ def from_opacus(
     Raises
     ------
     ParameterError
-        If the history is not one, or if the loader draws otherwise than it claims: each difference
-        is named, with its remedy.
+        If the history is not one, if nothing is said of the loader, or if it draws otherwise than
+        the history claims: each difference is named, with its remedy.
 
     Examples
     --------
     >>> from accountant import ParameterError, from_opacus
-    >>> from_opacus([(2.0, 0.01, 100)]).parts[0].count
+    >>> from_opacus([(2.0, 0.01, 100)], assume="poisson").parts[0].count
     100
     >>> shuffled = dict(order="shuffled", sampler="RandomSampler", records=6400, batches=100,
     ...                 batch=64, rate=None, drop_last=False, dataset=6400)
@@ -63,7 +79,12 @@ def from_opacus(
     """
     steps = opacus_steps(history)
     facts = facts_beside(history, loader)
+    OrNone(OneOf(ASSUMED)).check("assume", assume)
+    if facts is not None and assume is not None:
+        raise ParameterError("assume", assume, "left out where a loader is given, which says it")
     if facts is None:
+        if assume is None:
+            raise ParameterError("loader", None, NO_LOADER)
         for name, value in (("epochs", epochs), ("batch", batch)):
             if value is not None:
                 raise ParameterError(name, value, "left out where no loader is given")

@@ -18,7 +18,7 @@ STATED = ("poisson", "fixed_size", "shuffled", "fixed_order")
 NO_STEPS = "of at least one step: read it after training"
 ADDED = (
     "of one Poisson sample a step: those of several were added before each; the cost of that is "
-    "from_opacus(history), without the loader"
+    "from_opacus(history, loader)"
 )
 SCHEDULE = "of one noise and one rate; the plan of a schedule is from_opacus(history, loader)"
 
@@ -53,7 +53,7 @@ def statement_of_opacus(
     batch : int, optional
         The batch that was meant, to check the loader's.
     relation : str
-        "add-remove" or "replace-one".
+        "add-remove", "zero-out" or "replace-one".
     examples_per_user : int, optional
         The most records that one user contributes.
     on_row : callable, optional
@@ -76,7 +76,9 @@ def statement_of_opacus(
     ...                 batch=50, rate=None, drop_last=False, dataset=100)
     >>> found = statement_of_opacus([(4.0, 0.5, 2)], shuffled, delta=1e-5)
     >>> found.run.loader, round(found.epsilon, 3), round(found.row("poisson").upper, 3)
-    ('shuffled', 0.926, 0.743)
+    ('shuffled', 2.258, 0.743)
+    >>> round(found.row(relation="zero-out").upper, 3)
+    0.926
     """
     steps, facts = opacus_steps(history), facts_beside(history, loader)
     if facts is None:

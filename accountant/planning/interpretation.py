@@ -18,6 +18,7 @@ PRIOR = FALSE_ALARMS = 0.01
 # what an attacker suspects, and who sees the data unprotected, by what neighbours differ by
 SUSPICIONS = {
     Adjacency.ADD_REMOVE: ("your record is in the data", "The holder of the data"),
+    Adjacency.ZERO_OUT: ("your record is not blank", "The holder of the data"),
     Adjacency.REPLACE_ONE: ("a guess about your record is right", "The holder of the data"),
     Adjacency.LABEL_REPLACE: ("a guess about your label is right", "The holder of the labels"),
     Adjacency.LOCAL_REPLACE: ("a guess about your record is right", ""),

@@ -14,6 +14,7 @@ class Adjacency(enum.StrEnum):
     """How two neighbouring data sets differ; equal to its string, the form used in files."""
 
     ADD_REMOVE = "add-remove"
+    ZERO_OUT = "zero-out"
     REPLACE_ONE = "replace-one"
     LABEL_REPLACE = "label-replace"
     LOCAL_REPLACE = "local-replace"
@@ -31,6 +32,7 @@ class Adjacency(enum.StrEnum):
 
 _DIFFERENCES = {
     Adjacency.ADD_REMOVE: "one record more or less",
+    Adjacency.ZERO_OUT: "one record blanked, its place kept",
     Adjacency.REPLACE_ONE: "one record exchanged for another",
     Adjacency.LABEL_REPLACE: "one record's label, its features being public",
     Adjacency.LOCAL_REPLACE: "one user's own record, randomised by that user",
@@ -38,6 +40,11 @@ _DIFFERENCES = {
 }
 # how two data sets that one curator holds can differ by a record
 RECORD_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
+# the same where records have places in batches: a blank record adds nothing to any sum, and all
+# others stay where they are; a removed one can move others to other batches
+SAMPLING_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
+# of these one neighbour has the contribution of the record, and the other has nothing in its place
+PRESENCE_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT)
 REPLACE: Final = "replace"  # the default of the estimators' `relation`
 ALIASES = {REPLACE: Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}
 _Relation = TypeVar("_Relation", bound=enum.StrEnum)

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import final
 
 from accountant.planning.interpretation import explanation
-from accountant.plans.adjacency import RECORD_RELATIONS
+from accountant.plans.adjacency import SAMPLING_RELATIONS
 from accountant.reports.html_document import csv_address, render
 from accountant.reports.svg_axes import LogScale, padded_range
 from accountant.training import words
@@ -69,6 +69,7 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
         "training.html", statement=statement, run=statement.run, words=words, title=TITLES,
         meaning=_meaning(statement), bars=_bars(statement, scale), scale=scale,
         tables=list(_tables(statement)), meanings=MEANINGS, user_unit=USER,
+        own_costs=[statement.row(relation=one) for one in statement.relations],
         saved=csv_address(_csv_rows(statement)), json_lines=statement.to_json().splitlines(),
         command_line=command_line, version=version("dp-attest"),
     )  # fmt: skip
@@ -80,7 +81,7 @@ def _own_rows(statement: TrainingStatement) -> list[TrainingCost]:
 
 def _ends(statement: TrainingStatement) -> Iterator[float]:
     for one in _own_rows(statement):
-        yield from (one.lower, one.upper)
+        yield from (end for end in (one.lower, one.upper) if math.isfinite(end))
 
 
 def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
@@ -110,11 +111,11 @@ def _table(
     def texts(loader: str) -> tuple[str, ...]:
         rows = (
             statement.row(loader, unit=unit, relation=relation, microbatching=micro)
-            for relation in RECORD_RELATIONS for micro in columns
+            for relation in SAMPLING_RELATIONS for micro in columns
         )  # fmt: skip
         return tuple(map(words.interval, rows))
 
-    heads = tuple(words.DIFFERENCES[unit, relation] for relation in RECORD_RELATIONS)
+    heads = tuple(words.neighbours_words(unit, relation) for relation in SAMPLING_RELATIONS)
     below = tuple("microbatches" if micro else "plain" for micro in columns)
     rows = [(one, one == statement.run.loader, texts(one)) for one in LOADERS]
     return CostTable(name, heads, below, tuple(rows))
@@ -129,4 +130,4 @@ def _csv_rows(statement: TrainingStatement) -> Iterator[list[object]]:
 def _meaning(statement: TrainingStatement) -> str:
     if math.isfinite(statement.epsilon):
         return explanation(statement.epsilon, statement.delta, statement.relation)
-    return "Nothing: epsilon is infinite."
+    return f"Nothing: there is no bound of epsilon ({statement.relation})."

@@ -7,10 +7,18 @@ from dataclasses import replace
 
 from accountant.domains import POSITIVE, POSITIVE_DELTA
 from accountant.errors import ParameterError
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency, check_relation
 from accountant.training.calibration import least_noise, longest_run
 from accountant.training.run import TrainingRun, default_delta
+from accountant.training.schemes import FEWER_BATCHES, REGROUPED, UNBOUNDED, record_scheme
 from accountant.training.statement import TrainingStatement, statement_of
+
+# why no noise is enough
+NO_NOISE = {
+    FEWER_BATCHES: "a record less takes a batch from every pass, which the number of steps tells; "
+    "turn drop_last over, or take another batch size",
+    REGROUPED: "a record less changes in which microbatches others are",
+}
 
 
 def dp_sgd(
@@ -58,7 +66,9 @@ def dp_sgd(
         A target instead of ``noise``, which is then found; or beside it and instead of epochs and
         steps: then the most steps, or whole passes, are found.
     relation : str
-        "add-remove" or "replace-one": how neighbours differ in the epsilon that is stated first.
+        "add-remove", "zero-out" or "replace-one": how neighbours differ in the epsilon that is
+        stated first.  Of passes the first costs most: without a record the others are cut into
+        other batches; "zero-out" keeps its place, blank.
     microbatching : bool
         Whether the mean of several gradients is clipped, instead of each gradient.
     examples_per_user : int, optional
@@ -91,13 +101,15 @@ def dp_sgd(
     >>> from accountant import dp_sgd
     >>> found = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffled")
     >>> print(f"{found.epsilon:.3f}; if it were Poisson: {found.row('poisson').upper:.3f}")
-    1.234; if it were Poisson: 1.004
+    3.354; if it were Poisson: 1.004
+    >>> print(f"{found.row(relation='zero-out').upper:.3f} if the record is blanked")
+    1.234 if the record is blanked
     """
     run = TrainingRun(
         examples, batch, epochs, steps, loader, drop_last, max_batch, rate, microbatching,
         examples_per_user,
     )  # fmt: skip
-    known = check_relation("relation", relation, RECORD_RELATIONS)
+    known = check_relation("relation", relation, SAMPLING_RELATIONS)
     given = delta is not None
     at = POSITIVE_DELTA.check("delta", delta) if given else default_delta(run.examples)
     run, used, found = _with_unknown(run, noise, epsilon, known, at)
@@ -119,6 +131,10 @@ def _with_unknown(
             raise ParameterError("epochs", None, "given, or steps, or epsilon as a target")
         return run, float(used or 0.0), ""
     target = POSITIVE.check("epsilon", epsilon)
+    known = record_scheme(run, 1.0, run.loader, relation, microbatching=run.microbatching)
+    if known.note in UNBOUNDED:
+        allowed = f"another than {relation} for this loader: {NO_NOISE[known.note]}"
+        raise ParameterError("relation", str(relation), allowed)
     if used is None and has_length:
         return run, least_noise(run, relation, target, delta), "noise"
     if used is None or has_length:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accountant.errors import ParameterError
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.plans.plan import Plan
 from accountant.table_display import TableDisplay
 from accountant.training.loaders import check_loader
@@ -27,7 +27,7 @@ class StatementFacts(TableDisplay):
     delta : float
         At which epsilon is stated.
     relation : str
-        "add-remove" or "replace-one": the neighbours of `epsilon` and `plan`.
+        "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
     rows : tuple of TrainingCost
         What every loader costs.
     found : str
@@ -73,7 +73,7 @@ class StatementFacts(TableDisplay):
         unit : str
             "record" or "user".
         relation : str, optional
-            "add-remove" or "replace-one".
+            "add-remove", "zero-out" or "replace-one".
         microbatching : bool, optional
             Whether gradients are averaged before they are clipped.
 
@@ -102,8 +102,14 @@ class StatementFacts(TableDisplay):
         raise ParameterError("row", wanted, allowed)
 
     @property
+    def relations(self) -> tuple[Adjacency, ...]:
+        """The neighbours of all rows, those of `epsilon` first."""
+        others = (one for one in SAMPLING_RELATIONS if one is not self.relation)
+        return (self.relation, *others)
+
+    @property
     def epsilon(self) -> float:
-        """What a record pays under the run's own loader: an upper bound."""
+        """What a record pays under the run's own loader and relation: an upper bound."""
         return self.row().upper
 
     @property

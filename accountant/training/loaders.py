@@ -14,6 +14,9 @@ LOADERS = (
     "fixed_order",
 )
 SAMPLING = LOADERS[:3]  # every step draws anew; the others go through the data in passes
+PASSES = LOADERS[4:]  # all records in an order, which is cut into batches
+# each record is drawn without regard to the others: a removed one costs what a blank one does
+ALONE = ("poisson", "random_allocation")
 ALIASES = {
     "truncated": "truncated_poisson",
     "without_replacement": "fixed_size",

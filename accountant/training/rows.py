@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
-from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency
+from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.plans.plan import Plan
-from accountant.training.loaders import LOADERS
+from accountant.training.loaders import ALONE, LOADERS, PASSES
 from accountant.training.run import TrainingRun
-from accountant.training.schemes import certified, record_scheme
+from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certified, record_scheme
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
@@ -33,7 +33,7 @@ class TrainingCost:
     unit : str
         "record" or "user": whose data neighbours differ by.
     relation : str
-        "add-remove" or "replace-one".
+        "add-remove", "zero-out" or "replace-one".
     microbatching : bool
         Whether gradients are averaged in microbatches before they are clipped.
     lower : float
@@ -41,7 +41,9 @@ class TrainingCost:
     upper : float
         Rounded up; infinite where no bound is known.
     note : str
-        Why the ends differ: "bound", "group" or "order"; "" where they meet.
+        Why the ends differ: "bound", "group" or "order"; "" where they meet.  Why there is no
+        bound: "none", no theorem is known; "batches", a pass without the record has a batch less;
+        "microbatches", a removed record changes in which of them others are.
     """
 
     loader: str
@@ -54,7 +56,7 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
-MOST_ROWS = 3 * len(LOADERS) * len(RECORD_RELATIONS)  # those of users are the last third
+MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)  # those of users are the last third
 
 
 def rows_of(
@@ -62,8 +64,12 @@ def rows_of(
 ) -> tuple[TrainingCost, ...]:
     """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
     seen: dict[Plan, tuple[float, tuple[float, float]]] = {}
+    found: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
 
     def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
+        if relation is ZERO_OUT and loader in ALONE:
+            tick()
+            return replace(found[loader, unit, ADD_REMOVE, micro], relation=relation)
         scheme_of = record_scheme if unit == RECORD else user_scheme
         scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
         own = loader == run.loader and micro == run.microbatching and unit == RECORD
@@ -80,20 +86,24 @@ def rows_of(
             return seen[plan][1]
 
         lower, upper = certified(scheme, certify)
-        if unit == USER:  # numbers of hits that were left out move it by much less
+        # hits that were left out, and square roots that are rounded up, move it by much less
+        if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
             lower *= 1 - 1e-12
         tick()
         # of a record some plan always answers
-        note = "none" if math.isinf(upper) and unit == USER else scheme.note
+        no_theorem = math.isinf(upper) and unit == USER and scheme.note not in UNBOUNDED
+        note = "none" if no_theorem else scheme.note
         return TrainingCost(loader, unit, relation, micro, lower, upper, note)
 
-    found = [
-        row(loader, RECORD, relation, micro)
-        for micro in (False, True) for relation in RECORD_RELATIONS for loader in LOADERS
+    wanted = [
+        (loader, RECORD, relation, micro)
+        for micro in (False, True) for relation in SAMPLING_RELATIONS for loader in LOADERS
     ]  # fmt: skip
     if run.examples_per_user is not None:
-        found += [
-            row(loader, USER, relation, run.microbatching)
-            for relation in RECORD_RELATIONS for loader in LOADERS
+        wanted += [
+            (loader, USER, relation, run.microbatching)
+            for relation in SAMPLING_RELATIONS for loader in LOADERS
         ]  # fmt: skip
-    return tuple(found)
+    for one in wanted:
+        found[one] = row(*one)
+    return tuple(found.values())

@@ -1,7 +1,10 @@
 """Which plans bound the cost of a run under a loader, for one record.
 
+`record_scheme` is the one place that says which neighbours each bound is for; the table of
+`docs/training.md` says the same in words.
+
 References: those of the nodes; `docs/proofs/training.md` for microbatches, samples of fixed size,
-and passes that are cut short.
+passes that are cut short, and removed records of passes.
 """
 
 from __future__ import annotations
@@ -17,26 +20,43 @@ from accountant.amplification.random_allocation import RandomAllocation
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch, shuffled_pair
 from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.mixture_of_gaussians import MixturePairLoss
+from accountant.losses.mixture_pair import MixturePair
+from accountant.losses.normal_mixture import side
 from accountant.numerics.rounding import round_up_ratio
 from accountant.plans.adjacency import Adjacency
+from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan
+from accountant.training.passes import (
+    ordered_removal_squares,
+    removal_pair,
+    removal_takes_a_batch,
+    root_up,
+    shuffled_removal_squares,
+)
 from accountant.training.run import TrainingRun
 
-ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
+    Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE,
+)  # fmt: skip
+# why a removed record has no bound: a pass has a batch less, or microbatches of others change
+FEWER_BATCHES, REGROUPED = "batches", "microbatches"
+UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What bounds a run: each of ``above`` does, and the run costs what ``below`` costs at least.
+    """What bounds a run: each of ``above`` does, and the run costs what each ``below`` costs.
 
     Without ``below`` no lower end is known.  ``note`` says by which argument the bound holds, where
     it is not attained.  ``stated`` is the plan to write down, if it is not the first of ``above``.
     """
 
     above: tuple[Plan, ...]
-    below: Plan | None = None
+    below: tuple[Plan, ...] = ()
     note: str = ""
     stated: Plan | None = None
 
@@ -54,7 +74,7 @@ def gaussian(noise: float, clips: float) -> GaussianLoss:
 def record_scheme(
     run: TrainingRun, noise: float, loader: str, relation: Adjacency, *, microbatching: bool
 ) -> Scheme:
-    """Return the plans that bound what one record costs under a loader."""
+    """Return the plans that bound what one record costs under a loader, for these neighbours."""
     return SCHEMES[loader](run, noise, relation, microbatching)
 
 
@@ -77,7 +97,9 @@ def _truncated_poisson(run: TrainingRun, z: float, relation: Adjacency, micro: b
 def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Scheme:
     """Return a scheme whose sensitivity microbatches double, and whose least cost they keep."""
     # others that contribute nothing and a long gradient of the record: microbatches change nothing
-    return Scheme((plan(2),), plan(1), "bound") if micro else Scheme((plan(1),), plan(1))
+    if micro:
+        return Scheme((plan(2),), (plan(1),), "bound")
+    return Scheme((plan(1),), (plan(1),))
 
 
 def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
@@ -85,57 +107,117 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
     moved = gaussian(z, 2)
     if relation is ADD_REMOVE:
         attained = run.draws * PoissonSampled(moved, run.batch / run.examples)
-        return Scheme((attained,), attained)
+        return Scheme((attained,), (attained,))
     node = run.draws * SampledWithoutReplacement(moved, run.batch, run.examples)
-    return Scheme((node,), node)
+    if relation is ZERO_OUT:
+        # a blank is one of the records that it is replaced by; or, seen from the record whose place
+        # both take, the sum moves by up to 2 one way and 1 the other
+        rate = run.batch / run.examples
+        right, left = (
+            side((0.0, gaussian(z, clips).mu), (1 - rate, rate)) for clips in (2, 2 if micro else 1)
+        )
+        above = (node, run.draws * MixturePairLoss(MixturePair(right, left)))
+        return Scheme(above, (run.draws * PoissonSampled(gaussian(z, 1), rate),), "bound")
+    return Scheme((node,), (node,))
 
 
 def _random_allocation(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
     def plan(clips: float, epochs: int) -> Plan:
-        return RandomAllocation(gaussian(z, clips), run.batches, epochs=epochs)
+        stated = ADD_REMOVE if relation is REPLACE_ONE else relation
+        part = gaussian(z, clips)
+        return RandomAllocation(part, run.batches, epochs=epochs, relation=stated)
 
     begun, whole = math.ceil(run.passes), math.floor(run.passes)
-    least = plan(1, whole) if whole else None
+    least = (plan(1, whole),) if whole else ()
     node = plan(2 if micro else 1, begun)
-    if relation is ADD_REMOVE:
+    if relation is not REPLACE_ONE:
         return Scheme((node,), least, "bound" if micro or begun > whole else "")
     fixed = begun * OnePass(gaussian(z, 2), run.batches)
     return Scheme((Grouped(node, 2), fixed), least, "group")
 
 
+def removal_bound(run: TrainingRun, size: int, *, microbatching: bool) -> str:
+    """Return why ``size`` records that are removed from passes have no bound; "" if they have."""
+    if removal_takes_a_batch(run, size):
+        return FEWER_BATCHES
+    return REGROUPED if microbatching else ""
+
+
+def unbounded(why: str) -> Scheme:
+    """Return the scheme of a run without a bound: its plan reveals the record."""
+    return Scheme((Stated(PairLoss((1.0, 0.0), (0.0, 1.0)), ADD_REMOVE),), (), why)
+
+
+def shuffled_removal(run: TrainingRun, z: float, size: int = 1) -> Plan:
+    """Return what bounds ``size`` records removed from shuffled passes."""
+    moved = gaussian(z, root_up(shuffled_removal_squares(run, size)))
+    return math.ceil(run.passes) * Stated(moved, ADD_REMOVE)
+
+
+def ordered_removal(run: TrainingRun, z: float, size: int = 1) -> Plan:
+    """Return what ``size`` records removed from passes in a fixed order cost."""
+    return Stated(gaussian(z, root_up(ordered_removal_squares(run, size))), ADD_REMOVE)
+
+
 def _shuffled(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+    if relation is ADD_REMOVE:
+        why = removal_bound(run, 1, microbatching=micro)
+        if why:
+            return unbounded(why)
+        below = _least_of_removal(run, z, math.floor(run.passes))
+        return Scheme((shuffled_removal(run, z),), below, "order" if run.batches > 1 else "")
     clips = 2 if micro or relation is REPLACE_ONE else 1
     begun, whole = math.ceil(run.passes), math.floor(run.passes)
     node = ShuffledEpoch(gaussian(z, clips), run.batches, relation)
-    bound = begun * OnePass(gaussian(z, clips), run.batches)
+    bound = begun * OnePass(Stated(gaussian(z, clips), relation), run.batches)
     least = _least_shuffled(run, z, relation, micro, whole)
     return Scheme((bound,), least, "order", begun * node)
 
 
+def _least_of_removal(run: TrainingRun, z: float, passes: int) -> tuple[Plan, ...]:
+    """Return what whole shuffled passes cost at least, with a record and without it."""
+    if not passes:
+        return ()
+    if run.dropped:  # one that was left out takes the place of the record
+        return _least_shuffled(run, z, REPLACE_ONE, False, passes)
+    # records that are all alike: the last batch has one less
+    alike = passes * Stated(gaussian(z, 1), ADD_REMOVE)
+    if run.batches == 1:
+        return (alike,) if passes == run.passes else ()
+    last = (run.last_batch or run.batch) / run.examples
+    return alike, passes * Stated(removal_pair(1 / z, run.batches, last), ADD_REMOVE)
+
+
 def _least_shuffled(
     run: TrainingRun, z: float, relation: Adjacency, micro: bool, passes: int
-) -> Plan | None:
+) -> tuple[Plan, ...]:
     """Return what whole passes cost at least, by a pair of data sets that differ in a record."""
     if not passes:
-        return None
+        return ()
     if run.batches == 1 and not run.dropped:
-        return _fixed_order(run, z, relation, micro).plan if passes == run.passes else None
+        return _fixed_order(run, z, relation, micro).below if passes == run.passes else ()
     both = micro or relation is REPLACE_ONE
     mu = (2 if both else 1) / z
     if run.dropped:  # a pass uses the record with this chance
         pair = shuffled_pair(mu, 0.0, run.batches)
-        return passes * PoissonSampled(pair, 1 - run.dropped / run.examples)
-    if micro and relation is ADD_REMOVE and run.last_batch:
+        return (passes * PoissonSampled(pair, 1 - run.dropped / run.examples),)
+    if micro and relation is ZERO_OUT and run.last_batch:
         mu, both = 1 / z, False  # the last microbatch may hold the record alone
     # the others contribute the opposite of the record, or what it is replaced by
-    return passes * shuffled_pair(mu, 0.0 if both else mu, run.batches)
+    return (passes * shuffled_pair(mu, 0.0 if both else mu, run.batches),)
 
 
 def _fixed_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+    if relation is ADD_REMOVE:
+        why = removal_bound(run, 1, microbatching=micro)
+        if why:
+            return unbounded(why)
+        plan = ordered_removal(run, z)
+        return Scheme((plan,), (plan,))
     clips = 2 if micro or relation is REPLACE_ONE else 1
     # the record of the first batch is in every pass that was begun
-    plan = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
-    return Scheme((plan,), plan)
+    plan = math.ceil(run.passes) * OnePass(Stated(gaussian(z, clips), relation), run.batches)
+    return Scheme((plan,), (plan,))
 
 
 SCHEMES: dict[str, Callable[[TrainingRun, float, Adjacency, bool], Scheme]] = {
@@ -154,7 +236,7 @@ def certified(
     """Return an interval around what a scheme costs; the upper end is infinite if none answers."""
     ends = list(_answers(scheme.above, certify))
     upper = min((end for _, end in ends), default=math.inf)
-    least = list(_answers(() if scheme.below is None else (scheme.below,), certify))
+    least = list(_answers(scheme.below, certify))
     return min(max((end for end, _ in least), default=0.0), upper), upper
 
 

@@ -11,7 +11,7 @@ from accountant.accountants.attack_rates import advantage, true_positive_rate
 from accountant.domains import POSITIVE, POSITIVE_DELTA
 from accountant.formatting import format_upper
 from accountant.numerics.rounding import round_up
-from accountant.plans.adjacency import RECORD_RELATIONS, check_relation
+from accountant.plans.adjacency import SAMPLING_RELATIONS, check_relation
 from accountant.table_display import Table
 from accountant.training.document import ARGUMENTS, check_same, read_document, to_text
 from accountant.training.facts import StatementFacts
@@ -40,7 +40,7 @@ class TrainingStatement(StatementFacts):
     delta : float
         At which epsilon is stated.
     relation : str
-        "add-remove" or "replace-one": the neighbours of `epsilon` and `plan`.
+        "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
     rows : tuple of TrainingCost
         What every loader costs.
     found : str
@@ -70,7 +70,8 @@ class TrainingStatement(StatementFacts):
 
     def __repr__(self) -> str:
         upper = format_upper(self.epsilon, 6)
-        return f"<TrainingStatement: epsilon {upper} at delta {self.delta:g}, {self.run.loader}>"
+        at = f"at delta {self.delta:g}, {self.relation}"
+        return f"<TrainingStatement: epsilon {upper} {at}, {self.run.loader}>"
 
     def to_json(self) -> str:
         """Return the statement as JSON, its assumptions and its plan within.
@@ -116,8 +117,8 @@ class TrainingStatement(StatementFacts):
         rows = [[getattr(one, name) for name in COLUMNS] for one in self.rows]
         named = self.row()
         caption = (
-            f"epsilon {named.upper:.6g} at delta {self.delta:g}, {self.run.loader} loader; "
-            "epsilon of other loaders at the same noise"
+            f"epsilon {format_upper(named.upper, 6)} at delta {self.delta:g}, {self.relation}, "
+            f"{self.run.loader} loader; epsilon of other loaders at the same noise"
         )
         return Table(COLUMNS, rows, caption, upper=("upper",), lower=("lower",))
 
@@ -130,7 +131,7 @@ def statement_of(
     on_row: Callable[[], None] = lambda: None,
 ) -> TrainingStatement:
     """Return the statement of a run whose noise and delta are given."""
-    known = check_relation("relation", relation, RECORD_RELATIONS)
+    known = check_relation("relation", relation, SAMPLING_RELATIONS)
     used, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
     made = TrainingStatement(run, used, at, known, rows_of(run, used, at, on_row))
     if run.loader == "truncated_poisson":  # whose trade-off curve takes long

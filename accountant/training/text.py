@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import textwrap
 
-from accountant.plans.adjacency import RECORD_RELATIONS
+from accountant.plans.adjacency import SAMPLING_RELATIONS
 from accountant.training import words
 from accountant.training.facts import StatementFacts
 from accountant.training.loaders import LOADERS, TITLES
 from accountant.training.rows import RECORD, USER
 
 WIDTH = 80
-FIRST, CELL = 20, 15
+FIRST, CELL = 20, 20
 
 
 def page_of(statement: StatementFacts) -> str:
     """Return the statement as text."""
     lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(statement)), ""]
-    lines.append(f"    {words.cost_words(statement)}")
+    lines += [f"    {one}" for one in words.cost_words(statement)]
     if statement.user_epsilon is not None:
-        lines.append(f"    {words.cost_words(statement, USER)}")
+        lines += [f"    {one}" for one in words.cost_words(statement, USER)]
     lines += ["", *_filled(words.interval_words(statement))]
     if statement.own_delta:
         lines += _filled("No delta was given: it is examples^-1.1, rounded down to one digit.")
     lines += _filled(words.attack_words(statement))
+    lines += [""] * bool(words.warnings(statement))
     for one in words.warnings(statement):
-        lines += ["", *_filled(f"! {one}", 2)]
+        lines += _filled(f"! {one}", 2)
     lines += ["", "Epsilon of every loader at the same noise, length and delta (*: of this run)"]
     tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]  # as there is room for
     lines += ["", *next(filter(_fits, tables), tables[-1])]
@@ -51,35 +52,24 @@ def _fits(lines: list[str]) -> bool:
 
 
 def _table(statement: StatementFacts, digits: int) -> list[str]:
-    """Return the rows of records, then those of users."""
-    cells = [(relation, micro) for relation in RECORD_RELATIONS for micro in (False, True)]
-    heads = [words.DIFFERENCES[RECORD, relation] for relation in RECORD_RELATIONS]
-    lines = [
-        " " * FIRST + "".join(f"{head:<{2 * CELL}}" for head in heads).rstrip(),
-        f"{'':<{FIRST}}" + "".join(f"{'microbatches' if m else 'plain':<{CELL}}" for _, m in cells),
-    ]
-    for loader in LOADERS:
-        text = _named(statement, loader)
-        for relation, micro in cells:
-            one = statement.row(loader, relation=relation, microbatching=micro)
-            text += _cell(words.interval(one, digits), CELL)
-        lines.append(text)
+    """Return the rows of records, without and with microbatches, then those of users."""
+    own = statement.run.microbatching
+    blocks = [("one record, plain", RECORD, False), ("with microbatches", RECORD, True)]
     if statement.run.examples_per_user is not None:
-        heads = [words.DIFFERENCES[USER, relation] for relation in RECORD_RELATIONS]
-        lines += ["", " " * FIRST + "".join(f"{head:<{2 * CELL}}" for head in heads)]
+        blocks.append(("one user", USER, own))
+    lines: list[str] = []
+    for name, unit, micro in blocks:
+        heads = "".join(_cell(str(relation)) for relation in SAMPLING_RELATIONS)
+        lines += ["", name.ljust(FIRST) + heads]
         for loader in LOADERS:
-            text = _named(statement, loader)
-            for relation in RECORD_RELATIONS:
-                one = statement.row(loader, unit=USER, relation=relation)
-                text += _cell(words.interval(one, digits), 2 * CELL)
+            is_own = loader == statement.run.loader and micro == own
+            text = f"{'*' if is_own else ' '} {TITLES[loader]}".ljust(FIRST)
+            for relation in SAMPLING_RELATIONS:
+                one = statement.row(loader, unit=unit, relation=relation, microbatching=micro)
+                text += _cell(words.interval(one, digits))
             lines.append(text)
-    return [line.rstrip() for line in lines]
+    return [line.rstrip() for line in lines[1:]]
 
 
-def _named(statement: StatementFacts, loader: str) -> str:
-    mark = "*" if loader == statement.run.loader else " "
-    return f"{mark} {TITLES[loader]}".ljust(FIRST)
-
-
-def _cell(text: str, width: int) -> str:
-    return f"{text:<{width - 1}} "
+def _cell(text: str) -> str:
+    return f"{text:<{CELL - 1}} "

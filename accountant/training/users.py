@@ -19,10 +19,24 @@ from accountant.losses.normal_mixture import side
 from accountant.losses.public_choice import PublicChoice
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.plans.adjacency import Adjacency
+from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan
 from accountant.training.hits import Hits, binomial_hits, hypergeometric_hits
+from accountant.training.loaders import PASSES
+from accountant.training.passes import kept_squares, root_up
 from accountant.training.run import TrainingRun
-from accountant.training.schemes import ADD_REMOVE, Scheme, gaussian, record_scheme
+from accountant.training.schemes import (
+    ADD_REMOVE,
+    REPLACE_ONE,
+    ZERO_OUT,
+    Scheme,
+    gaussian,
+    ordered_removal,
+    record_scheme,
+    removal_bound,
+    shuffled_removal,
+    unbounded,
+)
 
 FEW_RECORDS, MANY_RECORDS = 8, 200
 
@@ -34,12 +48,19 @@ def user_scheme(
     of_record = record_scheme(run, noise, loader, relation, microbatching=microbatching)
     if run.examples_per_user == 1 or run.examples_per_user is None:
         return of_record
-    above = USER_PLANS[loader](run, noise, relation, microbatching)
+    if loader in PASSES and relation is ADD_REMOVE:
+        size = run.examples_per_user
+        if why := removal_bound(run, size, microbatching=microbatching):
+            return unbounded(why)
+        removal = shuffled_removal if loader == "shuffled" else ordered_removal
+        above: tuple[Plan, ...] = (removal(run, noise, size),)
+    else:
+        above = USER_PLANS[loader](run, noise, relation, microbatching)
     exact = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
     # a user with one record is a user
-    below = above[0] if exact and above else of_record.below
+    below = above if exact and above else of_record.below
     return Scheme(above, below, NOTES[loader] or ("" if exact else "bound"))
 
 
@@ -76,41 +97,49 @@ def _truncated_poisson(
     if size > FEW_RECORDS:  # two cases take long; the worse one covers both
         full = 1.0
     cases = ((1 - full, clips), (full, 2 * clips))
-    kept = [(chance, _hit_loss(hits, moved, z, relation)) for chance, moved in cases if chance > 0]
+    # where the batch is full a blank takes the place of another record too
+    kept = [
+        (chance, _hit_loss(hits, moved, z, relation, moved - clips))
+        for chance, moved in cases
+        if chance > 0
+    ]
     chances, losses = zip(*kept, strict=True)
     return (_drawn(run, PublicChoice(losses, chances), hits),)
 
 
 def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    hits = hypergeometric_hits(_size(run), run.batch, run.examples)
-    return () if hits is None else (_drawn(run, _hit_loss(hits, 2, z, relation), hits),)
+    hits, blank = hypergeometric_hits(_size(run), run.batch, run.examples), 2 if micro else 1
+    return () if hits is None else (_drawn(run, _hit_loss(hits, 2, z, relation, blank), hits),)
 
 
-def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency) -> Loss:
-    """Return the loss of a step that each hit moves by so many clips."""
+def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int = 0) -> Loss:
+    """Return the loss of a step that each hit moves by so many clips, or a blank by so many."""
     numbers, _ = hits
     shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
-    if relation is ADD_REMOVE:
+    if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
         return MixtureOfGaussians(z, shifts, weights)
-    moved = side([gaussian(z, one).mu if one else 0.0 for one in shifts], weights)
-    return MixturePairLoss(MixturePair(moved, moved))
+    back = clips if relation is REPLACE_ONE else blank
+    right, left = (
+        side([gaussian(z, c * j).mu if j else 0.0 for j, _ in numbers], weights)
+        for c in (clips, back)
+    )
+    return MixturePairLoss(MixturePair(right, left))
 
 
 def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     of_record = record_scheme(run, z, "random_allocation", ADD_REMOVE, microbatching=micro)
-    size = _size(run) * (1 if relation is ADD_REMOVE else 2)
+    size = _size(run) * (2 if relation is REPLACE_ONE else 1)
     # all records may draw the same step
-    clips = _size(run) * (2 if micro or relation is not ADD_REMOVE else 1)
+    clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
     together = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
     return (Grouped(of_record.above[0], size), together)
 
 
 def _worst_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    # as many as fit in one batch, then in the next: the norm of what the batches move by
-    full, rest = divmod(_size(run), run.batch)
-    norm = math.sqrt(full * run.batch**2 + rest**2) * (1 + 1e-15)
-    clips = norm * (2 if micro or relation is not ADD_REMOVE else 1)
-    return (math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches),)
+    clips = root_up(kept_squares(run, _size(run)))
+    clips *= 2 if micro or relation is REPLACE_ONE else 1
+    moved = Stated(gaussian(z, clips), relation)
+    return (math.ceil(run.passes) * OnePass(moved, run.batches),)
 
 
 USER_PLANS: dict[str, Callable[[TrainingRun, float, Adjacency, bool], tuple[Plan, ...]]] = {

@@ -7,15 +7,18 @@ import math
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.plans.adjacency import Adjacency
 from accountant.training.facts import StatementFacts
-from accountant.training.loaders import MEANINGS, SAMPLING, TITLES
+from accountant.training.loaders import MEANINGS, PASSES, SAMPLING, TITLES
 from accountant.training.rows import RECORD, USER, TrainingCost
+from accountant.training.schemes import FEWER_BATCHES, REGROUPED, UNBOUNDED
 
 WIDE = 1e-3  # an interval that is relatively wider is shown with both ends
-UNKNOWN = "no theorem known"
+UNKNOWN, NO_BOUND = "no theorem known", "no bound"
 DIFFERENCES = {
     (RECORD, Adjacency.ADD_REMOVE): "one record more or less",
+    (RECORD, Adjacency.ZERO_OUT): "one record blanked",
     (RECORD, Adjacency.REPLACE_ONE): "one record replaced",
     (USER, Adjacency.ADD_REMOVE): "one user more or less",
+    (USER, Adjacency.ZERO_OUT): "one user blanked",
     (USER, Adjacency.REPLACE_ONE): "one user replaced",
 }
 
@@ -24,6 +27,8 @@ def interval(one: TrainingCost, digits: int = 4) -> str:
     """Return epsilon as text: an upper bound, and a lower one before it where they differ."""
     if one.note == "none":
         return UNKNOWN
+    if one.note in UNBOUNDED:
+        return NO_BOUND
     upper = format_upper(one.upper, digits)
     if one.upper <= one.lower * (1 + WIDE):
         return upper
@@ -80,28 +85,48 @@ def _meaning(statement: StatementFacts) -> str:
     return words
 
 
-def cost_words(statement: StatementFacts, unit: str = RECORD) -> str:
-    """Return the number to quote, with delta and neighbours."""
-    one = statement.row(unit=unit)
-    delta = f"{statement.delta:.6g}"
-    return f"epsilon {format_upper(one.upper)} at delta {delta}, {DIFFERENCES[unit, one.relation]}"
+def neighbours_words(unit: str, relation: Adjacency) -> str:
+    """Return how neighbours differ, and the name of that."""
+    return f"{DIFFERENCES[unit, relation]} ({relation})"
+
+
+def cost_words(statement: StatementFacts, unit: str = RECORD) -> list[str]:
+    """Return the numbers to quote, each with delta and neighbours; the statement's own first."""
+    rows = [statement.row(unit=unit, relation=relation) for relation in statement.relations]
+    return [
+        f"{'epsilon ' * math.isfinite(one.upper)}{upper_words(one)} at delta "
+        f"{statement.delta:.6g}, {neighbours_words(unit, one.relation)}"
+        for one in rows
+    ]
+
+
+def upper_words(one: TrainingCost) -> str:
+    """Return the number to quote."""
+    if math.isfinite(one.upper):
+        return format_upper(one.upper)
+    return interval(one)
 
 
 def interval_words(statement: StatementFacts) -> str:
     """Return what is known of the true epsilon of the run."""
     one = statement.row()
+    of = f"({statement.relation})"
+    if not math.isfinite(one.upper):
+        return f"There is no bound of epsilon {of}."
     ends = f"{format_lower(one.lower, 6)} and {format_upper(one.upper, 6)}"
-    known = f"With the worst data the true epsilon is between {ends}."
-    return known if one.lower else "No lower end of the true epsilon is known."
+    known = f"The true epsilon of the worst data is between {ends} {of}."
+    return known if one.lower else f"No lower end of the true epsilon is known {of}."
 
 
 def attack_words(statement: StatementFacts) -> str:
     """Return what an attacker can do who knows all other records."""
     more, least = format_upper(100 * statement.advantage, 3), 100 * statement.found_records
     what = (
-        "whether a record is in the data"
+        "which of two records is in the data"
+        if statement.relation is Adjacency.REPLACE_ONE
+        else "whether a record is in the data"
         if statement.relation is Adjacency.ADD_REMOVE
-        else "which of two records is in the data"
+        else "whether a record is in its place or that is blank"
     )
     return (
         f"An attacker who knows all others and guesses {what} is right at most {more} percentage "
@@ -122,13 +147,10 @@ def warnings(statement: StatementFacts) -> list[str]:
             f"Your loader {what}; the Poisson number does not hold for it. Poisson batches would "
             f"cost {format_upper(poisson.upper)} at the same noise; this run costs "
         )
-        ends = own.upper <= own.lower * (1 + WIDE)
-        words += (
-            f"{format_upper(own.upper)}."
-            if ends
-            else f"between {format_lower(own.lower)} and {format_upper(own.upper)}."
-        )
-        found.append(words)
+        costs = interval(own) if math.isfinite(own.upper) else "more than any bound"
+        found.append(f"{words}{costs} ({statement.relation}).")
+    if run.loader in PASSES:
+        found += _removal_warnings(statement)
     if statement.delta >= 1 / run.examples:
         found.append(
             f"Delta is not below 1 / examples = {1 / run.examples:.3g}: it would allow publishing "
@@ -143,6 +165,38 @@ def warnings(statement: StatementFacts) -> list[str]:
     return found
 
 
+def _removal_warnings(statement: StatementFacts) -> list[str]:
+    """Return why a removed record of passes costs what it does, and what to do about it."""
+    run, removed = statement.run, statement.row(relation=Adjacency.ADD_REMOVE)
+    if removed.note == FEWER_BATCHES:
+        remedy = (
+            "set drop_last=False"
+            if run.drop_last
+            else "set drop_last=True, or another batch size, so that a pass without it has as many"
+        )
+        return [
+            f"A record less takes a batch from every pass of {run.batches:,}, and the number of "
+            f"steps tells: no bound for add-remove. Quote zero-out or replace-one, or {remedy}."
+        ]
+    if removed.note == REGROUPED:
+        return [
+            "A record less changes in which microbatches others are: no bound for add-remove. "
+            "Quote zero-out or replace-one, or clip each example's gradient."
+        ]
+    blanked = statement.row(relation=Adjacency.ZERO_OUT)
+    if removed.upper <= blanked.upper:
+        return []
+    how = (
+        "all later ones shift by a record"
+        if run.loader == "fixed_order"
+        else "another record takes its place"
+    )
+    return [
+        f"Without a record the loader cuts other batches: {how}. Blanked, with all others in their "
+        f"places, it costs {format_upper(blanked.upper)} (zero-out)."
+    ]
+
+
 def notes(statement: StatementFacts) -> list[str]:
     """Return what the table's numbers mean."""
     run = statement.run
@@ -153,11 +207,12 @@ def notes(statement: StatementFacts) -> list[str]:
     ]
     if any(interval(one) == UNKNOWN for one in statement.rows):
         found.append("No theorem known: no bound is proved, or it is out of reach.")
+    if any(interval(one) == NO_BOUND for one in statement.rows):
+        found.append("No bound: a removed record takes a batch away, or regroups microbatches.")
     found += [
-        "Shuffled passes: no better upper bound than the record's own batch is known, and one pair "
-        "of data sets costs the lower end.",
-        "Microbatches: the mean of several gradients is clipped, and one record moves it by up to "
-        "two clipping norms instead of one.",
+        "Shuffled passes: no better upper bound is known than the batches that a record changes; "
+        "pairs of data sets cost the lower end.",
+        "Microbatches: a mean is clipped, and moves by up to two clipping norms, not one.",
         f"Truncated Poisson keeps at most {run.largest_batch:,} records a batch.",
     ]
     if run.drop_last and run.last_batch:
@@ -179,8 +234,11 @@ def assumptions(statement: StatementFacts) -> list[str]:
         "Noise, loader and length were fixed in advance. The numbers leave out what was tuned on "
         "the same data, and the statistics that were used to prepare them.",
     ]
-    if run.loader in {"shuffled", "fixed_order"}:
-        found.append("A removed record leaves its place empty: the others keep their batches.")
+    found.append(
+        "Add-remove: the loader draws from the data without the record, in as many steps and at "
+        "the same rate, and cuts passes into batches anew. Zero-out: the record adds nothing, and "
+        "all others are drawn as with it."
+    )
     if run.microbatching:
         found.append("A record does not change in which microbatches the others are.")
     if run.examples_per_user is not None:

@@ -62,10 +62,11 @@ class Fields:
     def done(self) -> None:  # refuse fields that were not asked for
         need(not self.left, f"unknown {[*self.left, ''][0][:40]!r} in {self.name}", ProofError)
 Releases = Counter[Any]  # how often each is released
-KNOWN = "add-remove", "replace-one"
-RELATIONS = *KNOWN, "zero-out", "label-replace", "local-replace", "machine-replace"
-NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": KNOWN[1]}
-SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson", "ShuffledEpoch"
+KNOWN, BLANK = ("add-remove", "replace-one"), "zero-out"  # blank: a sample as without the record
+RELATIONS = *KNOWN, BLANK, "label-replace", "local-replace", "machine-replace"
+NEIGHBOURS = {"RandomizedResponse": "local-replace", "SampledWithoutReplacement": KNOWN[1],
+              "ShuffledEpoch": BLANK}
+SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson"
 ARITHMETIC = "idealised", "exact"
 ONE, STILL, ALONE = Fraction(1), ((Fraction(1), Fraction(0)),), (1, 0)
 FINITE = {"response", "pair", "discrete laplace"}
@@ -148,7 +149,7 @@ def any_of(parts: list[Releases]) -> Releases:
     return Releases({("any of", tuple(each.values())): 1})
 def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or nothing
     number, size = node.number, sum(group)
-    related: Any = lambda: str(node.take("relation", KNOWN[0], fits=KNOWN.__contains__))
+    related: Any = lambda: str(node.take("relation", KNOWN[0], fits=(*KNOWN, BLANK).__contains__))
     part: Any = lambda: _one(_releases(node.take("part"), depth, group))
     sampled: Any = lambda rate, way: _sampled(rate, node.take("part"), way, depth, group)
     match kind:
@@ -210,10 +211,11 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             rate, relation = number("rate", 0, 1), related()
             if not (found := sampled(rate, relation)) or b >= n:
                 return found
-            need(found[0] == "mixture" and rate < 1, "such a truncated batch has no proof here")
+            need(found[0] == "mixture" and rate < 1 and relation in KNOWN, "no proof of this batch")
             return "truncated", found[1], rate, n, b, relation == KNOWN[1]
         case "ShuffledEpoch":
-            many, away, found = node.whole("batches", 1, 10**9), related() == KNOWN[0], part()
+            away = node.take("relation", BLANK, fits=(BLANK, KNOWN[1]).__contains__) == BLANK
+            many, found = node.whole("batches", 1, 10**9), part()
             pair = ("greatest", found[1], int(away), many) if found[0] == "gaussian" else None
             return ("bound", found, pair) if many > 1 else found
         case "RandomAllocation":

@@ -46,6 +46,7 @@ from tests.laws import (
     test_neighbours,
     test_normalised,
     test_parameters,
+    test_passes,
     test_ranked_frames,
     test_repeated,
     test_replays,
@@ -78,6 +79,7 @@ from tests.mutants import (
     lower_bounds,
     mixtures,
     notions,
+    passes,
     private_searches,
     ranked_frames,
     regressions,
@@ -244,6 +246,11 @@ register(
 register(
     "mixtures", lambda patched: under(patched, test_mixtures.violation),
     {patched.__name__: (patched, None) for patched in mixtures.MUTANTS},
+)  # fmt: skip
+
+register(
+    "passes", lambda patched: under(patched, test_passes.violation),
+    {patched.__name__: (patched, None) for patched in passes.MUTANTS},
 )  # fmt: skip
 
 register(

@@ -92,6 +92,7 @@ EXCHANGED = PoissonSampled(GaussianLoss(1.0), 0.3, "replace-one")
 MIXED = MixtureOfGaussians(2.0, (0.0, 1.0, 5.0), (0.5, 0.3, 0.2))
 TRUNCATED = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2)
 TRUNCATED_EXCHANGE = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2, "replace-one")
+TRUNCATED_BLANK = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2, "zero-out")
 WITHOUT = SampledWithoutReplacement(GaussianLoss(2.0), 2, 4)
 # node, the two densities and a cell of the grid, whether they attain the node
 CASES = [
@@ -116,6 +117,10 @@ CASES = [
                                      sums([1.0, -1.0, -1.0, -1.0], 0.4, 2)), False),
     ("truncated exchange", TRUNCATED_EXCHANGE, line(sums([1.0, 0.0, 0.0, 0.0], 0.4, 2),
                                                     sums([-1.0, 0.0, 0.0, 0.0], 0.4, 2)), False),
+    ("truncated blank", TRUNCATED_BLANK, line(sums([1.0, -1.0, -1.0, -1.0], 0.4, 2),
+                                              sums([0.0, -1.0, -1.0, -1.0], 0.4, 2)), False),
+    ("truncated blank, reversed", TRUNCATED_BLANK.reversed,
+     line(sums([0.0, -1.0, -1.0, -1.0], 0.4, 2), sums([1.0, -1.0, -1.0, -1.0], 0.4, 2)), False),
     ("without replacement", WITHOUT, line(samples_of_fixed_size([2.0, 0.0, 0.0, 0.0], 2),
                                           samples_of_fixed_size([0.0] * 4, 2)), True),
     ("without replacement, others differ", WITHOUT,

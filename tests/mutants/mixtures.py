@@ -37,7 +37,9 @@ def group_hits_at_most_one(patch):
 def full_batch_moves_the_sum_once(patch):
     made = TruncatedPoisson._sampled
     patch.setattr(
-        TruncatedPoisson, "_sampled", lambda self, mu, rate: made(self, min(mu, self.mu), rate)
+        TruncatedPoisson,
+        "_sampled",
+        lambda self, mu, rate, *more: made(self, min(mu, self.mu), rate, *more),
     )
 
 

@@ -22,7 +22,7 @@ ACCOUNTANTS = {PLDAccountant: {"value_discretization_interval": 1e-3}, RdpAccoun
 RELATIONS = {
     Neighbours.ADD_OR_REMOVE_ONE: "add-remove",
     Neighbours.REPLACE_ONE: "replace-one",
-    Neighbours.REPLACE_SPECIAL: "add-remove",
+    Neighbours.REPLACE_SPECIAL: "zero-out",
 }
 
 

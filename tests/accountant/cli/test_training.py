@@ -6,7 +6,7 @@ import pytest
 
 from accountant import TrainingStatement
 from accountant.__main__ import main
-from accountant.plans.adjacency import RECORD_RELATIONS
+from accountant.plans.adjacency import SAMPLING_RELATIONS
 from accountant.training import statement as statements
 from accountant.training.loaders import LOADERS
 from accountant.training.rows import TrainingCost
@@ -22,7 +22,7 @@ def quick_rows(monkeypatch):
         tick()
         return tuple(
             TrainingCost(loader, "record", relation, micro, 0.5, 1 + noise)
-            for loader in LOADERS for relation in RECORD_RELATIONS for micro in (False, True)
+            for loader in LOADERS for relation in SAMPLING_RELATIONS for micro in (False, True)
         )  # fmt: skip
 
     monkeypatch.setattr(statements, "rows_of", rows_of)

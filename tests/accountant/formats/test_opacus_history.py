@@ -241,9 +241,26 @@ def test_no_loader_is_trusted_and_no_data_are_shown(wrong):
     assert "2.0" not in str(caught.value)
 
 
+def test_a_history_alone_is_refused_with_both_remedies():
+    # noise 1, 100 batches of 10 of 1,000 records, 10 passes: 2.003 by the history
+    history = [(1.0, 0.01, 1000)]
+    with pytest.raises(
+        ParameterError, match=r"make_private returned it.*assume='poisson'"
+    ) as error:
+        from_opacus(history)
+    assert error.value.argument == "loader"
+    plan = from_opacus(history, assume="poisson")
+    assert plan.parts == (1000 * PoissonSampled(GaussianLoss(1.0), 0.01),)
+    for wrong in ("shuffled", "Poisson", True, 1):
+        with pytest.raises(ParameterError, match="assume"):
+            from_opacus(history, assume=wrong)
+    with pytest.raises(ParameterError, match="assume must be left out where a loader is given"):
+        from_opacus(HISTORY, FACTS, assume="poisson")
+
+
 def test_epochs_and_batch_need_a_loader():
     with pytest.raises(ParameterError, match="left out where no loader"):
-        from_opacus(HISTORY, epochs=2)
+        from_opacus(HISTORY, epochs=2, assume="poisson")
 
 
 def test_every_form_of_a_history_is_read():
@@ -253,11 +270,11 @@ def test_every_form_of_a_history_is_read():
     class Engine:
         accountant = Accountant()
 
-    plan = from_opacus(HISTORY)
+    plan = from_opacus(HISTORY, assume="poisson")
     checkpoint = {"module_state_dict": {}, "privacy_accountant_state_dict": {"history": HISTORY}}
     record = opacus_record(Engine(), FACTS)
     for form in (Accountant(), Engine(), {"history": HISTORY, "mechanism": "prv"}, checkpoint):
-        assert from_opacus(form) == plan
+        assert from_opacus(form, assume="poisson") == plan
     assert from_opacus(record) == plan
     assert record["loader"] == loader_facts(FACTS).to_dict()
     with pytest.raises(ParameterError, match="3 epochs"):
@@ -298,7 +315,7 @@ def test_a_shuffled_run_costs_more_than_its_claim():
     history = [(4.0, 0.5, 2)]
     found = statement_of_opacus(history, {**facts, "records": 100, "dataset": 100}, DELTA, epochs=1)
     assert found.run.loader == "shuffled"
-    claim = Tight().epsilon(from_opacus(history), DELTA)
+    claim = Tight().epsilon(from_opacus(history, assume="poisson"), DELTA)
     assert found.row().lower > claim
     again = opacus_statement._only_steps(opacus_steps([(4.0, 0.5, 1, 2)]), loader_facts(facts))
     assert again == OpacusSteps(4.0, 1.0, 1)

@@ -12,6 +12,7 @@ from accountant import (
     ParameterError,
     PoissonSampled,
     SampledWithoutReplacement,
+    Stated,
     Tight,
     TruncatedPoisson,
     UnsupportedPlan,
@@ -32,7 +33,7 @@ BANDED = {
 }  # fmt: skip
 PLANS = {
     "poisson": PoissonSampled(GaussianLoss(1.0), 0.05),
-    "no-amplification": GaussianLoss(1.0),
+    "no-amplification": Stated(GaussianLoss(1.0), "zero-out"),
     "without-replacement": SampledWithoutReplacement(GaussianLoss(2.0), 50, 1000),
 }
 

@@ -12,13 +12,19 @@ from sklearn.base import clone
 import algorithms
 from accountant import (
     GaussianLoss,
+    OnePass,
     PairLoss,
+    Parallel,
     ParameterError,
     PoissonSampled,
     PureLoss,
+    RandomAllocation,
     SampledWithoutReplacement,
     Shuffled,
+    ShuffledEpoch,
     Stated,
+    Tight,
+    TruncatedPoisson,
     explanation,
     from_dp_event,
     from_json,
@@ -40,7 +46,9 @@ from audits import Box, candidate_pairs, probe_sensitivity, search_pairs
 from audits.neighbours.value_spaces import ALL_RELATIONS, ValueMoves
 from mechanisms import LocalHashing, PrivUnit, UnaryEncoding
 
-STRINGS = ["add-remove", "replace-one", "label-replace", "local-replace", "machine-replace"]
+STRINGS = [
+    "add-remove", "zero-out", "replace-one", "label-replace", "local-replace", "machine-replace",
+]  # fmt: skip
 ALIASES = {"replace": Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}
 WRONG = [
     "",
@@ -109,8 +117,44 @@ def test_plans_of_replaced_records(given):
     assert from_dp_event(to_dp_event(plan), given) == plan
     sampled = PoissonSampled(GaussianLoss(1.0), 0.1, given)
     assert sampled.relation is sampled.reversed.relation is Adjacency.REPLACE_ONE
-    with pytest.raises(ParameterError, match="one of 'add-remove', 'replace-one', got"):
+    with pytest.raises(ParameterError, match="'add-remove', 'zero-out', 'replace-one', got"):
         from_dp_event(to_dp_event(plan), "label-replace")
+
+
+def test_plans_of_blanked_records():
+    gaussian = GaussianLoss(1.0)
+    for plan in (
+        PoissonSampled(gaussian, 0.1, "zero-out"),
+        RandomAllocation(gaussian, 10, relation="zero-out"),
+        TruncatedPoisson(gaussian, 0.1, 100, 5, "zero-out"),
+        ShuffledEpoch(gaussian, 10),
+        OnePass(Stated(gaussian, "zero-out"), 10),
+        OnePass(Stated(gaussian, "add-remove"), 10),
+    ):
+        assert plan.relation is plan.reversed.relation is Adjacency.ZERO_OUT
+        assert from_json(to_json(plan)) == plan
+        assert (plan + Stated(gaussian, "zero-out")).relation is Adjacency.ZERO_OUT
+        with pytest.raises(ParameterError, match="relations do not mix"):
+            (plan + Stated(gaussian, "add-remove")).relation  # noqa: B018
+    # a blank record costs a sample of coins what a removed one does, and a full batch more
+    for made in (lambda r: PoissonSampled(gaussian, 0.1, r),
+                 lambda r: RandomAllocation(gaussian, 10, relation=r)):  # fmt: skip
+        costs = {Tight().epsilon(made(one), 1e-6) for one in ("add-remove", "zero-out")}
+        assert len(costs) == 1
+    removed, blanked, replaced = (
+        Tight(1e-3).epsilon(TruncatedPoisson(gaussian, 0.1, 100, 5, one), 1e-6)
+        for one in ("add-remove", "zero-out", "replace-one")
+    )
+    assert removed <= blanked <= replaced
+    for refused in (
+        lambda: SampledWithoutReplacement(gaussian, 3, 99, "zero-out"),
+        lambda: PoissonSampled(Stated(gaussian, "zero-out"), 0.1),
+        lambda: Parallel([Stated(gaussian, "zero-out")], by="value"),
+    ):
+        with pytest.raises(ParameterError):
+            refused()
+    with pytest.raises(ParameterError, match="a removed record moves others to other batches"):
+        ShuffledEpoch(gaussian, 10, "add-remove")
 
 
 def test_what_users_randomise_is_stated_for_their_own_record():

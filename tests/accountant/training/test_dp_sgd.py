@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -18,16 +19,17 @@ from accountant import (
     training_page,
 )
 from accountant.formatting import format_upper
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.training.calibration import least_noise, longest_run
 from accountant.training.document import StatementDiffers, check_same, read_document
-from accountant.training.loaders import LOADERS
+from accountant.training.loaders import LOADERS, PASSES
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
 from accountant.training.users import user_scheme
 from tests.html_checks import harmless, saved_tables
 
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+ZERO_OUT = Adjacency.ZERO_OUT
 
 
 # the arguments of tensorflow/privacy, compute_dp_sgd_privacy_test.py, statements by PLD
@@ -50,7 +52,8 @@ def shuffled():
     ],
 )
 def test_the_numbers_of_tensorflow_privacy_come_out(loader, scheme_of, printed):
-    (plan,) = scheme_of(TrainingRun(**PUBLISHED), 2.0, loader, ADD_REMOVE, microbatching=True).above
+    # it blanks the record, or all of a user's: the others keep batches and microbatches
+    (plan,) = scheme_of(TrainingRun(**PUBLISHED), 2.0, loader, ZERO_OUT, microbatching=True).above
     assert f"{Tight().epsilon(plan, 1e-6):.3f}" == printed
 
 
@@ -66,14 +69,17 @@ def test_the_statement_of_tensorflow_privacy_has_the_numbers():
 
 def test_every_row_is_an_interval_and_replaced_records_cost_no_less(shuffled):
     for one in shuffled.rows:
-        assert 0 <= one.lower <= one.upper < math.inf
+        regrouped = one.microbatching and one.relation is ADD_REMOVE and one.loader in PASSES
+        assert 0 <= one.lower <= one.upper
+        assert (one.upper == math.inf) == regrouped == (one.note == "microbatches")
     for loader in LOADERS:
         for micro in (False, True):
             less, more = (
                 shuffled.row(loader, relation=relation, microbatching=micro)
-                for relation in (ADD_REMOVE, REPLACE_ONE)
+                for relation in (ZERO_OUT, REPLACE_ONE)
             )
             assert less.lower <= more.upper
+            assert less.upper <= more.upper * (1 + 1e-3)
         plain, other = (shuffled.row(loader, microbatching=micro) for micro in (False, True))
         assert plain.lower <= other.upper
         assert plain.upper <= other.upper * (1 + 1e-3)
@@ -86,9 +92,13 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
         ("fixed_size", ADD_REMOVE): 2 * PoissonSampled(two, 1 / 2),
         ("fixed_size", REPLACE_ONE): 2 * SampledWithoutReplacement(two, 100, 200),
         ("random_allocation", ADD_REMOVE): RandomAllocation(one, 2),
-        ("fixed_order", ADD_REMOVE): one,
+        # two batches: the first loses a record and takes one of the second
+        ("fixed_order", ADD_REMOVE): GaussianLoss(math.sqrt(5) / 2),
+        ("fixed_order", ZERO_OUT): one,
         ("fixed_order", REPLACE_ONE): two,
-        ("shuffled", ADD_REMOVE): one,
+        ("shuffled", ADD_REMOVE): GaussianLoss(math.sqrt(5) / 2),
+        ("shuffled", ZERO_OUT): one,
+        ("poisson", ZERO_OUT): 2 * PoissonSampled(one, 1 / 2),
     }
     for (loader, relation), plan in plans.items():
         exact = Tight(1e-4).epsilon(plan, shuffled.delta)
@@ -97,7 +107,8 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
 
 def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
     poisson = shuffled.row("poisson").upper
-    assert poisson < shuffled.epsilon == pytest.approx(Tight().epsilon(GaussianLoss(0.5), 2e-3))
+    removed = Tight().epsilon(GaussianLoss(math.sqrt(5) / 2), 2e-3)
+    assert poisson < shuffled.epsilon == pytest.approx(removed)
     words = " ".join(str(shuffled).split())
     assert "shuffles; the Poisson number does not hold for it" in words
     assert f"would cost {format_upper(poisson)} at the same noise" in words
@@ -119,9 +130,81 @@ def test_a_statement_is_the_same_after_json(shuffled, monkeypatch):
     for text in ("", "[]", "{}", None, 5, "{" * 9, '{"kind": "dp-sgd statement"}'):
         with pytest.raises(ParameterError):
             TrainingStatement.from_json(text)
-    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 2)):
+    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 3)):
         with pytest.raises(ParameterError):
             read_document(json.dumps({**json.loads(document), place: wrong}))
+
+
+def as_written_before_zero_out(statement):
+    """The document of a statement as schema 1 had it: removed records of passes as if blank."""
+    read = json.loads(statement.to_json())
+    rows = {(one["loader"], one["relation"], one["microbatching"]): one for one in read["rows"]}
+    for (loader, relation, micro), one in rows.items():
+        if relation == ADD_REMOVE and loader in PASSES:
+            one.update({**rows[loader, ZERO_OUT, micro], "relation": relation})
+    rows = [one for one in rows.values() if one["relation"] != ZERO_OUT]
+    (own,) = [
+        one for one in rows if one["loader"] == statement.run.loader
+        and one["relation"] == statement.relation and not one["microbatching"]
+    ]  # fmt: skip
+    del read["relation"]
+    return {**read, "schema": 1, "rows": rows, "epsilon": own["upper"], "lower": own["lower"]}
+
+
+def test_a_document_from_before_zero_out_is_read_unless_its_own_number_was_wrong(shuffled):
+    poisson = replace(shuffled, run=replace(shuffled.run, loader="poisson"))
+    before = as_written_before_zero_out(poisson)
+    check_same(poisson, read_document(json.dumps(before)))
+    before["rows"][0]["upper"] *= 0.9
+    with pytest.raises(StatementDiffers, match=r"rows\[0\].upper"):
+        check_same(poisson, before)
+    wrong = as_written_before_zero_out(shuffled)
+    with pytest.raises(StatementDiffers, match=r"epsilon must be 3\.35"):
+        check_same(shuffled, read_document(json.dumps(wrong)))
+
+
+def test_every_epsilon_of_a_statement_stands_beside_its_neighbours(shuffled):
+    lines = [one for one in str(shuffled).splitlines() if "epsilon" in one.lower()]
+    named = [one for one in lines if any(str(relation) in one for relation in SAMPLING_RELATIONS)]
+    # the others have no number of epsilon
+    assert [one for one in lines if one not in named] == [
+        "Epsilon of every loader at the same noise, length and delta (*: of this run)"
+    ]
+    first = next(one for one in lines if " at delta " in one)
+    assert first.endswith("one record more or less (add-remove)")
+    document = json.loads(shuffled.to_json())
+    assert document["relation"] == "add-remove"
+    assert {one["relation"] for one in document["rows"]} == set(SAMPLING_RELATIONS)
+    assert shuffled.plan.relation == shuffled.relation
+    assert "add-remove" in repr(shuffled)
+    assert "add-remove" in shuffled._repr_html_()
+    html = training_page(shuffled)
+    for relation in SAMPLING_RELATIONS:
+        assert f"epsilon, {relation}" in html
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        ({"examples": 21, "batch": 10}, "drop_last=True"),
+        ({"examples": 20, "batch": 10, "drop_last": True}, "drop_last=False"),
+        ({"examples": 20, "batch": 10, "microbatching": True}, "clip each example's gradient"),
+    ],
+)
+def test_a_removed_record_that_has_no_bound_is_said_with_the_remedy(run, why):
+    facts = {"epochs": 1, "noise": 1.0, "loader": "fixed_order"}
+    found = dp_sgd(**run, **facts)
+    assert found.epsilon == math.inf
+    assert found.advantage == 1.0
+    words = " ".join(str(found).split())
+    assert "no bound at delta" in words
+    assert why in words
+    assert "no bound" in training_page(found)
+    assert TrainingStatement.from_json(found.to_json()) == found
+    kept = dp_sgd(**run, **facts, relation="zero-out")
+    assert kept.epsilon < math.inf
+    with pytest.raises(ParameterError, match="relation must be another than add-remove"):
+        dp_sgd(**run, epochs=1, epsilon=1.0, loader="fixed_order")
 
 
 def test_the_page_asks_for_nothing_and_has_the_numbers(shuffled):
@@ -147,13 +230,13 @@ def test_steps_and_passes_are_counted_as_loaders_do():
     # a pass that was begun counts above, and not below
     cut = TrainingRun(1000, 100, 2.5, loader="random_allocation")
     scheme = record_scheme(cut, 1.0, cut.loader, ADD_REMOVE, microbatching=False)
-    epochs = [plan.epochs for plan in (scheme.above[0], scheme.below)]
+    epochs = [plan.epochs for plan in (*scheme.above, *scheme.below)]
     assert epochs == [3, 2]
     assert (
         record_scheme(
             TrainingRun(1000, 100, 0.5), 1.0, "shuffled", ADD_REMOVE, microbatching=False
         ).below
-        is None
+        == ()
     )
     rated = TrainingRun(1000, 64, steps=5, rate=1 / 16)
     plan = record_scheme(rated, 2.0, "poisson", ADD_REMOVE, microbatching=False).plan
@@ -184,8 +267,13 @@ def test_the_longest_run_is_found():
     ]
     assert costs[0] <= 1.5 < costs[1]
     passes = longest_run(TrainingRun(9, 3, loader="fixed_order"), 9.0, ADD_REMOVE, 1.5, 1e-5)
-    ends = [Tight().epsilon(n * OnePass(GaussianLoss(1 / 9), 3), 1e-5)
+    # three batches: two change by two clips, the last by one
+    ends = [Tight().epsilon(n * GaussianLoss(3 / 9), 1e-5)
             for n in (int(passes.epochs), int(passes.epochs) + 1)]  # fmt: skip
+    assert ends[0] <= 1.5 < ends[1]
+    kept = longest_run(TrainingRun(9, 3, loader="fixed_order"), 9.0, ZERO_OUT, 1.5, 1e-5)
+    ends = [Tight().epsilon(n * OnePass(GaussianLoss(1 / 9), 3), 1e-5)
+            for n in (int(kept.epochs), int(kept.epochs) + 1)]  # fmt: skip
     assert ends[0] <= 1.5 < ends[1]
     with pytest.raises(ParameterError, match="one pass costs"):
         longest_run(TrainingRun(9, 3, loader="fixed_order"), 0.1, ADD_REMOVE, 1.5, 1e-5)

@@ -94,7 +94,7 @@ def draw_epochs(rng):
 
 def draw_shuffled(rng):
     part = GaussianLoss if rng.random() < 0.7 else LaplaceLoss
-    relation = "replace-one" if rng.random() < 0.5 else "add-remove"
+    relation = "replace-one" if rng.random() < 0.5 else "zero-out"
     one = ShuffledEpoch(part(1 / log_uniform(rng, 0.7, 10)), steps(rng, 1000), relation)
     return steps(rng, 20) * one
 
