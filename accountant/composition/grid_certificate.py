@@ -48,18 +48,6 @@ def grid_certificate(
     return _GridSearch(outlines, delta, width, max_points).certify()
 
 
-@np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-def grid_delta(
-    items: list[tuple[Loss, int]], epsilon: float, about: float, width: float
-) -> tuple[float, float]:
-    """Return bounds on delta at ``epsilon``, which is ``about`` so much; 0 and 1 where no lattice.
-
-    ``width`` is relative to epsilon: a width of delta is about the tilt times that.
-    """
-    outlines = _outlines(items, about) if epsilon > 0 and about > 0 else None
-    return (0.0, 1.0) if outlines is None else _GridSearch(outlines, about, width).delta(epsilon)
-
-
 def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | None:
     outlines = [Outline(loss, n) for loss, n in items]
     needed = 1e-3 * delta / sum(n for _, n in items)
@@ -130,26 +118,6 @@ class _GridSearch:
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
         return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return bounds on delta at ``epsilon``, by finer and finer lattices."""
-        tilt, per_epsilon = 1 / epsilon, float(COARSE_POINTS)
-        low, high, near = -math.inf, 0.0, (epsilon * (1 - 1e-4), epsilon * (1 + 1e-4))
-        for _ in range(12):
-            engine = self._engine(epsilon, near, tilt, epsilon / per_epsilon)
-            if engine is None:
-                break
-            tilt, (down, up) = engine.tilt, engine.bounds(epsilon)
-            low, high = max(low, down), min(high, up)
-            gap, wanted = high - low, self._width * max(1.0, tilt * epsilon)
-            finer = min(
-                math.sqrt(gap / (0.6 * wanted)), 64.0, 0.8 * self._max_points / engine.nodes
-            )
-            if gap <= wanted or finer < 1.2:
-                break
-            self._delta = math.exp(max(low, high - 3))
-            per_epsilon *= finer
-        return math.exp(min(low, high)), math.exp(high) * (1 + 16 * ULP)
 
     def _engine(
         self, epsilon: float, near: tuple[float, float], tilt: float, step: float

@@ -250,9 +250,7 @@ def _is_never_released(event: Any) -> bool:
     if any(_equals(event, name, 0) for name in NEVER) or _equals(event, "num_buckets", 1):
         return True
     if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
-        return not any(
-            np.multiply(event.sensitivities, event.sampling_probs)
-        )
+        return not any(np.multiply(event.sensitivities, event.sampling_probs))
     inner = getattr(event, "event", None)
     return inner is not None and _is_never_released(inner)
 
