@@ -27,7 +27,7 @@ from accountant.composition.closed_form import ENVELOPE, closed_form
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
-from accountant.composition.grid_certificate import grid_certificate
+from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
@@ -155,10 +155,11 @@ class OneWay:
         if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
             return found
         try:
-            step = step_of_grid(self.plan, delta)
+            step = step_of_grid(self.plan, delta_of_lattice(delta))
         except UnsupportedPlan:
             return found
-        upper = LatticeAbove(self.losses, step, delta * TAIL_SHARE).epsilon(delta, found.upper)
+        tail = delta_of_lattice(delta) * TAIL_SHARE
+        upper = LatticeAbove(self.losses, step, tail).epsilon(delta, found.upper)
         if upper >= found.upper:
             return found
         return Certificate(min(found.lower, upper), upper, GRID_ABOVE, found.nodes)
