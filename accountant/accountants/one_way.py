@@ -34,7 +34,7 @@ from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
@@ -42,6 +42,7 @@ DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too
 COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
+SURE_BITS = 40  # of an epsilon from Rényi curves, whose last digits are round-off
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 FEW_WIDTH = 1e-6  # of epsilon: enough for `FEW_RELEASES`
 MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
@@ -101,20 +102,23 @@ class OneWay:
             found = self._no_worse_than_pld(found, least, delta, other)
             if math.isinf(found.upper) and not math.isinf(found.lower):  # hardly any noise
                 found = replace(found, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
-            upper = self._no_more_than_at_zero(found.upper)
+            upper = self._near_the_largest_loss(found.upper, delta)
             if upper < found.upper:
                 found = replace(found, lower=min(found.lower, upper), upper=upper)
         lower = min(self._least_of_choices(delta, found), found.upper)
         return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
 
-    def _no_more_than_at_zero(self, upper: float) -> float:
-        """Return an upper end, where it is the largest loss at most what a delta of 0 costs.
+    def _near_the_largest_loss(self, upper: float, delta: float) -> float:
+        """Return an upper end, where it is the largest loss the least that others prove.
 
-        There epsilons add up as they are printed, without the round-off of sums of floats.
+        At a delta of 0 epsilons add up as they are printed, without the round-off of sums of
+        floats; great Rényi orders say how far below the largest loss epsilon is.  It hardly falls
+        there: digits that round-off may change are left out, so that delta agrees with it.
         """
         if self.exact is None or not self.exact.max_loss * (1 - 32 * ULP) <= upper < math.inf:
             return upper
-        return min(upper, Basic().one_way_epsilon(self.plan, 0.0))
+        others = round_up_to_bits(self._envelope_epsilon(delta), SURE_BITS)
+        return min(upper, Basic().one_way_epsilon(self.plan, 0.0), others)
 
     def _is_within_variations(self, delta: float) -> bool:
         """Return whether the deltas of all losses at epsilon 0 add up to at most ``delta``."""
@@ -334,7 +338,7 @@ class OneWay:
         if self.has_envelopes and (with_envelopes or alone):
             others = [self._envelope_epsilon(delta) for delta in deltas]
             found = [min(pair) for pair in zip(found, others, strict=True)]
-        return [self._no_more_than_at_zero(one) for one in found]
+        return [self._near_the_largest_loss(*pair) for pair in zip(found, deltas, strict=True)]
 
     @property
     def _is_few_samples(self) -> bool:
