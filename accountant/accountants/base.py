@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from accountant.domains import DELTA, EPSILON, each_checked
 from accountant.numerics import Array
-from accountant.numerics.search import smallest_root
+from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.plan import Plan, as_plan, directions
+
+NEAR = 2e-10  # of ln delta: how near a delta that is too small was seen
+LEAST_LOG_DELTA = -700.0  # less is not looked for
+USUAL_DELTA = 1e-5  # where a search starts that has no guess
+LEAST_CHORD = 1e-7  # of ln delta: a shorter one has the slope of round-off
+MAX_STEPS, STEPS_TO_HALVE = 200, 8  # so many secants may pass before the interval is halved
+MAX_GROWTH = 10.0  # of a step where the answer is not between two points yet
 
 
 class Accountant(ABC):
@@ -135,15 +142,66 @@ class Accountant(ABC):
         float
             Rounded up.
         """
-        # epsilon(delta) decreases, so search -ln delta between 0 (trivial) and 700 (1e-304).
         if self.one_way_epsilon(plan, 0.0) <= epsilon:
             return 0.0
+        return least_delta(lambda delta: self.one_way_epsilon(plan, delta), epsilon)
 
-        def excess(nats: Array) -> Array:
-            return np.array(
-                [-self.one_way_epsilon(plan, math.exp(-x)) for x in np.maximum(nats, 1e-12)]
-            )
 
-        # the smallest -ln delta at which epsilon is too large, less one step
-        too_far = smallest_root(excess, -math.nextafter(epsilon, math.inf), 700.0)
-        return math.exp(-too_far * (1 - 1e-12)) if math.isfinite(too_far) else math.exp(-700.0)
+def least_delta(
+    epsilon_at: Callable[[float], float],
+    epsilon: float,
+    start: float = USUAL_DELTA,
+    floor: float = 0.0,
+) -> float:
+    """Return the least delta seen at which an accountant's epsilon is at most ``epsilon``.
+
+    The question of delta is answered by the bound that answers the question of epsilon, so that
+    both agree.  A secant search over ``ln(delta - floor)``; 1 where no delta below 1 was seen.
+
+    Parameters
+    ----------
+    epsilon_at : callable
+        An upper bound on epsilon at a delta, which falls.
+    epsilon : float
+        At least 0.
+    start : float
+        About the answer.
+    floor : float
+        A delta up to which epsilon is infinite.
+
+    Returns
+    -------
+    float
+        Rounded up, by a share of 2e-10 where the bound is continuous.
+    """
+    top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
+    too_small, enough = -math.inf, math.inf  # ln(delta - floor)
+    last, slope, step = (math.nan, math.nan), 0.0, 1.0
+    x = max(min(math.log(max(start - floor, 1e-300)), top), LEAST_LOG_DELTA)
+    for i in range(MAX_STEPS):
+        found = epsilon_at(floor + math.exp(x))
+        if found <= epsilon:
+            enough = min(enough, x)
+        else:
+            too_small = max(too_small, x)
+        if enough - too_small <= NEAR or LEAST_LOG_DELTA in (enough, x) or too_small >= top:
+            break
+        value = math.log(found / epsilon) if min(found, epsilon) > 0 else math.nan
+        if abs(x - last[0]) > LEAST_CHORD and math.isfinite(value - last[1]):
+            slope = (value - last[1]) / (x - last[0])
+        if not slope < 0:
+            slope = 1 / (2 * min(x, -NEAR))  # that of Gaussian noise
+        last = x, value
+        # a little beyond the root, so that two steps close the interval
+        guess = x - value / slope + math.copysign(NEAR / 3, value)
+        if math.isinf(enough):
+            x = min(guess if x < guess < x + MAX_GROWTH * step else x + step, top)
+            step *= 2
+        elif math.isinf(too_small):
+            x = max(guess if x - MAX_GROWTH * step < guess < x else x - step, LEAST_LOG_DELTA)
+            step *= 2
+        elif too_small < guess < enough and (i + 1) % STEPS_TO_HALVE:
+            x = guess
+        else:
+            x = (too_small + enough) / 2
+    return floor + math.exp(enough) if math.isfinite(enough) else 1.0

@@ -27,14 +27,14 @@ from accountant.composition.closed_form import ENVELOPE, closed_form
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
-from accountant.composition.grid_certificate import grid_certificate, grid_delta
+from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
@@ -42,7 +42,7 @@ DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too
 COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
-LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
+SURE_BITS = 40  # of an epsilon from Rényi curves, whose last digits are round-off
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 FEW_WIDTH = 1e-6  # of epsilon: enough for `FEW_RELEASES`
 MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
@@ -102,20 +102,23 @@ class OneWay:
             found = self._no_worse_than_pld(found, least, delta, other)
             if math.isinf(found.upper) and not math.isinf(found.lower):  # hardly any noise
                 found = replace(found, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
-            upper = self._no_more_than_at_zero(found.upper)
+            upper = self._near_the_largest_loss(found.upper, delta)
             if upper < found.upper:
                 found = replace(found, lower=min(found.lower, upper), upper=upper)
         lower = min(self._least_of_choices(delta, found), found.upper)
         return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
 
-    def _no_more_than_at_zero(self, upper: float) -> float:
-        """Return an upper end, where it is the largest loss at most what a delta of 0 costs.
+    def _near_the_largest_loss(self, upper: float, delta: float) -> float:
+        """Return an upper end, where it is the largest loss the least that others prove.
 
-        There epsilons add up as they are printed, without the round-off of sums of floats.
+        At a delta of 0 epsilons add up as they are printed, without the round-off of sums of
+        floats; great Rényi orders say how far below the largest loss epsilon is.  It hardly falls
+        there: digits that round-off may change are left out, so that delta agrees with it.
         """
         if self.exact is None or not self.exact.max_loss * (1 - 32 * ULP) <= upper < math.inf:
             return upper
-        return min(upper, Basic().one_way_epsilon(self.plan, 0.0))
+        others = round_up_to_bits(self._envelope_epsilon(delta), SURE_BITS)
+        return min(upper, Basic().one_way_epsilon(self.plan, 0.0), others)
 
     def _is_within_variations(self, delta: float) -> bool:
         """Return whether the deltas of all losses at epsilon 0 add up to at most ``delta``."""
@@ -156,10 +159,11 @@ class OneWay:
         if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
             return found
         try:
-            step = step_of_grid(self.plan, delta)
+            step = step_of_grid(self.plan, delta_of_lattice(delta))
         except UnsupportedPlan:
             return found
-        upper = LatticeAbove(self.losses, step, delta * TAIL_SHARE).epsilon(delta, found.upper)
+        tail = delta_of_lattice(delta) * TAIL_SHARE
+        upper = LatticeAbove(self.losses, step, tail).epsilon(delta, found.upper)
         if upper >= found.upper:
             return found
         return Certificate(min(found.lower, upper), upper, GRID_ABOVE, found.nodes)
@@ -334,7 +338,7 @@ class OneWay:
         if self.has_envelopes and (with_envelopes or alone):
             others = [self._envelope_epsilon(delta) for delta in deltas]
             found = [min(pair) for pair in zip(found, others, strict=True)]
-        return [self._no_more_than_at_zero(one) for one in found]
+        return [self._near_the_largest_loss(*pair) for pair in zip(found, deltas, strict=True)]
 
     @property
     def _is_few_samples(self) -> bool:
@@ -342,26 +346,29 @@ class OneWay:
         few = sum(n for _, n in self.losses) <= FEW_RELEASES
         return few and self.exact is not None and self.exact.may_have_sure_events
 
-    def upper_delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta at ``epsilon``."""
+    def quick_delta(self, epsilon: float) -> tuple[float, float]:
+        """Return two bounds on delta, near each other where a quick engine is exact."""
         match self.route:
-            case Route.SUM_OF_BOUNDS:
-                return Basic().one_way_delta(self.plan, epsilon)
             case Route.CLOSED_FORM:
-                return min(1.0, float(self.losses[0][0].profile(epsilon)) * (1 + ACCURACY))
+                value = float(self.losses[0][0].profile(epsilon))
+                is_exact = not (self.has_envelopes or self._is_numerical)
+                return value * (1 - ACCURACY) * is_exact, min(1.0, value * (1 + ACCURACY))
             case Route.PARALLEL:
-                return max(part.upper_delta(epsilon) for part in self.parts)
-        found = 1.0
+                found = [part.quick_delta(epsilon) for part in self.parts]
+                return max(low for low, _ in found), max(high for _, high in found)
+        if epsilon == 0:
+            return 0.0, self._total_variation()
+        return (0.0, 1.0) if self.exact is None else self.exact.delta(epsilon, smoothed=False)
+
+    def _total_variation(self) -> float:
+        """Return an upper bound on delta at an epsilon of 0."""
+        found = math.fsum(n * float(one.profile(0.0)) * (1 + ACCURACY) for one, n in self.losses)
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
-            exact = all(one.numerics.has_exact_cgf for one, _ in self.losses)
-            width = self.width if exact else max(self.width, DISCRETISATION_ERROR)
+            width = self.width if self.exact else max(self.width, DISCRETISATION_ERROR)
             finite = with_exact_cgf(self.losses, 1e-12, upper=True)
-            low, found = CertifiedComposition(finite, width).delta(epsilon)
-            wide = not exact or found - low > LOOSE_DELTA * found
-            if wide and self._has_lattice:
-                found = min(found, grid_delta(self.losses, epsilon, found, self._lattice_width)[1])
+            found = min(found, CertifiedComposition(finite, width).delta(0.0)[1])
         if self.has_envelopes:
-            others = (one.one_way_delta(self.plan, epsilon) for one in ENVELOPE_ACCOUNTANTS)
+            others = (one.one_way_delta(self.plan, 0.0) for one in ENVELOPE_ACCOUNTANTS)
             found = min(found, *others)
         return found
 

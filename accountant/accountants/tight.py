@@ -7,21 +7,25 @@ Wutschitz (2021) for two-sided answers; the certificate is proved in `docs/proof
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
 import numpy as np
 
-from accountant.accountants.base import Accountant
+from accountant.accountants.base import USUAL_DELTA, Accountant, least_delta
 from accountant.accountants.one_way import chernoff_epsilon, one_way
 from accountant.composition.certificate import Certificate
+from accountant.composition.plan_totals import infinity_mass
 from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.files import write_atomically
 from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, as_plan, directions
 from accountant.proofs.checked_proof import check_claim, checked_target, proof_of_claim
+
+SAME_DELTA = 5e-10  # of delta: what is proved so narrowly agrees with epsilon
 
 
 @final
@@ -164,6 +168,8 @@ class Tight(Accountant):
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
 
+        It is the least delta at which `epsilon` is at most ``epsilon``, so that the two agree.
+
         Parameters
         ----------
         plan : Plan
@@ -177,11 +183,24 @@ class Tight(Accountant):
             Rounded up, over both directions of the neighbours; at most 1.
         """
         plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
-        if epsilon == 0:  # the total variation, which is that of both directions
-            way = one_way(directions(plan)[0], self.width)
-            if way.exact is not None:
-                return min(1.0, way.upper_delta(0.0))
-        return Accountant.delta(self, plan, epsilon)
+        return self._delta(directions(plan), epsilon, partial(self._interval, plan))
+
+    def _delta(
+        self, ways: Sequence[Plan], epsilon: float, interval: Callable[[float], Certificate]
+    ) -> float:
+        """Return the least delta at which the upper end of an interval is at most ``epsilon``."""
+        if interval(0.0).upper <= epsilon:
+            return 0.0
+        known = [one_way(way, self.width) for way in ways]
+        if epsilon == 0 and known[0].exact is not None:
+            known = known[:1]  # the total variation, which is that of both directions
+        low, high = map(max, zip(*(way.quick_delta(epsilon) for way in known), strict=True))
+        if epsilon == 0 or high - low <= SAME_DELTA * low:
+            return min(high, 1.0)
+        floor = max(map(infinity_mass, ways)) * (1 - 32 * ULP)
+        start = high if high < 1 else USUAL_DELTA
+        found = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)
+        return min(found, high, 1.0)
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval that holds the epsilon of one direction of a plan.
@@ -206,4 +225,4 @@ class Tight(Accountant):
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of one direction of a checked plan."""
-        return one_way(plan, self.width).upper_delta(epsilon)
+        return self._delta([plan], epsilon, partial(self.certify_one_way, plan))

@@ -406,8 +406,12 @@ class CertifiedComposition:
         return swapped.size <= MANY_LOSSES and swapped_is_within(swapped, epsilon, log_delta)
 
     @ignore_overflow
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower and an upper bound on delta at ``epsilon``."""
+    def delta(self, epsilon: float, *, smoothed: bool = True) -> tuple[float, float]:
+        """Return a lower and an upper bound on delta at ``epsilon``.
+
+        Without ``smoothed`` they are as wide as Chernoff's bound where a contour without smoothing
+        is long.
+        """
         low = 0.0
         if epsilon >= self.max_loss or not self.items or self.infinity >= 1:
             return self.infinity * (1 - 8 * ULP), round_up(self.infinity, 16)
@@ -416,7 +420,7 @@ class CertifiedComposition:
         size = self._cgf.log_chernoff(a * TILT_FACTORS) - a * TILT_FACTORS * epsilon
         least = float(np.min(size[np.isfinite(size)], initial=0.0))
         high = math.exp(min(least + 1e-12 * (1 + abs(least)), 0.0))
-        for engine in self.engines(a, epsilon):
+        for engine in self.engines(a, epsilon, smoothed=smoothed):
             logs = engine.bounds(epsilon)
             low, high = max(low, math.exp(logs[0])), min(high, math.exp(min(logs[1], 0.0)))
             # a width of epsilon is about `a` times as much of delta
@@ -463,6 +467,11 @@ class CertifiedComposition:
             return 0.0
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(share)))
 
-    def engines(self, a: float, epsilon: float, *, narrow_only: bool = False) -> Iterator[Engine]:
+    def engines(
+        self, a: float, epsilon: float, *, narrow_only: bool = False, smoothed: bool = True
+    ) -> Iterator[Engine]:
         """Yield engines near ``epsilon``, cheapest first, until the interval is narrow."""
-        return engines_near(self.items, self._cgf, a, epsilon, self.width, narrow_only=narrow_only)
+        return engines_near(
+            self.items, self._cgf, a, epsilon, self.width,
+            narrow_only=narrow_only, smoothed=smoothed,
+        )  # fmt: skip

@@ -30,11 +30,12 @@ def engines_near(
     width: float,
     *,
     narrow_only: bool = False,
+    smoothed: bool = True,
 ) -> Iterator[Engine]:
     """Yield engines with real part ``a``, near ``epsilon``, until the caller has a narrow answer.
 
     ``width``, relative to epsilon, is what a smoothed contour aims at; with ``narrow_only`` there
-    is none where that takes too many nodes.
+    is none where that takes too many nodes.  Without ``smoothed`` all are exact but for round-off.
     """
     if len(items) == 1 and items[0][1] == 1:
         yield ClosedForm(items[0][0])
@@ -49,7 +50,7 @@ def engines_near(
         if lattice.nodes <= MAX_LATTICE_POINTS:
             lattice.integrate(cgf)
             yield lattice
-    yield from _contours(cgf, a, epsilon, width, narrow_only)
+    yield from _contours(cgf, a, epsilon, width, narrow_only, smoothed)
     if sums <= MAX_SUMS:
         yield Enumeration(items)
 
@@ -83,7 +84,7 @@ def _smoothing(a: float, epsilon: float, width: float) -> float:
 
 
 def _contours(
-    cgf: PlanCGF, a: float, epsilon: float, width: float, narrow_only: bool
+    cgf: PlanCGF, a: float, epsilon: float, width: float, narrow_only: bool, smoothed: bool
 ) -> Iterator[Engine]:
     direct = Contour(cgf, a, epsilon, 0.0)
     for share in (0.9, 0.75, 0.5):
@@ -91,9 +92,11 @@ def _contours(
         if direct.nodes > MAX_UNSMOOTHED_NODES / 4 or direct.operations > MAX_OPERATIONS / 16:
             other = Contour(cgf, share * a, epsilon, 0.0)
             direct = min(direct, other, key=lambda one: one.operations)
-    if direct.nodes <= MAX_UNSMOOTHED_NODES and direct.operations <= MAX_OPERATIONS:
+    if (direct.nodes <= MAX_UNSMOOTHED_NODES or not smoothed) and _is_affordable(direct):
         direct.integrate()
         yield direct
+        return
+    if not smoothed:
         return
     smoothing = _smoothing(a, epsilon, width)
     if narrow_only and not (

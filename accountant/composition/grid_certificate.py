@@ -26,6 +26,16 @@ NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of ro
 USUAL_NATS = 6.0  # by which Chernoff's bound is above delta
 LEAST_LOG_SHARE = -25.0  # round-off is more than what is less
 NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of the lattice
+LOG_DELTA_STEP = 2.0**-12  # of ln delta: lattices are made for multiples of it
+
+
+def delta_of_lattice(delta: float) -> float:
+    """Return the delta, at most so much, that lattices are made for.
+
+    Deltas near each other have one lattice, so that epsilon falls between them: the bounds of two
+    lattices differ by a share of their width.
+    """
+    return math.exp(math.floor(math.log(delta) / LOG_DELTA_STEP) * LOG_DELTA_STEP)
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -48,18 +58,6 @@ def grid_certificate(
     return _GridSearch(outlines, delta, width, max_points).certify()
 
 
-@np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-def grid_delta(
-    items: list[tuple[Loss, int]], epsilon: float, about: float, width: float
-) -> tuple[float, float]:
-    """Return bounds on delta at ``epsilon``, which is ``about`` so much; 0 and 1 where no lattice.
-
-    ``width`` is relative to epsilon: a width of delta is about the tilt times that.
-    """
-    outlines = _outlines(items, about) if epsilon > 0 and about > 0 else None
-    return (0.0, 1.0) if outlines is None else _GridSearch(outlines, about, width).delta(epsilon)
-
-
 def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | None:
     outlines = [Outline(loss, n) for loss, n in items]
     needed = 1e-3 * delta / sum(n for _, n in items)
@@ -75,7 +73,8 @@ class _GridSearch:
         width: float,
         max_points: int = MAX_POINTS,
     ) -> None:
-        self._outlines, self._delta, self._width = outlines, delta, width
+        self._outlines, self._asked, self._width = outlines, delta, width
+        self._delta = delta_of_lattice(delta)
         self._max_points = max_points
         self._releases = sum(one.count for one in outlines)
         self._rounding = total_rounding([(one.loss, one.count) for one in outlines])
@@ -90,8 +89,10 @@ class _GridSearch:
         lower, upper, nodes = 0.0, self._most, 0.0
         epsilon, tilt = self._guess()
         per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
+        least: GridEngine | None = None  # the engines of the two ends
+        most: GridEngine | None = None
         for _ in range(24):
-            margin = max(2 * gap, 1e-4) * epsilon
+            margin = max(2 * gap, 1e-4) * epsilon + LOG_DELTA_STEP / tilt
             near = (epsilon - margin, epsilon + margin) if gap < 0.3 else (0.0, 1.3 * epsilon)
             engine = self._engine(epsilon, near, tilt, epsilon / per_epsilon)
             if engine is None:
@@ -101,12 +102,11 @@ class _GridSearch:
                 continue
             feasible = per_epsilon
             tilt, nodes = engine.tilt, engine.nodes
-            log_delta = math.log(self._delta)
-            self._log_share = min(log_delta - engine.log_scale(epsilon) + USUAL_NATS, 0.0)
-            # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`
-            ends = (log_delta, log_delta + self._rounding)
-            low, high = bracket_epsilon(engine.bounds, ends, epsilon, tilt, self._most)
-            low -= 2 * self._rounding
+            log_share = math.log(self._delta) - engine.log_scale(epsilon) + USUAL_NATS
+            self._log_share = min(log_share, 0.0)
+            low, high = self._ends(engine, self._delta, epsilon)
+            least = engine if least is None or low > lower else least
+            most = engine if most is None or high < upper else most
             lower, upper = max(lower, low), min(upper, high)
             share = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
             before, gap = gap, share
@@ -127,29 +127,20 @@ class _GridSearch:
             if finer < 1.2:
                 break
             per_epsilon *= finer
+        if most is not None and least is not None:
+            low, upper = self._ends(most, self._asked, upper)
+            lower = low if least is most else self._ends(least, self._asked, upper)[0]
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
         return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return bounds on delta at ``epsilon``, by finer and finer lattices."""
-        tilt, per_epsilon = 1 / epsilon, float(COARSE_POINTS)
-        low, high, near = -math.inf, 0.0, (epsilon * (1 - 1e-4), epsilon * (1 + 1e-4))
-        for _ in range(12):
-            engine = self._engine(epsilon, near, tilt, epsilon / per_epsilon)
-            if engine is None:
-                break
-            tilt, (down, up) = engine.tilt, engine.bounds(epsilon)
-            low, high = max(low, down), min(high, up)
-            gap, wanted = high - low, self._width * max(1.0, tilt * epsilon)
-            finer = min(
-                math.sqrt(gap / (0.6 * wanted)), 64.0, 0.8 * self._max_points / engine.nodes
-            )
-            if gap <= wanted or finer < 1.2:
-                break
-            self._delta = math.exp(max(low, high - 3))
-            per_epsilon *= finer
-        return math.exp(min(low, high)), math.exp(high) * (1 + 16 * ULP)
+    def _ends(self, engine: GridEngine, delta: float, near: float) -> tuple[float, float]:
+        """Return the ends of the interval that an engine proves at a delta."""
+        log_delta = math.log(delta)
+        # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`
+        ends = (log_delta, log_delta + self._rounding)
+        low, high = bracket_epsilon(engine.bounds, ends, near, engine.tilt, self._most)
+        return low - 2 * self._rounding, high
 
     def _engine(
         self, epsilon: float, near: tuple[float, float], tilt: float, step: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import numpy as np
 from dp_accounting import dp_event, privacy_accountant
 
+from accountant.accountants.gaussian_fit import TAIL, TAILS, gdp_of
 from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
-from accountant.domains import IntegerRange, Interval, each_checked
+from accountant.accountants.tradeoff_curves import tradeoff
+from accountant.composition.composed_loss import loss_of_plan
+from accountant.domains import EPSILON, IntegerRange, Interval, each_checked
 from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.formats.dp_event_releases import response_without_value
 from accountant.formats.dp_events import from_dp_event
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
@@ -28,7 +33,7 @@ COUNT = IntegerRange(0)
 # where one of these is 0 nothing is released; where noise is 0 or a claim infinite, everything is
 NEVER = ("sampling_probability", "num_selected", "sample_size", "count", "dataset_size",
          "truncated_batch_size", "sensitivity")  # fmt: skip
-NOISE = ("noise_multiplier", "standard_deviation", "sigma")
+NOISE = ("noise_multiplier", "standard_deviation", "sigma", "noise_parameter")
 CLAIM = ("epsilon", "rho", "xi")
 ORDER = Interval(1.0, 1e6, "(]")
 PROBABILITY = Interval(0.0, 1.0)
@@ -63,7 +68,8 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
                 "neighboring_relation", neighboring_relation, "a NeighboringRelation"
             )
         super().__init__(neighboring_relation)
-        self._tight, self._parts, self._private = Tight(width), list[Plan](), True
+        self._tight, self._parts = Tight(width), list[Plan]()
+        self._contains_non_dp_event = False  # named as in dp-accounting, whose tests read it
 
     @property
     def plan(self) -> Plan:
@@ -80,12 +86,14 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
             if isinstance(event, dp_event.SelfComposedDpEvent):
                 times = COUNT.check("count", event.count)
                 return self._maybe_compose(event.event, times * count, do_compose)
-            if _is_not_private(event):
-                self._private = self._private and not (do_compose and count)
+            if _has_no_noise(event) and (_is_never_released(event) or _is_not_private(event)):
+                self._contains_non_dp_event |= bool(
+                    do_compose and count and not _is_never_released(event)
+                )
                 return None
-            part = from_dp_event(event, STATED[self._neighboring_relation])
+            part = _read(event, self._neighboring_relation)
         except (UnsupportedPlan, ParameterError) as error:
-            return self.CompositionErrorDetails(event, str(error))
+            return self.CompositionErrorDetails(event, str(error) + self._relation_remedy(event))
         if do_compose and count:
             last = self._parts[-1] if self._parts else None
             if isinstance(last, Repeat) and last.part == part:
@@ -93,6 +101,15 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
             else:
                 self._parts.append(Repeat(part, count))
         return None
+
+    def _relation_remedy(self, event: Any) -> str:
+        """Return the neighbours for which the event can be read, where there are others."""
+        readable = []
+        for relation in Neighbours:
+            with contextlib.suppress(UnsupportedPlan, ParameterError):
+                _read(event, relation)
+                readable.append(f"`{relation.name}`")
+        return f"; neighboring_relation must be {' or '.join(readable)}" if readable else ""
 
     def get_epsilon(self, target_delta: float) -> float:
         """Return the epsilon of what was composed.
@@ -105,12 +122,12 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         Returns
         -------
         float
-            Rounded up; infinite after an event that is not private.
+            Rounded up; infinite after an event that is not private, also at a delta of 1.
         """
         delta = PROBABILITY.check("target_delta", target_delta)
-        if delta == 1:
-            return 0.0
-        return self._tight.epsilon(self.plan, delta) if self._private else math.inf
+        if self._contains_non_dp_event:
+            return math.inf
+        return self._tight.epsilon(self.plan, delta) if delta < 1 else 0.0
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return the delta of what was composed.
@@ -118,15 +135,72 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         Parameters
         ----------
         target_epsilon : float
-            At least 0.
+            At least 0.  At infinity delta is the mass of the outcomes that are impossible on a
+            neighbour.
 
         Returns
         -------
         float
             Rounded up; 1 after an event that is not private.
         """
-        found = self._tight.delta(self.plan, target_epsilon)
-        return found if self._private else 1.0
+        if target_epsilon != math.inf:
+            target_epsilon = EPSILON.check("target_epsilon", target_epsilon)
+        if self._contains_non_dp_event:
+            return 1.0
+        if target_epsilon == math.inf:
+            return max(loss_of_plan(way).infinity for way in directions(self.plan))
+        return self._tight.delta(self.plan, target_epsilon)
+
+    def get_true_positive_rates(
+        self, false_positive_rates: float | Array, deltas: Array | None = None
+    ) -> float | Array:
+        """Return the greatest true-positive rate of any test at each false-positive rate.
+
+        Parameters
+        ----------
+        false_positive_rates : float or array
+            In [0, 1].
+        deltas : array, optional
+            Not used: the search over (epsilon, delta) needs no grid.  dp-accounting has it.
+
+        Returns
+        -------
+        float or array
+            Of the shape of ``false_positive_rates``, rounded up; 1 after an event that is not
+            private.
+        """
+        del deltas
+        miss = tradeoff(self.plan, false_positive_rates)
+        if self._contains_non_dp_event:
+            miss = np.zeros_like(miss)
+        hit = 1 - miss
+        hit = np.where(1 - hit > miss, np.nextafter(hit, 2), hit)  # it was rounded down
+        return hit if hit.ndim else float(hit)
+
+    def get_gdp_parameter_estimate(
+        self, false_positive_rates: Array | None = None, deltas: Array | None = None
+    ) -> float:
+        """Return the mu of Gaussian differential privacy of what was composed.
+
+        Parameters
+        ----------
+        false_positive_rates : array, optional
+            The least of them is the least error rate of the tests that count, 1e-10 by default;
+            one above 0.01 counts as 0.01.  No grid is needed between them.
+        deltas : array, optional
+            Not used, as in `get_true_positive_rates`.
+
+        Returns
+        -------
+        float
+            An upper bound for all these tests, no estimate; infinite where there is no mu.
+        """
+        del deltas
+        tail = TAIL
+        if false_positive_rates is not None:
+            least = PROBABILITY.check("false_positive_rates", float(np.min(false_positive_rates)))
+            tail = min(least, TAILS.high)
+        return math.inf if self._contains_non_dp_event else gdp_of(self.plan, tail).mu
 
     def get_rdp(self, orders: Sequence[float] | Array) -> Array:
         """Return the Rényi divergence of what was composed at each order.
@@ -142,26 +216,52 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
             In nats, rounded up, the greater of both directions of the neighbours.
         """
         checked = np.array(each_checked(ORDER, "orders", orders))
-        if not self._private:
+        if self._contains_non_dp_event:
             return np.full(checked.shape, np.inf)
         curves = [RDP().curve(way, checked) for way in directions(self.plan)]
         return np.array(np.maximum.reduce(curves))
 
 
-def _is_not_private(event: Any) -> bool:
-    """Return whether an event releases something without noise, as a search for noise tries it."""
+def _read(event: Any, relation: Any) -> Plan:
+    """Return the plan of an event for dp-accounting's neighbours."""
+    is_response = isinstance(event, dp_event.RandomizedResponseDpEvent)
+    if is_response and relation is Neighbours.REPLACE_SPECIAL:
+        return response_without_value(event)
+    return from_dp_event(event, STATED[relation])
+
+
+def _has_no_noise(event: Any) -> bool:
+    """Return whether something in an event has no noise, as a search for noise tries it."""
     if isinstance(event, dp_event.NonPrivateDpEvent):
         return True
     if isinstance(event, dp_event.ComposedDpEvent):
-        return any(map(_is_not_private, event.events))
-    if any(_equals(event, name, 0) for name in NEVER):
-        return False
+        return any(map(_has_no_noise, event.events))
     inner = getattr(event, "event", None)
     if inner is not None:
-        return _is_not_private(inner)
+        return _has_no_noise(inner)
     return any(_equals(event, name, 0) for name in NOISE) or any(
         _equals(event, name, math.inf) for name in CLAIM
     )
+
+
+def _is_never_released(event: Any) -> bool:
+    """Return whether nothing of an event that is not composed is ever released."""
+    if any(_equals(event, name, 0) for name in NEVER) or _equals(event, "num_buckets", 1):
+        return True
+    if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
+        return not any(np.multiply(event.sensitivities, event.sampling_probs))
+    inner = getattr(event, "event", None)
+    return inner is not None and _is_never_released(inner)
+
+
+def _is_not_private(event: Any) -> bool:
+    """Return whether an event releases something without noise."""
+    if isinstance(event, dp_event.ComposedDpEvent):
+        return any(map(_is_not_private, event.events))
+    if _is_never_released(event):
+        return False
+    inner = getattr(event, "event", None)
+    return _has_no_noise(event) if inner is None else _is_not_private(inner)
 
 
 def _equals(event: Any, name: str, value: float) -> bool:

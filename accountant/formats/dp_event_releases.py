@@ -111,6 +111,19 @@ def _response(event: Any, relation: Adjacency) -> Plan:
     return PairLoss((kept, other, rest), (other, kept, rest))
 
 
+def response_without_value(event: Any) -> Plan:
+    """Return what a record costs whose place is taken by one without a value.
+
+    The answer of the latter is drawn uniformly.
+    """
+    p = RATE.check("noise_parameter", event.noise_parameter)
+    k = SIZE.check("num_buckets", event.num_buckets)
+    if k == 1:
+        return FREE
+    kept = 1 - p + p / k
+    return PairLoss((kept, 1 - kept), (1 / k, 1 - 1 / k))
+
+
 def _approximate(event: Any, _: Adjacency) -> Plan:
     epsilon = NON_NEGATIVE.check("epsilon", event.epsilon)
     delta = RATE.check("delta", event.delta)

@@ -21,6 +21,14 @@ def round_up(x: float, ulps: float = 4.0) -> float:
     return x + abs(x) * ulps * ULP
 
 
+def round_up_to_bits(x: float, bits: int) -> float:
+    """Return the least number of so many binary digits that is not below ``x``, at least 0."""
+    if not 0 < x < math.inf:
+        return x
+    share, exponent = math.frexp(x)
+    return math.ldexp(math.ceil(math.ldexp(share, bits)), exponent - bits)
+
+
 def round_up_ratio(x: float, y: float) -> float:
     """Return the least float that is not below ``x / y``, nor is as it is printed.
 

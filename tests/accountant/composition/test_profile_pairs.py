@@ -18,7 +18,7 @@ from accountant import (
 )
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
 from accountant.composition.certified_composition import CertifiedComposition
-from accountant.composition.grid_certificate import grid_certificate, grid_delta
+from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.profile_pairs import pairs_from_profile
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
@@ -90,15 +90,6 @@ def test_mass_at_infinity_of_a_profile():
     part = SampledWithoutReplacement(PAIR, 1, 10)
     assert part.cell_masses(np.array([0.0, 1.0])) is None
     assert grid_certificate([(part, 3)], 1e-6, 1e-6).lower == math.inf
-
-
-def test_delta_at_epsilon_gives_delta_back():
-    items = [(PoissonSampled(GaussianLoss(1.25), 1e-4), 3)]
-    found = grid_certificate(items, 1e-8, 1e-6)
-    low, high = grid_delta(items, found.upper, 4e-6, 1e-6)
-    # a width of epsilon is the tilt times that of delta
-    assert low <= 1e-8 <= high * (1 + 4e-5)
-    assert high - low <= 4e-5 * high
 
 
 def random_plan(rng, kind):
