@@ -42,7 +42,25 @@ def add(one: View, other: View, sign: float) -> View:
         return View(second.noises, sign * second.factors, value)
     noises = np.concatenate([first.noises, second.noises], axis=-1)
     factors = np.concatenate([first.factors, sign * second.factors], axis=-1)
-    return View(noises, factors, value)
+    if first.noises.max() < second.noises[second.noises >= 0].min(initial=np.iinfo(int).max):
+        return View(noises, factors, value)  # later noises are in no earlier number
+    return merged(View(noises, factors, value))
+
+
+def merged(view: View) -> View:
+    """The view with one part for each noise: their factors are added up, and may cancel."""
+    order = np.argsort(view.noises, axis=-1)
+    noises = np.take_along_axis(view.noises, order, axis=-1)
+    factors = np.take_along_axis(view.factors, order, axis=-1)
+    again = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
+    if not again.any():
+        return view
+    for k in range(noises.shape[-1] - 1, 0, -1):  # what stands twice goes into the part before
+        same = again[..., k - 1]
+        factors[..., k - 1] += np.where(same, factors[..., k], 0.0)
+        factors[..., k] = np.where(same, 0.0, factors[..., k])
+        noises[..., k] = np.where(same, -1, noises[..., k])
+    return View(noises, factors, view.value)
 
 
 def scale(view: View, by: Any) -> View:
