@@ -47,6 +47,7 @@ from tests.laws import (
     test_normalised,
     test_parameters,
     test_ranked_frames,
+    test_recorded_noise,
     test_repeated,
     test_replays,
     test_sampled_renyi,
@@ -80,6 +81,7 @@ from tests.mutants import (
     notions,
     private_searches,
     ranked_frames,
+    recorded_noise,
     regressions,
     repeated,
     replays,
@@ -278,6 +280,12 @@ for _name, _violation in test_exact_selection.VIOLATIONS.items():
     register(
         f"exact {_name}", functools.partial(under, violation=_violation),
         {patched.__name__: (patched, None) for patched in exact_selection.MUTANTS[_name]},
+    )  # fmt: skip
+
+for _name, _violation in test_recorded_noise.VIOLATIONS.items():
+    register(
+        _name, functools.partial(under, violation=_violation),
+        {patched.__name__: (patched, None) for patched in recorded_noise.MUTANTS[_name]},
     )  # fmt: skip
 
 MADE, TARGET = Laplace(1.0, 2.0), (1.0, 1e-6)
