@@ -90,5 +90,9 @@ def frozen_columns(frame: Any) -> dict[str, Any]:
     for name in frame.columns:
         kind = frame[name].dtype
         plain = isinstance(kind, np.dtype) and not kind.hasobject
-        columns[name] = immutable(frame[name].to_numpy()) if plain else frame[name].array.copy()
+        # a series: of an array of objects pandas would infer another type, from its rows
+        columns[name] = (
+            immutable(frame[name].to_numpy()) if plain
+            else frame[name].reset_index(drop=True).copy()
+        )  # fmt: skip
     return columns
