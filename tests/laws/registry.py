@@ -31,6 +31,7 @@ from tests.laws import (
     test_certificates,
     test_composition_notions,
     test_correlated_noise,
+    test_declared_shapes,
     test_decoders,
     test_directions,
     test_early_stops,
@@ -64,6 +65,7 @@ from tests.mutants import (
     certificates,
     correlated_noise,
     declarations,
+    declared_shapes,
     directions,
     early_stops,
     exact_selection,
@@ -281,6 +283,11 @@ for _name, _violation in test_exact_selection.VIOLATIONS.items():
         f"exact {_name}", functools.partial(under, violation=_violation),
         {patched.__name__: (patched, None) for patched in exact_selection.MUTANTS[_name]},
     )  # fmt: skip
+
+register(
+    "declared shapes", lambda patched: under(patched, test_declared_shapes.violation),
+    {patched.__name__: (patched, None) for patched in declared_shapes.MUTANTS},
+)  # fmt: skip
 
 for _name, _violation in test_recorded_noise.VIOLATIONS.items():
     register(

@@ -91,7 +91,7 @@ def test_a_value_that_is_none_is_charged_too():
 
 def test_outputs_are_read_only_and_the_transcript_keeps_them():
     ledger = Ledger(DATA, A, rng=1)
-    output = ledger.release(A, lambda data: data)
+    output = ledger.release(A, lambda data: data, shape=DATA.shape)
     with pytest.raises(ValueError, match="read-only"):
         output += 1
     entry = ledger.transcript[0]
@@ -112,7 +112,7 @@ def test_a_query_may_look_and_not_touch():
 
 def test_a_digest_keeps_no_answer():
     ledger = Ledger(DATA, A, rng=1, transcript="digest")
-    ledger.release(A, lambda data: data)
+    ledger.release(A, lambda data: data, shape=DATA.shape)
     assert len(ledger.transcript[0].output) == 64
     with pytest.raises(ParameterError, match="transcript must be one of"):
         Ledger(DATA, A, transcript="none")

@@ -73,8 +73,8 @@ class Doubled:
     def __init__(self, ledger):
         self._ledger, self.plan = ledger, ledger.plan
 
-    def release(self, mechanism, query):
-        return self._ledger.release(mechanism, lambda rows: 2 * query(rows))
+    def release(self, mechanism, query, shape=None):
+        return self._ledger.release(mechanism, lambda rows: 2 * query(rows), shape=shape)
 
 
 class Peeks(LocalMean):
