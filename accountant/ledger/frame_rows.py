@@ -80,7 +80,15 @@ class FrameRows:
 
 
 def type_word(kind: object) -> str:
-    """Return the first word of a type: what is in brackets may be categories that the data have."""
+    """Return the first word of a type: what is in brackets may be categories that the data have.
+
+    Of categories that are floats it is the word of floats, which name no persons.
+    """
+    inner = getattr(getattr(kind, "categories", None), "dtype", None)  # of pandas
+    if str(kind).startswith("dictionary"):
+        inner = kind.value_type  # type: ignore[attr-defined]  # of Arrow
+    if re.match("(?i)float|double|halffloat|decimal", str(inner)):
+        kind = inner
     return re.match(r"\w*", str(kind))[0]  # type: ignore[index]  # it always matches
 
 

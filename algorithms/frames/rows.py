@@ -175,6 +175,10 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return label_codes(series, kind)
     if isinstance(kind, Date):
         return days_of(series)
+    if series.implementation.is_pyarrow():
+        # its safe cast refuses a column in which one whole number is beyond 2^53
+        floats: NDArray[Any] = series.to_native().cast("float64", safe=False).to_numpy()
+        return floats
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
@@ -223,8 +227,10 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
 def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return the days since 1970 of every row; NaN where there is none."""
     if series.dtype == nw.Date:
-        series = series.cast(nw.Datetime("ms"))
-    elif series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+        # as whole days: the milliseconds of some are beyond what libraries convert
+        whole = series.to_arrow().cast("date32").cast("int32")
+        return np.asarray(whole.cast("float64").to_numpy(zero_copy_only=False))
+    if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
         # of pandas a zone such as America/New_York has a name that narwhals does not read
         series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()

@@ -173,9 +173,22 @@ FLOATS = np.array(two_persons(2.0**53, 2.0**53 + 1))
         pl.DataFrame({"id": FLOATS}).lazy(),
         pa.table({"id": FLOATS}),
         pa.table({"id": pa.array([decimal.Decimal(1)])}),
+        pd.DataFrame({"id": pd.Categorical(FLOATS)}),
+        pa.table({"id": pa.array(FLOATS).dictionary_encode()}),
         dd.from_pandas(pd.DataFrame({"id": FLOATS}), npartitions=2),
     ],
-    ids=["pandas", "single", "Float64", "polars", "lazy", "Arrow", "decimal", "Dask"],
+    ids=[
+        "pandas",
+        "single",
+        "Float64",
+        "polars",
+        "lazy",
+        "Arrow",
+        "decimal",
+        "categories",
+        "dictionary",
+        "Dask",
+    ],
 )
 def test_persons_that_are_floats_are_refused(frame):
     schema = Schema({"x": Integer(0, 9)}, person="id", rows_per_person=10)
