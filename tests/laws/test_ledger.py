@@ -180,7 +180,7 @@ def test_one_charge_pays_for_one_value():
         (COIN, lambda rows: rows[0], None), (COIN, lambda rows: rows[:2], None),
         (scores, lambda rows: rows, 3), (A, lambda rows: rows.sum(), None),
     ):  # fmt: skip
-        with pytest.raises(ParameterError, match="one.* for each of 6 users"):
+        with pytest.raises(ParameterError, match=r"one.* for each of 6 users"):
             Ledger(USERS, Parallel([local]), rng=1).release_each(local, value, shape=shape)
     vectors = Ledger(np.ones((6, 3)), Parallel([scores]), rng=1)
     assert vectors.release_each(scores, lambda rows: rows, shape=3).shape == (6,)
