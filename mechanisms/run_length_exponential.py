@@ -144,6 +144,11 @@ class RunLengthExponential(Mechanism):
         return np.stack([first, np.ones(2)])[None], np.stack([second, np.ones(2)])[None]
 
     @property
+    def hidden_axes(self) -> int:
+        """The scores and the lengths of runs: an output is one index for each list."""
+        return 2
+
+    @property
     def values(self) -> RunValues:
         """Scores and lengths of the runs of each list."""
         return RunValues(self.sensitivity)

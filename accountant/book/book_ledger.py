@@ -18,7 +18,7 @@ from accountant.book.label_claim import LabelTaken, await_label
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
-from accountant.ledger.interfaces import Query, Releasable
+from accountant.ledger.interfaces import Releasable, ShapedQuery
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, checked_users
 from accountant.ledger.remedies import warn_of_large_delta
@@ -68,7 +68,7 @@ class BookLedger(Ledger):
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
-    def _release_once(self, mechanism: Releasable, query: Query, label: str) -> Any:
+    def _release_once(self, mechanism: Releasable, query: ShapedQuery, label: str) -> Any:
         meter = self._book_meter
         if meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
@@ -113,7 +113,7 @@ class BookLedger(Ledger):
         if self._book_meter.account.idealised:  # else the account refuses to reserve it
             super()._check_arithmetic(plan)
 
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         reserved = self._book_meter.waiting.popleft()
         if reserved.stored is not None:
             output = self._stored_answer(reserved.stored, reserved.entry.facts["mechanism"])
@@ -129,7 +129,7 @@ class BookLedger(Ledger):
     def _answer_blocks(
         self,
         mechanism: Releasable,
-        query: Query,
+        query: ShapedQuery,
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accountant.errors import ParameterError, PrivateValueError
-from accountant.ledger.interfaces import Query, Releasable, checked_value
+from accountant.ledger.interfaces import Releasable, ShapedQuery
 from accountant.ledger.ordered_map import results_in_order
 from accountant.ledger.private_data import Users
 from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
@@ -47,14 +47,14 @@ class UserBlock(NamedTuple):
     """The data that a worker needs to let the users of one block randomise their values."""
 
     mechanism: Releasable
-    query: Query
+    query: ShapedQuery
     rows: Any
     users: int
     noise: Noise
 
     def answer(self) -> Any:
         """Return one output for each user."""
-        value = checked_value(self.mechanism, self.query(self.rows), self.users)
+        value = self.query.value(self.rows, self.users)
         return self.mechanism.release(value, self.noise.generator())
 
 
@@ -77,7 +77,7 @@ class HeldBlocks(NamedTuple):
     """Blocks of users whose rows a worker holds; ``reduce`` says what alone comes back."""
 
     mechanism: Releasable
-    query: Query
+    query: ShapedQuery
     reader: RowReader
     blocks: list[HeldBlock]
     reduce: Reduction | None

@@ -80,7 +80,15 @@ class FrameRows:
 
 
 def type_word(kind: object) -> str:
-    """Return the first word of a type: what is in brackets may be categories that the data have."""
+    """Return the first word of a type: what is in brackets may be categories that the data have.
+
+    Of categories that are floats it is the word of floats, which name no persons.
+    """
+    inner = getattr(getattr(kind, "categories", None), "dtype", None)  # of pandas
+    if str(kind).startswith("dictionary"):
+        inner = kind.value_type  # type: ignore[attr-defined]  # of Arrow
+    if re.match("(?i)float|double|halffloat|decimal", str(inner)):
+        kind = inner
     return re.match(r"\w*", str(kind))[0]  # type: ignore[index]  # it always matches
 
 
@@ -90,5 +98,9 @@ def frozen_columns(frame: Any) -> dict[str, Any]:
     for name in frame.columns:
         kind = frame[name].dtype
         plain = isinstance(kind, np.dtype) and not kind.hasobject
-        columns[name] = immutable(frame[name].to_numpy()) if plain else frame[name].array.copy()
+        # a series: of an array of objects pandas would infer another type, from its rows
+        columns[name] = (
+            immutable(frame[name].to_numpy()) if plain
+            else frame[name].reset_index(drop=True).copy()
+        )  # fmt: skip
     return columns

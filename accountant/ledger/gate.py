@@ -22,8 +22,10 @@ from accountant.ledger.interfaces import (
     PrivacyMeter,
     Query,
     Releasable,
-    checked_value,
+    Shape,
+    ShapedQuery,
     class_name,
+    shaped_query,
 )
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_copies import PrivateCopies, shown
@@ -140,11 +142,21 @@ class Gate(ABC):
                 raise ParameterError("ledger", class_name(self), allowed)
 
     @final
-    def release(self, mechanism: Releasable, query: Query, label: str | None = None) -> Any:
+    def release(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        label: str | None = None,
+        shape: Shape | None = None,
+    ) -> Any:
         """Charge a mechanism, then read the data and release ``query(data)``.
 
         A query that fails is charged; one that asks the gate itself is refused.  The query of a
         sampled mechanism gets the rows of a secret sample, none at all now and then.
+
+        The shape of a release is public, so it is declared before the data are read.  A value of
+        another shape is refused after the charge; the message says the declared shape alone.  That
+        it was refused is known, so make the value of the declared shape for any data.
 
         Parameters
         ----------
@@ -155,6 +167,10 @@ class Gate(ABC):
         label : str, optional
             Name of the answer in a `Book`, which gives it again for the same label; gates in memory
             refuse one.
+        shape : int or tuple of int, optional
+            Shape of ``query(data)``, which must be public: the length of a vector, such as the
+            number of public keys, or the number of candidates.  By default that of the mechanism,
+            or a single number.
 
         Returns
         -------
@@ -164,19 +180,28 @@ class Gate(ABC):
         Raises
         ------
         ParameterError
-            If it is no mechanism, or not declared; before anything is spent, read or drawn.
+            If it is no mechanism, or not declared, or it has vectors of any length and no shape
+            is given; before anything is spent, read or drawn.
+        PrivateValueError
+            If the query's value is not of the declared shape; the release is charged.
         OffPlan
             If the plan does not allow it; before anything is spent, read or drawn.
         BudgetExceeded
             If the budget does not suffice; before anything is spent, read or drawn.
         """
-        copy = self._admitted(mechanism, query)
+        copy, shaped = self._admitted(mechanism, query, shape)
         if label is None:
-            return self._charge_and_answer(copy, query, None)
-        return self._release_once(copy, query, label)
+            return self._charge_and_answer(copy, shaped, None)
+        return self._release_once(copy, shaped, label)
 
     @final
-    def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
+    def release_each(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        who: Any = None,
+        shape: Shape | None = None,
+    ) -> Any:
         """Let every user randomise their own row of ``query(rows)``.
 
         Parameters
@@ -187,15 +212,17 @@ class Gate(ABC):
             A function of the rows of those users alone, one value a row.
         who : slice, mask or indices, optional
             Distinct users; all by default.
+        shape : int or tuple of int, optional
+            Shape of one user's value, as in `release`.
 
         Returns
         -------
         Any
             One output a user, immutable.
         """
-        copy = self._admitted(mechanism, query)
+        copy, shaped = self._admitted(mechanism, query, shape)
         self._refuse_secret_sample(copy)
-        return self._charge_and_answer(copy, query, self._checked_users(who))
+        return self._charge_and_answer(copy, shaped, self._checked_users(who))
 
     @final
     def release_blocks(
@@ -205,6 +232,7 @@ class Gate(ABC):
         blocks: Iterable[Any],
         executor: Executor | None = None,
         reduce: Reduction | None = None,
+        shape: Shape | None = None,
     ) -> Iterator[Any]:
         """Yield what `release_each` gives for every block of users, one block after another.
 
@@ -227,13 +255,15 @@ class Gate(ABC):
             A function of the outputs of a block, such as their sum, which is given instead of them.
             Of `WorkerChunks`, with digests in the transcript, it alone comes back from the workers,
             which then check the outputs.
+        shape : int or tuple of int, optional
+            Shape of one user's value, as in `release`.
 
         Yields
         ------
         Any
             The outputs of one block, or what ``reduce`` makes of them.
         """
-        copy = self._admitted(mechanism, query)
+        copy, shaped = self._admitted(mechanism, query, shape)
         self._refuse_secret_sample(copy)
         with self._lock:
             self._refuse_within_a_query(copy)
@@ -249,7 +279,7 @@ class Gate(ABC):
                 yield who
 
         try:
-            for made in self._answer_blocks(copy, query, charged(), executor):
+            for made in self._answer_blocks(copy, shaped, charged(), executor):
                 if isinstance(made, Answer):  # reduced by a worker
                     yield made.reduced
                 else:
@@ -258,13 +288,13 @@ class Gate(ABC):
             self._answering, self._executor, self._reduce = False, "", None
 
     @abstractmethod
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         """Answer a charged request."""
 
     def _answer_blocks(
         self,
         mechanism: Releasable,
-        query: Query,
+        query: ShapedQuery,
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
@@ -276,19 +306,21 @@ class Gate(ABC):
     def _sample(self, sampler: Sampler) -> Users:
         """Return the users in the secret sample of one release."""
 
-    def _release_once(self, mechanism: Releasable, query: Query, label: str) -> Any:
+    def _release_once(self, mechanism: Releasable, query: ShapedQuery, label: str) -> Any:
         """Release under a label; a gate that stores answers overrides this method."""
         del mechanism, query
         allowed = "None at this gate: only the ledger of a book, Book.ledger, finds answers again"
         raise ParameterError("label", label, allowed)
 
-    def _admitted(self, mechanism: Releasable, query: Query) -> Any:
-        """Return the gate's copy of what is asked for; refuse what no gate releases."""
+    def _admitted(
+        self, mechanism: Releasable, query: Query, shape: Shape | None
+    ) -> tuple[Any, ShapedQuery]:
+        """Return the gate's copy of a mechanism, and the query; refuse what no gate releases."""
         copy = self._copies.of(mechanism)
         if not callable(query):
             raise PrivateValueError("query", "a function of the data")
         self._refuse_other_process(mechanism)
-        return copy
+        return copy, shaped_query(copy, query, shape)
 
     def _refuse_secret_sample(self, mechanism: Releasable) -> None:
         if mechanism.sampler is not None:
@@ -315,7 +347,9 @@ class Gate(ABC):
             words = "a query may not ask the gate itself; else wait until all blocks are taken"
             raise OffPlan(shown(mechanism), self.next, words)
 
-    def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _charge_and_answer(
+        self, mechanism: Releasable, query: ShapedQuery, who: Users | None
+    ) -> Any:
         """Charge a copy that `_admitted` made, then answer."""
         with self._lock:
             self._refuse_within_a_query(mechanism)
@@ -327,10 +361,10 @@ class Gate(ABC):
             finally:
                 self._answering = False
 
-    def _query_value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _query_value(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
         seen = who if sampler is None else self._sample(sampler)
         # a view: a query may set its shape and type, and not what lies in memory
-        asked = query(fresh_view(self._data) if seen is None else take_rows(self._data, seen))
-        return checked_value(mechanism, asked, None if who is None else count_users(who))
+        rows = fresh_view(self._data) if seen is None else take_rows(self._data, seen)
+        return query.value(rows, None if who is None else count_users(who))

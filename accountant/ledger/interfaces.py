@@ -7,12 +7,23 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from accountant.errors import PrivateValueError
+from accountant.domains import IntegerRange
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.private_data import UNMASKED, Users, is_masked
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, Sampler
 
 Query = Callable[[Any], Any]
+Shape = int | tuple[int, ...]
+SIZE_OF_AXIS = IntegerRange(0)
+ONE_NUMBER = (
+    "a single number: a vector needs shape=, which must be public, such as the number of public "
+    "keys; private keys are selected first, as partition selection does"
+)
+PUBLIC_SHAPE = (
+    "given: how many candidates or coordinates the query's value has, which must be public; "
+    "private keys are selected first, as partition selection does"
+)
 
 
 class Releasable(Protocol):
@@ -67,21 +78,55 @@ class Entry(NamedTuple):
     executor: str = ""
 
 
-def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
-    """Return the query's value as an array for the mechanism: one value, or one for each user."""
-    if is_masked(query_result):
-        raise PrivateValueError("value", UNMASKED)
-    try:
-        value = np.asarray(query_result)
-    except ValueError:
-        raise PrivateValueError("value", "rectangular, not ragged") from None
-    axes, shape = drawing_mechanism(mechanism).value_axes, np.shape(value)
-    if users is None:
-        if axes is not None and len(shape) != axes:
-            raise PrivateValueError("value", f"a single one, with {axes} axes")
-    elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
-        raise PrivateValueError("value", f"one for each of {users} users")
-    return value
+class ShapedQuery(NamedTuple):
+    """A query, and the public shape of its value.
+
+    The shape of an output is that of the value, without noise: it may not depend on the data.
+    ``hidden_axes`` are the last axes of the value, which no output shows.
+    """
+
+    query: Query
+    shape: tuple[int, ...]
+    hidden_axes: int = 0
+
+    def value(self, rows: Any, users: int | None) -> Any:
+        """Return the query's value as an array: one value, or one for each user."""
+        given = self.query(rows)
+        if is_masked(given):
+            raise PrivateValueError("value", UNMASKED)
+        try:
+            value = np.asarray(given)
+        except ValueError:
+            raise PrivateValueError("value", "rectangular, not ragged") from None
+        shown = value.shape[: value.ndim - self.hidden_axes] if self.hidden_axes else value.shape
+        if users is not None and shown != (users, *self.shape):
+            each = f" of shape {self.shape}" if self.shape else ""
+            raise PrivateValueError("value", f"one{each} for each of {users} users")
+        if users is None and shown != self.shape:
+            allowed = f"of shape {self.shape}, as declared" if self.shape else ONE_NUMBER
+            raise PrivateValueError("value", allowed)
+        return value
+
+
+def shaped_query(mechanism: Releasable, query: Query, shape: Shape | None) -> ShapedQuery:
+    """Return the query with the shape that a release declares, or that its mechanism has."""
+    drawing = drawing_mechanism(mechanism)
+    axes, hidden = drawing.value_axes, getattr(drawing, "hidden_axes", 0)
+    own: tuple[int, ...] | None
+    own = getattr(drawing, "value_shape", None) if axes else ()
+    if shape is None:
+        if own is None:
+            raise ParameterError("shape", None, PUBLIC_SHAPE)
+        return ShapedQuery(query, own, hidden)
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    checked = tuple(SIZE_OF_AXIS.check("shape", size) for size in sizes)
+    if axes is not None and len(checked) != axes - hidden:
+        raise ParameterError(
+            "shape", shape, f"{axes - hidden} numbers: {drawing!r} has such values"
+        )
+    if own and any(size > most for size, most in zip(checked, own, strict=True)):
+        raise ParameterError("shape", shape, f"at most {own}, which {drawing!r} declares")
+    return ShapedQuery(query, checked, hidden)
 
 
 def class_name(thing: object) -> str:

@@ -28,6 +28,8 @@ from accountant.ledger.interfaces import (
     PrivacyMeter,
     Query,
     Releasable,
+    Shape,
+    ShapedQuery,
     drawing_mechanism,
 )
 from accountant.ledger.ordered_map import map_in_order
@@ -121,12 +123,14 @@ class Ledger(TableDisplay, Gate):
             for one in self._entries
         )  # fmt: skip
 
-    def _admitted(self, mechanism: Releasable, query: Query) -> Any:
-        copy = super()._admitted(mechanism, query)
+    def _admitted(
+        self, mechanism: Releasable, query: Query, shape: Shape | None
+    ) -> tuple[Any, ShapedQuery]:
+        copy, shaped = super()._admitted(mechanism, query, shape)
         if copy is not self._arithmetic_known:
             self._check_arithmetic(copy)
             self._arithmetic_known = copy
-        return copy
+        return copy, shaped
 
     def _check_arithmetic(self, plan: Any) -> None:
         """Warn once where floats decide the noise, unless a seed says that nothing is published."""
@@ -137,7 +141,7 @@ class Ledger(TableDisplay, Gate):
             words += 'the data: arithmetic="exact" is safe to publish'
             warnings.warn(words, IdealisedNoiseWarning, stacklevel=4)
 
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         output = None
         try:
             value = self._query_value(mechanism, query, who)
@@ -149,7 +153,7 @@ class Ledger(TableDisplay, Gate):
     def _answer_blocks(
         self,
         mechanism: Releasable,
-        query: Query,
+        query: ShapedQuery,
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
@@ -180,7 +184,7 @@ class Ledger(TableDisplay, Gate):
     def _block_answers(
         self,
         mechanism: Releasable,
-        query: Query,
+        query: ShapedQuery,
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Answer]:

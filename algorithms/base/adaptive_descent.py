@@ -185,7 +185,7 @@ def descend_adaptively(
     (norm, largest), mean = norms, theta
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
-        released = ledger.release(part, query)
+        released = ledger.release(part, query, shape=size + 2)
         share, square = released[-2:] / SHARE_WEIGHT
         seen += square
         # the mean of so many noisy squares, and two deviations; the curvature is below it

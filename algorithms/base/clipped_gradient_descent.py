@@ -243,7 +243,7 @@ def descend(
     theta, mean = start, start
     for t in range(1, rounds + 1):
         gradient.theta = theta
-        noisy = np.reshape(ledger.release(mechanism, gradient), start.shape)
+        noisy = np.reshape(ledger.release(mechanism, gradient, shape=start.size), start.shape)
         theta = project_to_ball(theta - step * (noisy + penalty * theta), radius)
         # iterate t weighs 2 t / (T (T + 1))
         mean = mean + 2 / (t + 1) * (theta - mean)

@@ -65,7 +65,8 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
     selected: list[int] = []
     for _ in range(chosen.count):
         of = remaining
-        winner = int(ledger.release(chosen.part, lambda data, of=of: np.abs(vector(data)[of])))
+        sizes = lambda data, of=of: np.abs(vector(data)[of])  # noqa: E731
+        winner = int(ledger.release(chosen.part, sizes, shape=of.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     for feature in selected:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.frames.cell_places import CellPlaces
+from algorithms.frames.cells import shape_of_sums
 from algorithms.frames.questions import unseen
 from algorithms.statistics.quantile_ends import EndPart, Ends, end_parts, ends_found
 from algorithms.statistics.quantile_scores import Part
@@ -56,7 +57,7 @@ class CellSearch:
                 for at in ends
             ]
             scores = partial(self.read.scores, parts=parts, scale=mechanism.scale)
-            drawn = self._drawn(mechanism, scores)
+            drawn = self._drawn(mechanism, scores, parts)
             for at, own, indices in zip(ends, parts, drawn.tolist(), strict=True):
                 for node, part, index in zip(nodes, own, indices, strict=True):
                     at[node.at] = part.start + index
@@ -71,7 +72,8 @@ class CellSearch:
         """
         steps, numbers = list(steps), np.full(self.cells, rows or 0.0)
         if rows is None:
-            counted = self.ledger.release(steps.pop(0), unseen(self.read.counted))
+            shape = shape_of_sums(self.cells)
+            counted = self.ledger.release(steps.pop(0), unseen(self.read.counted), shape=shape)
             numbers = np.atleast_1d(np.asarray(counted, dtype=float))
         count = levels_of(len(self.shares))
         found, scale = self.quantiles(steps[:count]), steps[0].scale
@@ -97,14 +99,15 @@ class CellSearch:
             else [[own[side] for own in parts] for side in (0, 1)]
         )  # fmt: skip
         drawn = [
-            self._drawn(one, partial(self.read.end_scores, parts=group, scale=one.scale))
+            self._drawn(one, partial(self.read.end_scores, parts=group, scale=one.scale), group)
             for one, group in zip(steps, groups, strict=True)
         ]
         both = np.concatenate(drawn, axis=1).reshape(self.cells, 2, len(self.shares))
         found: list[list[list[int]]] = both.tolist()
         return found
 
-    def _drawn(self, mechanism: Any, scores: Any) -> Places:
+    def _drawn(self, mechanism: Any, scores: Any, parts: Sequence[Sequence[Any]]) -> Places:
         """Return the released index of every part, a row a cell."""
-        drawn: Places = np.asarray(self.ledger.release(mechanism, unseen(scores)))
+        lists = sum(map(len, parts))
+        drawn: Places = np.asarray(self.ledger.release(mechanism, unseen(scores), shape=lists))
         return drawn.reshape(self.cells, -1)

@@ -157,6 +157,11 @@ def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
     return tuple(Axis(name) for name in names)
 
 
+def shape_of_sums(numbers: int) -> tuple[int, ...]:
+    """Return the shape of so many sums, as frames give them: one of them is a number."""
+    return (numbers,) if numbers > 1 else ()
+
+
 def table_shape(keys: Iterable[Axis], schema: Schema) -> tuple[int, ...]:
     """Return the number of labels or bins of every key."""
     shape = tuple(key.size(schema) for key in keys)

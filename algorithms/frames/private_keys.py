@@ -17,7 +17,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.frame_rows import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
-from algorithms.frames.cells import MOST_CELLS, Axis, table_shape
+from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import unseen
@@ -113,7 +113,11 @@ def released_by_keys(
     found = with_keys(schema, key, names)
     # of no keys a zero is released, as the plan has the release
     asked = unseen(lambda frame: query.sums(frame, found, "laplace") if names else 0)
-    noisy = np.atleast_1d(ledger.release(noise, asked))
+    numbers = (
+        math.prod(table_shape(query.keys, found)) * query.statistic.basis(found, "laplace").size
+    )
+    shape = shape_of_sums(numbers) if names else ()
+    noisy = np.atleast_1d(ledger.release(noise, asked, shape=shape))
     released = noisy if names else noisy[:0]
     return Answer(str(query), query.statistic, query.keys, found, noise, released, facts.backend)
 

@@ -232,8 +232,9 @@ class QuantileQuery(Question[ListedAnswer]):
         """
         if not self._cells(schema):  # no key was kept: the plan has the releases
             for step in steps:
-                nothing = [[[0.0], [1.0]]] if isinstance(step, RunLengthExponential) else 0
-                ledger.release(step, lambda _, nothing=nothing: np.array(nothing))
+                of_lists = isinstance(step, RunLengthExponential)
+                nothing, shape = ([[[0.0], [1.0]]], (1,)) if of_lists else (0, ())
+                ledger.release(step, lambda _, nothing=nothing: np.array(nothing), shape=shape)
             values = np.empty((0, len(self.shares), 1 if self.level is None else 3))
             return self._answer(values, schema, steps[-1].scale, backend)
         order = np.argsort(self.shares, kind="stable")

@@ -16,7 +16,7 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.answer import Answer
 from algorithms.frames.bases import Statistic
-from algorithms.frames.cells import Axis, table_shape
+from algorithms.frames.cells import Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
@@ -167,8 +167,10 @@ class FrameQuery(Question[Answer]):
         (mechanism,) = steps
         kind = NAMES[type(mechanism)]
         asked = unseen(lambda frame: self.sums(frame, schema, kind))
-        found = np.atleast_1d(ledger.release(mechanism, asked, label))
         statistic = self.asked_of(schema)
+        cells = math.prod(table_shape(self.keys, schema))
+        shape = shape_of_sums(cells * statistic.basis(schema, kind).size)
+        found = np.atleast_1d(ledger.release(mechanism, asked, label, shape))
         rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
         return Answer(
             str(self), statistic, self.keys, schema, mechanism, found, facts.backend, rows

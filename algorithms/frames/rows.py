@@ -16,6 +16,12 @@ from algorithms.frames.columns.keys import LONGEST_KEY, Key, SelectedKeys
 from algorithms.frames.columns.kinds import DROP, ColumnKind
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.object_cells import (
+    cells_of_objects,
+    is_text,
+    label_place,
+    persons_of_objects,
+)
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
@@ -63,9 +69,10 @@ class DeclaredRows(Rows):
         self._schema, self._where, self._rows = schema, where, len(table)
         self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
         self._first: NDArray[np.bool_] | None = None  # of their persons; None where all are
-        self._persons = None if schema.person is None else table.select(schema.person)
+        self._persons = None
         if schema.person is not None:
-            self._first = self._first_of_persons(table.select(schema.person), schema.person)
+            self._persons = persons_of(table, schema.person)
+            self._first = self._first_of_persons(self._persons, schema.person)
 
     def kept(self) -> tuple[Values, NDArray[np.intp]]:
         """Return the columns as declared of all rows that count, and the number of each person."""
@@ -122,8 +129,6 @@ class DeclaredRows(Rows):
     def _first_of_persons(self, persons: nw.DataFrame[Any], name: str) -> NDArray[np.bool_] | None:
         """Return which rows are among the first of their persons that may count."""
         keep = ~persons[name].is_null().to_numpy()
-        if persons[name].dtype.is_float():
-            keep &= ~np.isnan(persons[name].to_numpy())
         for start in range(0, self._rows, BLOCK):
             block = slice(start, min(start + BLOCK, self._rows))
             keep[block] = both(keep[block], self._declared(block)[1])
@@ -135,6 +140,18 @@ class DeclaredRows(Rows):
             return None
         keep[cut if rows is None else rows[cut]] = False
         return keep
+
+
+def persons_of(table: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
+    """Return the column of persons; names as texts where it holds objects or categories."""
+    persons = table.select(name)
+    cells = cells_of_objects(persons[name])
+    if cells is not None:
+        import pandas as pd
+
+        names = pd.Series(persons_of_objects(cells), dtype=object, name=name)
+        return nw.from_native(names.to_frame(), eager_only=True)
+    return persons
 
 
 def both(
@@ -158,6 +175,10 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return label_codes(series, kind)
     if isinstance(kind, Date):
         return days_of(series)
+    if series.implementation.is_pyarrow():
+        # its safe cast refuses a column in which one whole number is beyond 2^53
+        floats: NDArray[Any] = series.to_native().cast("float64", safe=False).to_numpy()
+        return floats
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
@@ -190,23 +211,26 @@ def declared_values(
 def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
     """Return private keys as strings, empty where one is missing, empty or too long."""
     found = np.empty(len(series), dtype=object)
-    number = series.dtype.is_numeric()
+    cells = cells_of_objects(series)
+    if cells is None and series.dtype.is_numeric():
+        found[:] = list(map(str, series.to_list()))
+        found[series.is_null().to_numpy()] = ""
+        return found
     # a null byte at the end of a string is no part of it for arrays of strings
     found[:] = [
-        str(one)
-        if number or (isinstance(one, str) and 0 < len(one) <= LONGEST_KEY and one[-1] != "\0")
-        else ""
-        for one in series.to_list()
+        str(one) if is_text(one) and 0 < len(one) <= LONGEST_KEY and one[-1] != "\0" else ""
+        for one in (series.to_list() if cells is None else cells)
     ]
-    found[series.is_null().to_numpy()] = ""
     return found
 
 
 def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return the days since 1970 of every row; NaN where there is none."""
     if series.dtype == nw.Date:
-        series = series.cast(nw.Datetime("ms"))
-    elif series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+        # as whole days: the milliseconds of some are beyond what libraries convert
+        whole = series.to_arrow().cast("date32").cast("int32")
+        return np.asarray(whole.cast("float64").to_numpy(zero_copy_only=False))
+    if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
         # of pandas a zone such as America/New_York has a name that narwhals does not read
         series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()
@@ -218,10 +242,14 @@ def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
 def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     """Return the index of every row's label; -1 where it has none of them."""
     labels = list(kind.labels)
+    cells = cells_of_objects(series)
+    if cells is not None:
+        place_of = label_place(labels, NO_LABEL)
+        return np.fromiter(map(place_of, cells), np.intp, len(cells))
     if series.dtype == nw.Boolean:
         truth = series.cast(nw.Float64).to_numpy()
         return np.where(np.isnan(truth), NO_LABEL, truth).astype(np.intp)
-    if isinstance(labels[0], str) and series.dtype not in {nw.String, nw.Object}:
+    if isinstance(labels[0], str) and series.dtype != nw.String:
         series = series.cast(nw.String)
     found = series.replace_strict(
         labels, list(range(len(labels))), default=NO_LABEL, return_dtype=nw.Int64

@@ -23,6 +23,8 @@ ROWS = IntegerRange(1, 2**20)
 ARTICLES = {"integer": "an"}
 # types that name no person: libraries do not tell equal values of them from others
 NO_NAMES = re.compile(r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex")
+# whole numbers beyond 2^53 become one float, so that two persons would be one
+FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
 
 
 @final
@@ -189,6 +191,12 @@ class Schema:
         named = None if self.person is None else facts.types[self.person]
         if named is not None and NO_NAMES.match(named.lower()):
             allowed = "a column of whole numbers of 64 bits or less, texts, dates or such"
+            raise ParameterError(f"person {self.person!r}", named, allowed)
+        if named is not None and FLOATS.fullmatch(named.lower()):
+            allowed = (
+                "a column of whole numbers or texts: of floats two persons beyond 2^53 are one. "
+                "Read it as such from its source, as dtype='Int64' of pandas keeps missing ones"
+            )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         for name in used:
             kind, found = self.kind(name), facts.types[name]

@@ -138,7 +138,7 @@ class GaussianFrankWolfe(SetEstimator):
         mean = theta.copy()
         for t in range(1, ledger.plan.count + 1):
             query.theta = theta
-            gradient = ledger.release(ledger.plan.part, query)
+            gradient = ledger.release(ledger.plan.part, query, shape=theta.size)
             theta = theta + 2 / (t + 2) * (convex.minimiser(gradient) - theta)
             mean += 2 / (t + 2) * (theta - mean)
         return mean if self.average else theta

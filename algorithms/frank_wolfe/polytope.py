@@ -187,9 +187,12 @@ def run_frank_wolfe(
         query = DenseScores(bounds, loss, polytope)
     theta = polytope.start(features)
     mean = theta.copy()
-    asked = BestVertex(query) if isinstance(mechanism, NoPrivacy) else query
+    asked, shape = query, (polytope.count(features),)
+    if isinstance(mechanism, NoPrivacy):
+        asked, shape = BestVertex(query), ()
     for t in range(1, rounds + 1):
-        vertex = polytope.vertex(int(ledger.release(mechanism, asked)), features)
+        index = int(ledger.release(mechanism, asked, shape=shape))
+        vertex = polytope.vertex(index, features)
         where = np.flatnonzero(vertex)
         at = int(where[0]) if where.size == 1 else where
         step = 2 / (t + 2)

@@ -62,7 +62,7 @@ def close_descent(
         kept_weight=SHARES.kept,
     )  # fmt: skip
     query.theta, query.squares = descent.theta, True
-    released = ledger.release(part, query)
+    released = ledger.release(part, query, shape=descent.theta.size + 1)
     square = max(0.0, float(released[-1]) / SHARES.kept) * norm**2
     gradient = norm * released[:-1]
     return newton_step(mapped, descent.theta[:, 0], gradient, norm * noise, square / records)

@@ -145,14 +145,15 @@ def released_map(
     `mapped_features`.
     """
     before = [*takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)]
-    records, products = ledger.shape[0], None
+    (records, features), products = ledger.shape, None
     query = MeanOfBlocks(BlockMoments(x_bound, bound), records, executor)
-    released = ledger.release(before[0], query)
+    released = ledger.release(before[0], query, shape=features + 1)
     moments = Moments.of(released, noise_of(before[0]), bound, intercept)
     if len(before) == 2:
         unit = shares.shortened * math.sqrt(moments.square)
         work = BlockProducts(x_bound, moments.centre, unit)
-        products = ledger.release(before[1], MeanOfBlocks(work, records, executor))
+        blocks, triangle = MeanOfBlocks(work, records, executor), features * (features + 1) // 2
+        products = ledger.release(before[1], blocks, shape=triangle)
     noise = noise_of(before[-1])
     return mapped_features(
         moments, products, noise, shares.shortened, x_bound, intercept, **curvature

@@ -278,7 +278,9 @@ class PrivateLinearRegression(PrivateRegressor):
         if self.fit_intercept:
             penalty[-1] = 0.0
         work = BlockStatistics(self.x_bound, self.y_bound, self.fit_intercept, row, units)
-        released = ledger.release(ledger.plan, MeanStatistics(work, records, executor))
+        numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
+        query = MeanStatistics(work, records, executor)
+        released = ledger.release(ledger.plan, query, shape=numbers)
         found = unpacked(released, size, units, noise_of(ledger.plan))
         return solved(found, penalty), found
 

@@ -86,7 +86,7 @@ def descend_mapped(
     (mean, start), norms, shares = (theta, 0), np.empty(rounds), np.empty(rounds)
     for t in range(1, rounds + 1):
         query.theta, query.clip = theta, norm
-        released = ledger.release(part, query)
+        released = ledger.release(part, query, shape=theta.size + 1)
         gradient = norm * released[:-1, None] + ridge * penalty_slope(mapped, theta)
         theta = theta - step * mapped.longest_step * gradient
         norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.kept

@@ -196,7 +196,10 @@ class LocalIHT(PrivateRegressor):
         step = default_step(link.low, link.high) if self.step is None else self.step
         for group in self._round_blocks(users, features):
             gradient, total = UserGradients(link, self.residual_clip, theta), np.zeros(features)
-            for part in ledger.release_blocks(mechanism, gradient, group, executor, sum_of_rows):
+            parts = ledger.release_blocks(
+                mechanism, gradient, group, executor, sum_of_rows, shape=features
+            )
+            for part in parts:
                 total += part
             mean = total / (group[-1].stop - group[0].start)
             theta = iht_step(theta, mean, step, self.sparsity)

@@ -171,7 +171,7 @@ class SparseERM(PrivateRegressor):
         theta = np.zeros(features)
         for _ in range(ledger.plan.count):
             gradient.theta = theta
-            noisy = ledger.release(ledger.plan.part, gradient)
+            noisy = ledger.release(ledger.plan.part, gradient, shape=features)
             theta = keep_largest(theta - step * (noisy + penalty * theta), self.sparsity)
         return theta
 

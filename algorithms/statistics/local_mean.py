@@ -131,7 +131,8 @@ class LocalMean(PrivateEstimator):
         mechanism, total = ledger.plan.parts[0], np.zeros(dimension)
         vectors = isinstance(mechanism, (PrivUnit, HemisphereL2, NoPrivacy))
         query = ClippedVectors(self.radius, numbers=not vectors)
-        for reports in ledger.release_blocks(mechanism, query, blocks, executor):
+        shape = (dimension,) if vectors else ()
+        for reports in ledger.release_blocks(mechanism, query, blocks, executor, shape=shape):
             total += reports.sum(axis=0)
         return project_to_ball(total / users / self.radius) * self.radius
 

@@ -129,9 +129,13 @@ class PrivateMean(PrivateEstimator):
     def run(self, ledger: Any) -> Array:
         """Return the mean, computed from the released values only."""
         shortened, parts = ClippedVectors(self.radius), list(ledger.plan.leaves())
-        noisy = ledger.release(parts[0], lambda rows: shortened(rows).mean(axis=0))
+        noisy = ledger.release(
+            parts[0], lambda rows: shortened(rows).mean(axis=0), shape=ledger.shape[1]
+        )
         if len(parts) > 1:
-            ledger.release(parts[1], lambda rows: (shortened(rows) ** 2).mean(axis=0))
+            ledger.release(
+                parts[1], lambda rows: (shortened(rows) ** 2).mean(axis=0), shape=ledger.shape[1]
+            )
         return project_to_ball(noisy / self.radius) * self.radius
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:

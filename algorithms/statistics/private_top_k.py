@@ -246,13 +246,13 @@ def released_top(
     """
     *rounds, noise = steps
     if not rounds:
-        return largest(ledger.release(noise, counted), k, level, noise)
+        return largest(ledger.release(noise, counted, shape=size), k, level, noise)
     left = np.arange(size)
     for selection in rounds:
-        won = ledger.release(selection, CountsOf(counted, left))
+        won = ledger.release(selection, CountsOf(counted, left), shape=left.size)
         left = np.delete(left, int(won))
     some = np.setdiff1d(np.arange(size), left)
-    noisy = ledger.release(noise, CountsOf(counted, some))
+    noisy = ledger.release(noise, CountsOf(counted, some), shape=some.size)
     order, counts, ends = largest(noisy, k, level, noise, chosen=True)
     return some[order], counts, ends
 

@@ -61,7 +61,7 @@ def released_places(
         parts = [Part(ends[n.below], ends[n.above], part_share(levels, n)) for n in nodes]
         whole = replaced and len(parts) == 1
         query = QuantileScores(grid, parts, mechanism.scale, column, whole)
-        found = ledger.release(mechanism, query)
+        found = ledger.release(mechanism, query, shape=len(parts))
         for node, part, index in zip(nodes, parts, found, strict=True):
             ends[node.at] = part.start + int(index)
     return [ends[i] for i in range(len(levels))]

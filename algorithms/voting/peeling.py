@@ -7,7 +7,7 @@ References: Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2; constants recomputed
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -70,12 +70,14 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     selected: list[int] = []
     for _ in range(peel.count):
         # the remaining features follow from earlier answers
-        winner = int(ledger.release(peel.part, RemainingStability(counter, remaining)))
+        query = RemainingStability(counter, remaining)
+        winner = int(ledger.release(peel.part, query, shape=remaining.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     found = np.zeros(ledger.shape[1], dtype=np.int8)
     for feature in selected:
-        drawn = ledger.release(signs.part, lambda votes, at=feature: counter.utilities(votes, at))
+        utilities = partial(counter.utilities, feature=feature)
+        drawn = ledger.release(signs.part, utilities, shape=SIGNS.size)
         found[feature] = SIGNS[int(drawn)]
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.domains import Interval
 from accountant.errors import ParameterError
-from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
+from accountant.ledger.interfaces import Releasable, ShapedQuery, drawing_mechanism
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.randomness import Rng
@@ -47,7 +47,7 @@ class ReducedNoiseLedger(Ledger):
         self.local = local
         self._reported = np.zeros(self._users, dtype=bool)
 
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         if self.local:
             if who is None or self._reported[who].any():
                 got = "one that asks all users together" if who is None else "one that asks twice"
@@ -63,7 +63,7 @@ class ReducedNoiseLedger(Ledger):
     def _answer_blocks(
         self,
         mechanism: Releasable,
-        query: Query,
+        query: ShapedQuery,
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:

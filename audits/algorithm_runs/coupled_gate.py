@@ -10,7 +10,7 @@ import numpy as np
 
 from accountant.ledger.gate import Gate
 from accountant.ledger.immutable_arrays import fresh_view
-from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
+from accountant.ledger.interfaces import Releasable, ShapedQuery, drawing_mechanism
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan, Sampler
 
@@ -46,7 +46,7 @@ class CoupledGate(Gate):
         super().__init__(data, plan, public, coin_words)
         self._noise, self._samples, self._exchange = noise, samples, exchange
 
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         asked = self._pending_release(mechanism, query, who)
         output = self._exchange(asked)
         if asked.error is not None:  # on the other data too: the algorithm sees the same
@@ -54,7 +54,7 @@ class CoupledGate(Gate):
         return fresh_view(output)
 
     def _pending_release(
-        self, mechanism: Releasable, query: Query, who: Users | None
+        self, mechanism: Releasable, query: ShapedQuery, who: Users | None
     ) -> PendingRelease:
         try:
             # a copy: a query may hand out its own working memory

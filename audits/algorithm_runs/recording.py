@@ -17,7 +17,13 @@ from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.errors import OffPlan, ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.gate import Gate
-from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
+from accountant.ledger.interfaces import (
+    Query,
+    Releasable,
+    Shape,
+    ShapedQuery,
+    drawing_mechanism,
+)
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, take_rows
 from accountant.plans.plan import Sampler
@@ -62,9 +68,11 @@ class Refusal(NamedTuple):
 class GateWithRefusals(Gate):
     """A gate that keeps what it refuses, as an algorithm may go on as if nothing had happened."""
 
-    def _admitted(self, mechanism: Releasable, query: Query) -> Any:
+    def _admitted(
+        self, mechanism: Releasable, query: Query, shape: Shape | None
+    ) -> tuple[Any, ShapedQuery]:
         with self._refusals_kept(type(mechanism)):
-            return super()._admitted(mechanism, query)
+            return super()._admitted(mechanism, query, shape)
 
     def _refuse_secret_sample(self, mechanism: Releasable) -> None:
         with self._refusals_kept(mechanism):
@@ -108,7 +116,7 @@ class RecordingLedger(GateWithRefusals, Ledger):
         self.refusals: list[Refusal] = []
         self.takes_undeclared = undeclared
 
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         try:
             return super()._answer(mechanism, query, who)
         finally:
@@ -118,7 +126,7 @@ class RecordingLedger(GateWithRefusals, Ledger):
     def _answer_blocks(
         self,
         mechanism: Releasable,
-        query: Query,
+        query: ShapedQuery,
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
@@ -191,7 +199,7 @@ class ReplayGate(GateWithRefusals):
             )
         self._refused += 1
 
-    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         if self._position == len(self._entries):
             self._raise_off_transcript(
                 f"the run asked for more than the {self._position} recorded releases"
@@ -222,7 +230,7 @@ class ReplayGate(GateWithRefusals):
         raise OffTranscript(words)
 
     def _value_as_recorded(
-        self, mechanism: Releasable, query: Query, who: Users | None, output: Any
+        self, mechanism: Releasable, query: ShapedQuery, who: Users | None, output: Any
     ) -> Any:
         """The query's value here; it must exist exactly if the recorded run had one."""
         try:
@@ -254,7 +262,7 @@ class ReplayGate(GateWithRefusals):
         self._add_loss(mechanism, output[changed], recorded[changed], value[changed])
 
     def _add_sampled_loss(
-        self, mechanism: Any, query: Query, output: Any, recorded: Any, value: Any
+        self, mechanism: Any, query: ShapedQuery, output: Any, recorded: Any, value: Any
     ) -> None:
         """Mix the densities with and without the record that differs, the others as sampled."""
         changed = self._changed_rows
@@ -265,7 +273,7 @@ class ReplayGate(GateWithRefusals):
         # the sample that holds the record where the recorded one does not, or the other way
         other = np.setxor1d(self._sampled, changed)
         try:
-            there, here = (np.array(query(take_rows(one, other))) for one in self._both_data)
+            there, here = (np.array(query.query(take_rows(one, other))) for one in self._both_data)
         except Exception:  # whatever a query raises: a sample may be one that it cannot answer
             self.loss = math.nan
             return

@@ -8,7 +8,7 @@ import typer
 
 from audits.cli.options import Options, takes
 
-FOUND = 1
+FOUND, INCONCLUSIVE = 1, 3
 
 
 @takes("json", seed="0")
@@ -38,7 +38,8 @@ def record(
     Example: python -m audits record mycode.noise:release --epsilon 1 --pair a.npy b.npy
     --allow-import
 
-    Exit status: 0 nothing found, 1 something found, 2 bad usage, 130 interrupted.
+    Exit status: 0 nothing found, 1 something found, 2 bad usage, 3 inconclusive (nothing found,
+    but the cost is not known, or is above the claim for who sees more), 130 interrupted.
     """
     import sys
 
@@ -46,6 +47,7 @@ def record(
     from accountant.domains import DELTA, POSITIVE, IntegerRange
     from accountant.errors import ParameterError
     from accountant.files import check_writable, write_text
+    from audits.claims.findings import Outcome
     from audits.recorded_runs.patches import named_function
     from audits.recorded_runs.record import record as recorded_run
     from audits.runner.target_values import load_value
@@ -68,4 +70,4 @@ def record(
     if options.json != "-":
         typer.echo(str(found))
     if not found.sound:
-        raise typer.Exit(FOUND)
+        raise typer.Exit(FOUND if found.outcome is Outcome.FALSIFIED else INCONCLUSIVE)

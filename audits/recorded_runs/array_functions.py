@@ -11,9 +11,11 @@ from audits.recorded_runs.followed_steps import (
     Wrap,
     choose,
     event_of,
+    linear_step,
     noise_from_noise,
     place_of_largest,
     plain,
+    plain_arguments,
     use,
 )
 from audits.recorded_runs.tape import Tape, current_tape
@@ -25,6 +27,12 @@ CHOOSING = {
     np.broadcast_to, np.split, np.array_split,
 }  # fmt: skip
 JOINING = {np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append}
+# functions that are linear in an argument: of noise alone they make noise of a known law
+LINEAR = {
+    np.sum, np.mean, np.cumsum, np.diff, np.trace, np.dot, np.vdot, np.inner, np.outer,
+    np.tensordot, np.einsum, np.convolve, np.correlate, np.kron, np.cross, np.average,
+    np.linalg.solve,
+}  # fmt: skip
 ABOUT_SHAPE = {np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 
 
@@ -68,10 +76,14 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
     followed = [event for event in map(event_of, arguments) if event is not None]
     if not followed or not all(event.pure for event in followed):
         return NotImplemented
+    if function in LINEAR and not (function is np.linalg.solve and is_followed):
+        linear = linear_step(tape, name, function, arguments, options, wrap)
+        if linear is not NotImplemented:
+            return linear
     made = function(*map(plain, arguments), **options)
     if not isinstance(made, (np.ndarray, np.generic)):
         return NotImplemented
-    others = {f"operand {k}": x for k, x in enumerate(arguments) if event_of(x) is None}
+    others = plain_arguments(arguments, options)
     return noise_from_noise(tape, name, made, list(arguments), others, wrap)
 
 

@@ -34,7 +34,9 @@ def plain_result(result: Any, depth: int = 0) -> Any:
             return [plain_result(one, below) for one in result.ravel().tolist()]
         return np.array(result)
     if isinstance(result, dict):
-        return {str(key): plain_result(value, below) for key, value in result.items()}
+        # other keys than texts are shown as in code: 1 is not "1"
+        names = {key: key if isinstance(key, str) else f"[{key!r}]" for key in result}
+        return {names[key]: plain_result(value, below) for key, value in result.items()}
     if isinstance(result, (list, tuple)):
         return [plain_result(one, below) for one in result]
     if isinstance(result, (set, frozenset)):

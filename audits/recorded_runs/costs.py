@@ -28,12 +28,15 @@ from audits.recorded_runs.shared_parts import distances
 from audits.recorded_runs.spent import Spent
 
 MOST_SHIFTS = 200  # different Laplace shifts that are kept apart; more are rounded up
+NO_MOVE = 1e-13  # relative to the largest move: the rounding of least squares
 SMALL = 1e-9  # relative: shifts that differ by less count as equal
 
 
 def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
     """What the pair of runs cost, and conflicts between what was released."""
     spent = Spent()
+    if not any(one.sides is not None or is_coin(one) for one, _ in pairs):
+        laws = laws.without_signs()
     found = constraints_of(pairs)
     found = without_coins(found, laws, spent)
     found = without_selections(found, laws, spent)
@@ -50,6 +53,11 @@ def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, 
         elif one.declared is not None:
             _spend_call(one, call_moved(one, other), spent)
     return spent, conflicts
+
+
+def is_coin(event: Event) -> bool:
+    """Whether an event is a draw that was handed out as a plain number: it may choose a sign."""
+    return event.kind is EventKind.DRAW and event.view is None
 
 
 def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
@@ -97,7 +105,7 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
             shifts += (needed[mine] / scale).tolist()
             if block.law == "log of uniform":
                 words = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
-                spent.unknown.append(words)
+                spent.assumed.append(words)
         elif block.law == "uniform":
             for gap in needed[mine].tolist():
                 if gap < 1:
@@ -177,8 +185,13 @@ def _without_gaussian_sums(
             for noise, factor in free.items():
                 matrix[k, place[noise]] = factor * laws.law(noise)[1]
         gaps = np.array([gap for _, gap in rows])
+        # the equations keep their solutions, and rows of small factors are not taken for rows of 0
+        lengths = np.linalg.norm(matrix, axis=1)
+        lengths[lengths == 0] = 1.0
+        matrix, gaps = matrix / lengths[:, None], gaps / lengths
         solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
-        if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=1e-12):
+        small = NO_MOVE * float(np.abs(gaps).max())
+        if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=small):
             spent.infinite.append((left.released[0][1], "no move of the noise does it"))
         else:
             spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1

@@ -12,6 +12,7 @@ from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
     control_flow,
+    exception_of,
     lost_noise,
     on_other_data,
     reused,
@@ -71,7 +72,7 @@ def explained_elsewhere(found: Explanation, one: Run, far: Run) -> Explanation:
 
 
 def _raised(run: Run) -> bool:
-    return isinstance(run[1], dict) and "exception" in run[1]
+    return bool(exception_of(run[1]))
 
 
 def _partings(pairs: list[tuple[Event, Event]], one: Run, other: Run) -> list[RecordedFinding]:
@@ -103,9 +104,9 @@ def _suspects(
 def best(tried: list[Explanation]) -> Recorded:
     """The verdict that explains the runs; the first one if none does."""
     counted = [one.verdict for one in tried if one.counts] or [tried[-1].verdict]
-    sound = [verdict for verdict in counted if verdict.sound]
-    if sound:
-        return min(sound, key=lambda verdict: len(verdict.unchecked))
+    unsuspected = [verdict for verdict in counted if not verdict.findings]
+    if unsuspected:
+        return min(unsuspected, key=lambda found: (found.cost is None, len(found.unchecked)))
     # noise that was taken for public shows as another result: no such verdict is better
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
     alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]

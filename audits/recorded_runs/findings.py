@@ -185,7 +185,7 @@ def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFind
     place = where_they_differ(one, other)
     if not place:
         return None
-    raised = [_exception(result) for result in (one, other)]
+    raised = [exception_of(result) or "a result" for result in (one, other)]
     if raised[0] != raised[1]:
         said = f"the first run ends with {raised[0]}, the second with {raised[1]}"
         return RecordedFinding("control flow", "", said)
@@ -200,10 +200,10 @@ def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFind
     return RecordedFinding("result", "", said)
 
 
-def _exception(result: Any) -> str:
-    """The type of the exception that a run ended with."""
+def exception_of(result: Any) -> str:
+    """The type of the exception that a run ended with; "" if it gave a result."""
     ended = isinstance(result, dict) and set(result) == {"exception", "message"}
-    return result["exception"] if ended else "a result"
+    return str(result["exception"]) if ended else ""
 
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:

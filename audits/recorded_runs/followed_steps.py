@@ -1,8 +1,9 @@
 """What code does with noise: steps that keep it in sight, questions, and uses that end the trail.
 
-``value + factor x noise`` stays in sight under addition, under multiplication by plain numbers and
-when elements are selected.  A comparison is a question.  Anything else uses the number: it then
-counts as released, and what comes of it is plain.
+``value + factor x noise`` stays in sight under addition, under multiplication by plain numbers,
+when elements are selected, and noise alone under linear maps.  A comparison is a question.  Another
+function of noise alone is noise of an unknown law.  Anything else uses the number: it then counts
+as released, and what comes of it is plain.
 """
 
 from __future__ import annotations
@@ -15,9 +16,20 @@ import numpy as np
 from audits.recorded_runs.call_sites import call_site
 from audits.recorded_runs.events import COMPARISON, Event, EventKind, View
 from audits.recorded_runs.tape import Tape, current_tape
-from audits.recorded_runs.views import MOST_PARTS, add, broadcast, join, plain_view, scale, select
+from audits.recorded_runs.views import (
+    add,
+    broadcast,
+    fits,
+    join,
+    linear_map,
+    plain_view,
+    scale,
+    select,
+)
 
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
+LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
+LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
 ROUND_OFF = 1e-9  # of sums of probabilities
 Wrap = Callable[[Event], Any]
@@ -150,14 +162,14 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands; noisy numbers that are released are replaced by plain ones."""
     shape = _shape(inputs)
     pure = [event_of(x) is not None and event_of(x).pure for x in inputs]  # type: ignore[union-attr]
-    parts = sum(view_of(x).noises.shape[-1] for x in inputs)
+    followable = fits([view_of(x) for x in inputs], shape)
     made = []
     for k, thing in enumerate(inputs):
         more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
         followed = more_noise or _still_being_made(thing, shape)
         if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) <= {"uniform"}:
             followed = False  # one random number for many values, as a first guess, is no noise
-        made.append(thing if followed and parts <= MOST_PARTS else use(thing))
+        made.append(thing if followed and followable else use(thing))
     return tuple(made)
 
 
@@ -292,20 +304,60 @@ def place_of_largest(tape: Tape, thing: Any, smallest: bool = False) -> Any:
 def _of_pure_noise(
     tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any, wrap: Wrap
 ) -> Any:
-    """A function of noise alone is noise, of an unknown law."""
+    """A function of noise alone is noise, of an unknown law unless it is linear."""
+    sums = ufunc is np.add and method in LINEAR_SUMS
+    if sums or (ufunc.__name__ in LINEAR_PRODUCTS and method == "__call__"):
+        result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options, wrap)
+        if result is not NotImplemented:
+            return result
     given = [plain(x) for x in inputs]
-    others = {f"operand {k}": x for k, x in enumerate(inputs) if event_of(x) is None}
+    others = plain_arguments(inputs, options)
     made = getattr(ufunc, method)(*given, **options)
     return noise_from_noise(tape, ufunc.__name__, made, list(inputs), others, wrap)
+
+
+def linear_step(
+    tape: Tape,
+    name: str,
+    function: Callable[..., Any],
+    arguments: Any,
+    options: Any,
+    wrap: Wrap,
+) -> Any:
+    """Record a function that is linear in its one followed argument, which is noise alone."""
+    places = [k for k, x in enumerate(arguments) if event_of(x) is not None]
+    if len(places) != 1 or any(event_of(x) is not None for x in options.values()):
+        return NotImplemented
+    (at,) = places
+    noise = arguments[at]
+
+    def of(values: Any) -> Any:
+        return function(*arguments[:at], values, *arguments[at + 1 :], **options)
+
+    view = linear_map(view_of(noise), of)
+    if view is None:
+        return NotImplemented
+    return step(tape, name, lambda: of(plain(noise)), view, [noise], True, wrap)
+
+
+def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
+    """Arguments without noise, which must be equal in both runs."""
+    named = {f"operand {k}": x for k, x in enumerate(arguments) if event_of(x) is None}
+    return named | {name: x for name, x in options.items() if event_of(x) is None}
 
 
 def noise_from_noise(
     tape: Tape, name: str, made: Any, things: list[Any], others: dict[str, Any], wrap: Wrap
 ) -> Any:
-    """Record noise of an unknown law that was made of other noise and of ``others``."""
+    """Record noise of an unknown law that was made of other noise and of ``others``.
+
+    What is added to that noise must be equal in both runs, like the others.
+    """
     if np.asarray(made).dtype.kind not in "biuf":
         return NotImplemented
     followed = [x for x in things if event_of(x) is not None]
+    added = {f"what is added to noise {k}": view_of(x).value for k, x in enumerate(followed)}
+    others = {**others, **{words: value for words, value in added.items() if np.any(value)}}
     shape = np.shape(made)
     origins = frozenset().union(*(tape.origins_of(view_of(x)) for x in followed))
     numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]

@@ -7,7 +7,7 @@ greater.  The least cost of such moves bounds the privacy loss (docs/proofs/reco
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -18,8 +18,10 @@ from scipy.sparse import coo_array
 from audits.recorded_runs.events import COMPARISON, Event, NoiseBlock
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
 
-BOUNDED = {"laplace", "log of uniform", "logistic", "exponential", "geometric"}
-ONE_SIDED = {"exponential", "geometric"}
+BOUNDED = {
+    "laplace", "log of uniform", "logistic", "exponential", "geometric", "negated exponential",
+}  # fmt: skip
+RISES, FALLS = {"exponential", "geometric"}, {"negated exponential"}  # moves in one direction alone
 
 
 @final
@@ -37,6 +39,16 @@ class Laws:
     """The laws of all noises by number."""
 
     blocks: list[NoiseBlock]
+
+    def without_signs(self) -> Laws:
+        """These laws where no coin chose a sign: the log of a uniform number is one-sided noise."""
+        one_sided = "negated exponential"
+        return Laws(
+            [
+                replace(block, law=one_sided) if block.law == "log of uniform" else block
+                for block in self.blocks
+            ]
+        )
 
     def numbers_of_blocks(self, noises: NDArray[np.int64]) -> NDArray[np.intp]:
         """Which block each noise is of."""
@@ -119,25 +131,25 @@ def least_cost(
     if not all(np.isfinite(gap) for _, gap in equal + least):
         return np.inf, "a value is no number, or infinite"
     place = {noise: k for k, noise in enumerate(noises)}
-    costs, bounds = [], []
+    scales, rising, falling = [], [], []
     for noise in noises:
         law, scale = laws.law(noise)
         if law not in BOUNDED:
             return np.inf, law
-        costs.append(1 / scale if scale > 0 else np.inf)
-        bounds.append((0.0, 0.0 if law in ONE_SIDED else None))
-    if not np.all(np.isfinite(costs)):
-        return np.inf, "noise of scale 0"
-    # each move is a difference of two non-negative parts; one-sided noise has no second part
-    matrices = [_matrix(rows, place, moves, sign) for rows in (equal, least)]
-    count = len(noises)
-    limits = [(0.0, None)] * count + [bound if bound[1] == 0.0 else (0.0, None) for bound in bounds]
+        if not 0 < scale < np.inf:
+            return np.inf, "noise of scale 0"
+        scales.append(scale)
+        rising.append((0.0, 0.0 if law in FALLS else None))
+        falling.append((0.0, 0.0 if law in RISES else None))
+    # each move, in units of its scale, is a difference of two non-negative parts
+    matrices = [_matrix(rows, place, scales, moves, sign) for rows in (equal, least)]
+    count, limits = len(noises), rising + falling
     (a_eq, b_eq), (a_ub, b_ub) = matrices
     if not count:
-        ok = (b_eq is None or np.allclose(b_eq, 0.0)) and (b_ub is None or b_ub.min() >= -1e-9)
+        ok = (b_eq is None or np.abs(b_eq).max() <= 1e-9) and (b_ub is None or b_ub.min() >= -1e-9)
         return (0.0, "") if ok else (np.inf, "no noise is left that could move")
     found: Any = linprog(  # type: ignore[call-overload]
-        np.array(costs * 2), A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=limits,
+        np.ones(2 * count), A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=limits,
         method="highs",
     )  # fmt: skip
     return (float(found.fun), "") if found.status == 0 else (np.inf, "no move of the noise does it")
@@ -175,20 +187,26 @@ def _terms(moved: Moved) -> list[Terms]:
 
 
 def _matrix(
-    rows: list[Terms], place: dict[int, int], moves: dict[int, float], sign: float
+    rows: list[Terms],
+    place: dict[int, int],
+    scales: list[float],
+    moves: dict[int, float],
+    sign: float,
 ) -> tuple[coo_array | None, NDArray[np.float64] | None]:
-    """Rows as a matrix for ``sum f t = -d`` and ``-sum f t <= d``."""
+    """Rows as a matrix for ``sum f t = -d`` and ``-sum f t <= d``, each divided by its size.
+
+    The solver's tolerance is absolute: it is so in units of noise, whatever the units of the data.
+    """
     if not rows:
         return None, None
     entries, limits = [], []
     for k, (terms, gap) in enumerate(rows):
-        fixed = sign * gap
-        for noise, factor in terms.items():
-            if noise in moves:
-                fixed += factor * sign * moves[noise]
-            else:
-                entries += [(k, place[noise], factor), (k, place[noise] + len(place), -factor)]
-        limits.append(fixed)
+        known = [sign * gap, *(f * sign * moves[n] for n, f in terms.items() if n in moves)]
+        free = {place[n]: f * scales[place[n]] for n, f in terms.items() if n not in moves}
+        size = max(map(abs, free.values())) if free else sum(map(abs, known)) or 1.0
+        for column, factor in free.items():
+            entries += [(k, column, factor / size), (k, column + len(place), -factor / size)]
+        limits.append(sum(known) / size)
     row, column, value = np.array(entries).T if entries else np.zeros((3, 0))
     shape = (len(rows), 2 * len(place))
     matrix = coo_array((-value, (row.astype(int), column.astype(int))), shape=shape)

@@ -63,6 +63,7 @@ FUNCTIONS_OF_MATH = (
 )
 STANDARD = sysconfig.get_path("stdlib")
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
+PLAIN_KINDS = (PLAIN_GENERATOR, PLAIN_STATE)
 _absent = object()
 _one_at_a_time = threading.Lock()
 
@@ -286,30 +287,32 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     def replacement(thing: Any) -> Any:
         if id(thing) in new_of:
             return new_of[id(thing)]
-        if type(thing) in (PLAIN_GENERATOR, PLAIN_STATE) and id(thing) not in generators:
+        if type(thing) in PLAIN_KINDS and id(thing) not in generators:
             make: Any = recording_generator if type(thing) is PLAIN_GENERATOR else recording_state
             generators[id(thing)] = make(thing)
         return generators.get(id(thing))
 
+    def replace_in(names: Any) -> None:
+        if not isinstance(names, dict):
+            return
+        # most of the hundred thousand names of all modules are neither
+        held = [
+            (name, thing) for name, thing in list(names.items())
+            if id(thing) in new_of or type(thing) in PLAIN_KINDS
+        ]  # fmt: skip
+        for name, thing in held:
+            undo.append((names, name, thing))
+            names[name] = replacement(thing)
+
     for label, module in list(sys.modules.items()):
         if module is None or label.startswith(LEFT_ALONE):
             continue
-        _replace_in(getattr(module, "__dict__", None), undo, replacement)
-    _replace_in(getattr(function, "__globals__", None), undo, replacement)
-    _replace_in(getattr(getattr(function, "__self__", None), "__dict__", None), undo, replacement)
+        replace_in(getattr(module, "__dict__", None))
+    replace_in(getattr(function, "__globals__", None))
+    replace_in(getattr(getattr(function, "__self__", None), "__dict__", None))
     for cell in getattr(function, "__closure__", None) or ():
         new = replacement(cell.cell_contents)
         if new is not None:
             undo.append((cell, "cell_contents", cell.cell_contents))
             cell.cell_contents = new
     return list(generators.values())
-
-
-def _replace_in(names: Any, undo: list[tuple[Any, Any, Any]], replacement: Any) -> None:
-    if not isinstance(names, dict):
-        return
-    for name, thing in list(names.items()):
-        new = replacement(thing)
-        if new is not None:
-            undo.append((names, name, thing))
-            names[name] = new

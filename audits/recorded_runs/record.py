@@ -100,7 +100,9 @@ def record(
                     return without_replay(unsteady, claim, delta, first[0])
             second = runs.run(first[0], of_neighbour=True)
             found = explained(first, second, claim, delta, draws)
-            far = other_data(data, neighbour) if found.counts and found.verdict.sound else None
+            far = (
+                other_data(data, neighbour) if found.counts and not found.verdict.findings else None
+            )
             if far is not None:
                 elsewhere = runs._replace(data=far, neighbour=far).run(first[0])
                 found = explained_elsewhere(found, first, elsewhere)
@@ -109,10 +111,10 @@ def record(
                 break
             public |= found.suspects
         verdict = best(tried)
-        if verdict.sound and verdict is not tried[-1].verdict:
+        if not verdict.findings and verdict is not tried[-1].verdict:
             return verdict
         go_back()
-        known = runs.public if verdict.sound else frozenset()
+        known = frozenset() if verdict.findings else runs.public
         return answered_by_coins(verdict, runs._replace(public=known))
 
 

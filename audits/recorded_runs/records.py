@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,12 @@ def _differing_in_part(one: Any, other: Any) -> list[int]:
 
 
 def rows_of(part: Any) -> Any:
-    """The part as something that gives its rows by number."""
+    """The part as something that gives its rows by number; of a dict the items are rows."""
     values = getattr(part, "to_numpy", None)
-    return values() if callable(values) else part
+    if callable(values):
+        return values()
+    if isinstance(part, Mapping):
+        return list(part.items())
+    if isinstance(part, Set):
+        return sorted(part, key=repr)
+    return part if hasattr(part, "__getitem__") else list(part)

@@ -80,7 +80,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         return verdict
     record, records = changed[0], sizes[0] or 1
     first = runs.run()[0]
-    if verdict.sound:
+    if not verdict.findings:
         found = _with_other_coins(runs, first, record, records)
         verdict = verdict if found is None else replace(verdict, findings=(found,))
     if {one.kind for one in verdict.findings} != {"result"}:
@@ -98,7 +98,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         f"coins choose what is shown of a record: drawn again {count} times on both data, they "
         f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
     )
-    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said))
+    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said), cost=None)
 
 
 def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> RecordedFinding | None:

@@ -23,11 +23,15 @@ class Spent:
     # the same, but calls that moved by a part of their sensitivity are charged that part
     scaled: Counter[Loss] = field(default_factory=Counter)
     infinite: list[tuple[Event, str]] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # losses: with one of them no cost is known
+    assumed: list[str] = field(default_factory=list)  # of laws, for the losses
     no_coins: bool = False  # uniform numbers were compared with others, and are no coins
 
     def epsilon(self, delta: float, scaled: bool = False) -> float:
-        """Upper bound of epsilon at delta, by `Tight`; ``scaled`` charges parts of calls."""
+        """Upper bound of epsilon of the known losses at delta, by `Tight`.
+
+        ``scaled`` charges parts of calls.
+        """
         losses = self.losses + self.scaled if scaled else self.losses + self.calls
         if self.infinite:
             return math.inf

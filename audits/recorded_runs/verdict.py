@@ -13,12 +13,19 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import claimed_delta
+from audits.claims.findings import Outcome
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.events import Event, EventKind
-from audits.recorded_runs.findings import RecordedFinding
+from audits.recorded_runs.findings import RecordedFinding, exception_of
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import Tape
 
+UNBOUNDED = {
+    "result",
+    "lost noise",
+    "control flow",
+    "input",
+}  # findings of what no loss of a draw bounds
 ROUND_OFF = 1e-6  # relative: of moves of float sums, and of bounds that libraries round up
 Claim = Any
 
@@ -34,8 +41,9 @@ class Recorded:
         What must not be in private code, in the order of the code.
     unchecked : tuple of str
         What could not be judged, and why.
-    cost : float
-        Epsilon at ``delta`` by `Tight` for the moves of this pair; infinite if nothing bounds it.
+    cost : float or None
+        Epsilon at ``delta`` by `Tight` for the moves of this pair; infinite if nothing bounds it,
+        None if it is not known: `unchecked` says why.
     declared_cost : float or None
         The same for the declared sensitivities and losses; None unless every draw that moved has
         one.
@@ -59,19 +67,31 @@ class Recorded:
 
     findings: tuple[RecordedFinding, ...]
     unchecked: tuple[str, ...]
-    cost: float
+    cost: float | None
     declared_cost: float | None
     claimed: float | None
     delta: float
     draws: int
 
     @property
+    def outcome(self) -> Outcome:
+        """FALSIFIED if something was found, SURVIVED if not and the cost is known, within a claim.
+
+        INCONCLUSIVE if noise was lost from sight, or the cost is not known, or it is above the
+        claim for an observer who sees more.
+        """
+        if any(finding.kind != "lost noise" for finding in self.findings):
+            return Outcome.FALSIFIED
+        over = self.claimed is not None and is_above(self.cost, self.claimed)
+        return Outcome.INCONCLUSIVE if self.cost is None or over else Outcome.SURVIVED
+
+    @property
     def sound(self) -> bool:
-        """True if nothing was found; `unchecked` names what could not be judged."""
-        return not self.findings
+        """True if the outcome is SURVIVED; `unchecked` names what could not be judged."""
+        return self.outcome is Outcome.SURVIVED
 
     def to_json(self) -> str:
-        """The same as JSON; infinite numbers are null.
+        """The same as JSON; infinite numbers are null, and ``cost_is_known`` tells them apart.
 
         Returns
         -------
@@ -82,20 +102,31 @@ class Recorded:
         for name in ("cost", "declared_cost", "claimed"):
             if rows[name] is not None and not math.isfinite(rows[name]):
                 rows[name] = None
-        return json.dumps({"sound": self.sound, **rows})
+        facts = {"outcome": self.outcome.name, "cost_is_known": self.cost is not None}
+        return json.dumps({"sound": self.sound, **facts, **rows})
 
     def __str__(self) -> str:
         count = len(self.findings)
         first = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
+        if self.outcome is Outcome.INCONCLUSIVE:
+            first = f"INCONCLUSIVE: {first}"
+        costs = "the cost of this pair is not known"
+        if self.cost is not None:
+            costs = f"this pair costs epsilon {self.cost:.4g}"
         claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
         at = f" at delta {self.delta:g}" if self.delta else ""
         drawn = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
         lines = [
-            f"{first} in {drawn}; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
+            f"{first} in {drawn}; {costs}{at}{claimed}",
             *map(str, self.findings),
             *(f"unchecked: {words}" for words in self.unchecked),
         ]
         return "\n".join(lines)
+
+
+def is_above(cost: float | None, claimed: float) -> bool:
+    """Whether a cost is above a claim, by more than the rounding of moves; not if it is unknown."""
+    return cost is not None and cost > claimed * (1 + ROUND_OFF)
 
 
 def _loss_of(claim: Claim, result: Any) -> Loss | None:
@@ -118,7 +149,7 @@ def without_replay(
     """The verdict where runs on the same data already differ."""
     words = ("the neighbour: runs on the same data already differ",)
     del claim
-    return Recorded((finding,), words, math.inf, None, None, delta or 0.0, _count(first))
+    return Recorded((finding,), words, None, None, None, delta or 0.0, _count(first))
 
 
 def _count(tape: Tape) -> int:
@@ -133,31 +164,35 @@ def judged(
     loss = _loss_of(claim, result)
     at = claimed_delta(loss) if delta is None else delta
     claimed = None if loss is None else loss.epsilon_at(at)
-    cost, unchecked = spent.epsilon(at), list(dict.fromkeys(spent.unknown))
+    cost, unchecked = spent.epsilon(at), list(dict.fromkeys([*spent.unknown, *spent.assumed]))
+    known = not spent.unknown or bool(spent.infinite)
     declared = _declared_cost(pairs, first, draws, at)
     coins = sorted({one.site for one, _ in pairs if one.coins})
     for event, words in spent.infinite:
         if words not in ("reused noise", "no noise"):
             findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {words}"))
-    over = claimed is not None and cost > claimed * (1 + ROUND_OFF) and not spent.infinite
+    over = claimed is not None and is_above(cost, claimed) and not spent.infinite
     if over and coins and not math.isinf(cost):
         unchecked.append(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"
         )
-    elif over and spent.epsilon(at, scaled=True) <= claimed * (1 + ROUND_OFF):  # type: ignore[operator]
+    elif over and not is_above(spent.epsilon(at, scaled=True), claimed):  # type: ignore[arg-type]  # over a claim
         unchecked.append(
             f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
         )
     elif over:
         words = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
         findings.append(RecordedFinding("cost", "", words))
-    elif declared is not None and claimed is not None and declared > claimed * (1 + ROUND_OFF):
+    elif claimed is not None and is_above(declared, claimed):
         unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
-    if isinstance(result, dict) and "exception" in result:
-        unchecked.append(f"what follows the {result['exception']} that ended the run")
+    if ended := exception_of(result):
+        unchecked.append(f"what follows the {ended} that ended the run")
+        known = False
     ordered = tuple(dict.fromkeys(findings))
-    return Recorded(ordered, tuple(unchecked), cost, declared, claimed, at, _count(first))
+    known = known and not UNBOUNDED & {finding.kind for finding in ordered}
+    shown = cost if known else None
+    return Recorded(ordered, tuple(unchecked), shown, declared, claimed, at, _count(first))
 
 
 def _declared_cost(

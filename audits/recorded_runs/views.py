@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from audits.recorded_runs.events import View
 
-MOST_PARTS = 8  # noises in one number; a sum of more is taken as read after so many
+MOST_PARTS = 64  # noises in one number; a sum of more, one by one, is taken as read after so many
+MOST_FACTORS = 2**20  # of one view, 16 MiB; a linear map of more noises is noise of an unknown law
 
 
 def plain_view(values: Any) -> View:
@@ -40,7 +42,25 @@ def add(one: View, other: View, sign: float) -> View:
         return View(second.noises, sign * second.factors, value)
     noises = np.concatenate([first.noises, second.noises], axis=-1)
     factors = np.concatenate([first.factors, sign * second.factors], axis=-1)
-    return View(noises, factors, value)
+    if first.noises.max() < second.noises[second.noises >= 0].min(initial=np.iinfo(int).max):
+        return View(noises, factors, value)  # later noises are in no earlier number
+    return merged(View(noises, factors, value))
+
+
+def merged(view: View) -> View:
+    """The view with one part for each noise: their factors are added up, and may cancel."""
+    order = np.argsort(view.noises, axis=-1)
+    noises = np.take_along_axis(view.noises, order, axis=-1)
+    factors = np.take_along_axis(view.factors, order, axis=-1)
+    again = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
+    if not again.any():
+        return view
+    for k in range(noises.shape[-1] - 1, 0, -1):  # what stands twice goes into the part before
+        same = again[..., k - 1]
+        factors[..., k - 1] += np.where(same, factors[..., k], 0.0)
+        factors[..., k] = np.where(same, 0.0, factors[..., k])
+        noises[..., k] = np.where(same, -1, noises[..., k])
+    return View(noises, factors, view.value)
 
 
 def scale(view: View, by: Any) -> View:
@@ -51,6 +71,36 @@ def scale(view: View, by: Any) -> View:
     factor = np.broadcast_to(factor, shape)
     with np.errstate(all="ignore"):
         return View(wide.noises, wide.factors * factor[..., None], wide.value * factor)
+
+
+def fits(views: list[View], shape: tuple[int, ...]) -> bool:
+    """Whether a sum of these views is followed; what a linear map made may have many parts."""
+    parts = [view.noises.shape[-1] for view in views]
+    small = sum(parts) * int(np.prod(shape)) <= MOST_FACTORS
+    return sum(parts) <= 8 or (small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS))
+
+
+def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:
+    """The view of a linear function of it; None of a large view, or if the function is not linear.
+
+    The column of a noise is the function of its factors.
+    """
+    held = view.noises >= 0
+    noises, place = np.unique(view.noises[held], return_inverse=True)
+    of_zeros: Any = function(np.zeros(view.shape))
+    # other types than floats round their sums
+    is_float = getattr(of_zeros, "dtype", None) in (np.float64, np.float32)
+    if not noises.size or not is_float or np.any(of_zeros):
+        return None
+    if noises.size * max(of_zeros.size, view.value.size) > MOST_FACTORS:
+        return None
+    elements = np.broadcast_to(np.arange(view.value.size).reshape((*view.shape, 1)), held.shape)
+    columns = np.zeros((noises.size, view.value.size))
+    np.add.at(columns, (place, elements[held]), view.factors[held])
+    factors = [np.asarray(function(one.reshape(view.shape))) for one in columns]
+    value = np.asarray(function(view.value), dtype=float)
+    parts = (*value.shape, noises.size)
+    return View(np.broadcast_to(noises, parts), np.stack(factors, axis=-1), value)
 
 
 def select(view: View, places: Any) -> View:

@@ -254,6 +254,17 @@ class Mechanism(Release):
         return self.values.axes
 
     @property
+    def value_shape(self) -> tuple[int, ...] | None:
+        """The shape of one value without its hidden axes; None where each release declares it."""
+        shape: tuple[int, ...] | None = getattr(self.values, "shape", None)
+        return shape if self.values.axes else ()
+
+    @property
+    def hidden_axes(self) -> int:
+        """How many of the last axes of a value have lengths that no output shows."""
+        return 0
+
+    @property
     def loss_is_upper_bound(self) -> bool:
         """Whether `loss` is only an upper bound, which no pair of neighbours attains."""
         return False

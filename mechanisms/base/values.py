@@ -52,6 +52,11 @@ class Reals:
     axes: int | None = None
     dimension: int | None = None
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of one vector; None where its length is not declared."""
+        return None if self.dimension is None else (self.dimension,)
+
     def check(self, value: ArrayLike) -> Array:
         """Return finite floats with at most ``dimension`` coordinates, where that is declared."""
         return checked_dimension(finite_floats(value), self.axes, self.dimension)
@@ -73,6 +78,11 @@ class Integers:
     sensitivity: float
     axes: int | None = None
     dimension: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of one vector; None where its length is not declared."""
+        return None if self.dimension is None else (self.dimension,)
 
     def check(self, value: ArrayLike) -> NDArray[np.int64]:
         """Return 64-bit integers; bools and fractions are refused."""
@@ -170,6 +180,11 @@ class Ball:
     order: float = 2.0
     clip: bool = False
     axes: ClassVar[int] = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one vector."""
+        return (self.dimension,)
 
     def check(self, value: ArrayLike) -> Array:
         """Return vectors within the ball: one vector, or one row for each user of a batch."""

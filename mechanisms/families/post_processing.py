@@ -71,6 +71,12 @@ class PostProcessing(Mechanism):
         return values
 
     @property
+    def hidden_axes(self) -> int:
+        """Those of the inner mechanism."""
+        axes: int = self.inner.hidden_axes
+        return axes
+
+    @property
     def arithmetic(self) -> str:
         """The arithmetic of the inner mechanism."""
         arithmetic: str = self.inner.arithmetic

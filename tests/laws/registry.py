@@ -31,6 +31,7 @@ from tests.laws import (
     test_certificates,
     test_composition_notions,
     test_correlated_noise,
+    test_declared_shapes,
     test_decoders,
     test_directions,
     test_early_stops,
@@ -48,6 +49,7 @@ from tests.laws import (
     test_parameters,
     test_passes,
     test_ranked_frames,
+    test_recorded_noise,
     test_repeated,
     test_replays,
     test_sampled_renyi,
@@ -64,6 +66,7 @@ from tests.mutants import (
     certificates,
     correlated_noise,
     declarations,
+    declared_shapes,
     directions,
     early_stops,
     exact_selection,
@@ -82,6 +85,7 @@ from tests.mutants import (
     passes,
     private_searches,
     ranked_frames,
+    recorded_noise,
     regressions,
     repeated,
     replays,
@@ -285,6 +289,17 @@ for _name, _violation in test_exact_selection.VIOLATIONS.items():
     register(
         f"exact {_name}", functools.partial(under, violation=_violation),
         {patched.__name__: (patched, None) for patched in exact_selection.MUTANTS[_name]},
+    )  # fmt: skip
+
+register(
+    "declared shapes", lambda patched: under(patched, test_declared_shapes.violation),
+    {patched.__name__: (patched, None) for patched in declared_shapes.MUTANTS},
+)  # fmt: skip
+
+for _name, _violation in test_recorded_noise.VIOLATIONS.items():
+    register(
+        _name, functools.partial(under, violation=_violation),
+        {patched.__name__: (patched, None) for patched in recorded_noise.MUTANTS[_name]},
     )  # fmt: skip
 
 MADE, TARGET = Laplace(1.0, 2.0), (1.0, 1e-6)

@@ -178,7 +178,7 @@ def reinterpret(array, shape, dtype):
 
 def test_an_answer_never_changes():
     ledger = Ledger(DATA, 2 * Laplace(LOUD), rng=1)
-    answer = ledger.release(Laplace(LOUD), lambda data: data)
+    answer = ledger.release(Laplace(LOUD), lambda data: data, shape=6)
     kept = ledger.transcript[0].output
     for array in (answer, kept, answer.view(), answer[1:], kept.base):
         while isinstance(array, np.ndarray):

@@ -91,7 +91,7 @@ def test_a_value_that_is_none_is_charged_too():
 
 def test_outputs_are_read_only_and_the_transcript_keeps_them():
     ledger = Ledger(DATA, A, rng=1)
-    output = ledger.release(A, lambda data: data)
+    output = ledger.release(A, lambda data: data, shape=DATA.shape)
     with pytest.raises(ValueError, match="read-only"):
         output += 1
     entry = ledger.transcript[0]
@@ -112,7 +112,7 @@ def test_a_query_may_look_and_not_touch():
 
 def test_a_digest_keeps_no_answer():
     ledger = Ledger(DATA, A, rng=1, transcript="digest")
-    ledger.release(A, lambda data: data)
+    ledger.release(A, lambda data: data, shape=DATA.shape)
     assert len(ledger.transcript[0].output) == 64
     with pytest.raises(ParameterError, match="transcript must be one of"):
         Ledger(DATA, A, transcript="none")
@@ -167,21 +167,23 @@ def test_releases_after_a_parallel_belong_to_the_next_node():
 
 def test_one_charge_pays_for_one_value():
     scores = NoisyMax(2.0)
-    for mechanism, batch in (
-        (scores, lambda data: np.tile(data, (50, 1))),
-        (COIN, lambda data: np.full(1000, USERS[0])),
+    for mechanism, batch, shape in (
+        (scores, lambda data: np.tile(data, (50, 1)), DATA.shape),
+        (COIN, lambda data: np.full(1000, USERS[0]), None),
     ):
         ledger = Ledger(DATA, mechanism, rng=1)
-        with pytest.raises(ParameterError, match="a single one"):
-            ledger.release(mechanism, batch)
+        with pytest.raises(ParameterError, match=r"a single number|of shape \(\d+,\), as declared"):
+            ledger.release(mechanism, batch, shape=shape)
         assert ledger.next is None  # it was charged, and answered nothing
         assert ledger.transcript[0].output is None
-    for local, value in ((COIN, lambda rows: rows[0]), (COIN, lambda rows: rows[:2]),
-                         (scores, lambda rows: rows), (A, lambda rows: rows.sum())):  # fmt: skip
-        with pytest.raises(ParameterError, match="one for each of 6 users"):
-            Ledger(USERS, Parallel([local]), rng=1).release_each(local, value)
+    for local, value, shape in (
+        (COIN, lambda rows: rows[0], None), (COIN, lambda rows: rows[:2], None),
+        (scores, lambda rows: rows, 3), (A, lambda rows: rows.sum(), None),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match=r"one.* for each of 6 users"):
+            Ledger(USERS, Parallel([local]), rng=1).release_each(local, value, shape=shape)
     vectors = Ledger(np.ones((6, 3)), Parallel([scores]), rng=1)
-    assert vectors.release_each(scores, lambda rows: rows).shape == (6,)
+    assert vectors.release_each(scores, lambda rows: rows, shape=3).shape == (6,)
 
 
 def test_a_query_may_not_ask_the_ledger():

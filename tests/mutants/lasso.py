@@ -52,7 +52,7 @@ class StopsOnPrivateResidual(PrivateLasso):
     def run(self, ledger):
         scores, plan = DenseScores(self._bounds()), ledger.plan
         for _ in range(plan.count):
-            ledger.release(plan.part, scores)
+            ledger.release(plan.part, scores, shape=2 * ledger.shape[1])
             if scores._residual[0] > 0:
                 break
         return np.zeros(6)

@@ -6,8 +6,7 @@ import time
 import numpy as np
 
 from accountant import Ledger, OffPlan, ParameterError, Sequential
-from accountant.ledger.gate import checked_value
-from accountant.ledger.interfaces import Entry
+from accountant.ledger.interfaces import Entry, ShapedQuery
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_data import count_users, first_array
 
@@ -16,7 +15,7 @@ class QueriesBeforeCharging(Ledger):
     """Asks the query before it charges."""
 
     def _charge_and_answer(self, mechanism, query, who):
-        query(self._data)
+        query.query(self._data)
         return super()._charge_and_answer(mechanism, query, who)
 
 
@@ -59,7 +58,7 @@ class ChargesABatchOnce(Ledger):
     """Takes a batch of values where one release was paid for."""
 
     def _query_value(self, mechanism, query, who):
-        return query(self._data)
+        return query.query(self._data)
 
 
 class AllowsNestedReleases(Ledger):
@@ -90,8 +89,8 @@ class WantsTheSameObject(Ledger):
 class TakesAnything(Ledger):
     """Does not ask whether what it charges can release."""
 
-    def _admitted(self, mechanism, query):
-        return mechanism
+    def _admitted(self, mechanism, query, shape):
+        return mechanism, ShapedQuery(query, ())
 
 
 class RefundsBadValues(Ledger):
@@ -136,8 +135,8 @@ class ShowsEveryRow(Ledger):
     def _query_value(self, mechanism, query, who):
         if who is None:
             return super()._query_value(mechanism, query, who)
-        asked = np.asarray(query(self._data))[who]
-        return checked_value(mechanism, asked, count_users(who))
+        of_all = lambda _: np.asarray(query.query(self._data))[who]  # noqa: E731
+        return query._replace(query=of_all).value(None, count_users(who))
 
 
 class LeavesAParallelEarly(Ledger):

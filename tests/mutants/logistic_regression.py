@@ -34,7 +34,7 @@ class GradientsNotClipped(PrivateLogisticRegression):
             *moments, rounds = ledger.plan.parts
             for part in moments:
                 size = part.dimension
-                ledger.release(part, lambda data, size=size: np.zeros(size))
+                ledger.release(part, lambda data, size=size: np.zeros(size), shape=size)
             theta = np.zeros(features + 1)
             for _ in range(rounds.count):
 
@@ -42,7 +42,7 @@ class GradientsNotClipped(PrivateLogisticRegression):
                     rows = np.hstack([data[0], np.ones((records, 1))])
                     return rows.T @ (rows @ theta - data[1]) / records
 
-                theta = theta - 0.1 * ledger.release(rounds.part, gradient)
+                theta = theta - 0.1 * ledger.release(rounds.part, gradient, shape=theta.size)
         return theta
 
 

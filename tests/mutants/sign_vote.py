@@ -37,10 +37,12 @@ class VotesCountedFourTimes(SignVote):
         left = np.arange(ledger.shape[1])
         for _ in range(peel.count):
             of = left
-            at = ledger.release(peel.part, lambda v, of=of: 4 * tally.stability(v)[of])
+            at = ledger.release(
+                peel.part, lambda v, of=of: 4 * tally.stability(v)[of], shape=len(of)
+            )
             left = np.delete(left, at)
         for at in np.setdiff1d(np.arange(found.size), left):
-            drawn = ledger.release(signs.part, lambda v, at=at: 4 * tally.utilities(v, at))
+            drawn = ledger.release(signs.part, lambda v, at=at: 4 * tally.utilities(v, at), shape=3)
             found[at] = SIGNS[int(drawn)]
         return found
 
@@ -60,7 +62,8 @@ class SkipsFeaturesWithoutVotes(SignVote):
         peel, _ = ledger.plan.part.parts
         for _ in range(peel.count):
             left = np.delete(
-                left, ledger.release(peel.part, RemainingStability(VoteCounter(), left))
+                left,
+                ledger.release(peel.part, RemainingStability(VoteCounter(), left), shape=len(left)),
             )
         return left
 
@@ -72,13 +75,13 @@ class StopsAtFirstTie(SignVote):
         peel, signs = ledger.plan.part.parts
         tally, left, found = VoteCounter(), np.arange(ledger.shape[1]), []
         for _ in range(peel.count):
-            at = int(ledger.release(peel.part, RemainingStability(tally, left)))
+            at = int(ledger.release(peel.part, RemainingStability(tally, left), shape=len(left)))
             found.append(int(left[at]))
             left = np.delete(left, at)
         for at in found:
             if tally.stability(ledger._data)[at] < 0:
                 break
-            ledger.release(signs.part, lambda v, at=at: tally.utilities(v, at))
+            ledger.release(signs.part, lambda v, at=at: tally.utilities(v, at), shape=3)
         return np.zeros(ledger.shape[1])
 
 

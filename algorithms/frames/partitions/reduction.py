@@ -73,8 +73,6 @@ def portions(frame: Any, reading: Reading) -> Iterator[Any]:
     asked = frame.select(reading.columns or list(frame.collect_schema())[:1])
     rows = asked.select(pl.len()).collect().item()
     many, name = max(1, -(-rows // PORTION)), pl.col(person or "")
-    if person is not None and asked.collect_schema()[person].is_float():
-        name = name + 0.0  # of two zeros one
     for at in range(many):
         if person is None:
             yield asked.slice(at * PORTION, PORTION).collect()
@@ -202,15 +200,20 @@ def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
 
 
 def person_names(series: nw.Series[Any]) -> NDArray[Any]:
-    """Return persons as whole numbers, floats or strings: of one type in all partitions."""
+    """Return persons as whole numbers or strings: of one type in all partitions.
+
+    The bytes of a string stand for it, as letters, where it has others than those of ASCII: every
+    string has such, also one that is no text.
+    """
     if series.dtype.is_integer():
         return series.to_numpy().astype(np.int64)
-    if series.dtype.is_numeric():
-        return series.cast(nw.Float64).to_numpy() + 0.0  # of two zeros one
-    names = np.empty(len(series), dtype=object)
-    names[:] = series.to_list()
-    if not all(type(one) is str for one in names):
+    if series.dtype != nw.String and series.len():
         raise PrivateValueError("person", "a column of whole numbers, or of strings")
+    names = np.empty(len(series), dtype=object)
+    names[:] = [
+        one if one.isascii() else one.encode("utf-8", "surrogatepass").decode("latin-1")
+        for one in series.to_list()
+    ]
     return names
 
 

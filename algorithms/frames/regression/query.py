@@ -208,7 +208,8 @@ class RegressionQuery(Question[RegressionAnswer]):
     ) -> RegressionAnswer:
         """Release the sums, and fit by them."""
         (mechanism,) = steps
-        found = ledger.release(mechanism, unseen(lambda frame: self.sums(frame, schema)), label)
+        asked = unseen(lambda frame: self.sums(frame, schema))
+        found = ledger.release(mechanism, asked, label, shape=self._numbers(schema))
         row = self.products(schema)
         shown = str(self), self.target, tuple(row.terms), self.keys, schema
         return RegressionAnswer(*shown, mechanism, np.asarray(found), row.units, facts.backend)

@@ -201,7 +201,7 @@ def test_row_25_an_interrupted_release_is_charged_and_an_interrupted_wait_is_not
 def test_row_16_a_labelled_release_is_made_once(stored_book, book):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
-        first = ledger.release(TENTH, lambda data: data[:3], label="three")
+        first = ledger.release(TENTH, lambda data: data[:3], label="three", shape=3)
         before = stored_book.hash_rows()
         with Watched(ledger):
             again = ledger.release(TENTH, unlooked, label="three")
@@ -210,7 +210,7 @@ def test_row_16_a_labelled_release_is_made_once(stored_book, book):
         with pytest.raises(ParameterError, match="label must be one that no other mechanism"):
             ledger.release(Laplace(20.0), unlooked, label="three")
         assert stored_book.hash_rows() == before
-        assert ledger.release(TENTH, lambda data: data[:3], label="others") is not None
+        assert ledger.release(TENTH, lambda data: data[:3], label="others", shape=3) is not None
     with Book.open(stored_book.url) as other, other.ledger("d", DATA) as ledger:
         assert np.array_equal(ledger.release(TENTH, unlooked, label="three"), first)
     assert book.spent("d") == 0.2

@@ -170,7 +170,7 @@ def test_a_mechanism_that_the_checker_does_not_know_is_proved_by_its_claim(sqlit
     with Book.open(sqlite_book.url) as book:
         book.dataset("d", Budget(3.0, DELTA), verified=True)
         with book.ledger("d", DATA, 2 * one, proof=file) as ledger:
-            ledger.release(one, lambda data: data[:3])
+            ledger.release(one, lambda data: data[:3], shape=3)
         other = re.sub(rb'"epsilon":[\d.]+', b'"epsilon":0.001', file.read_bytes())
         for plan, given in ((3 * one, file), (2 * one, other)):
             with pytest.raises(ParameterError, match="proof must be of this plan"):

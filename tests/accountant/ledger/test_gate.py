@@ -48,7 +48,7 @@ def test_the_gate_checks_the_very_array_that_is_released():
             return np.zeros(1000, dtype=int)
 
     made = RandomizedResponse(3, 0.5)
-    with pytest.raises(PrivateValueError, match="a single one"):
+    with pytest.raises(PrivateValueError, match="a single number"):
         Ledger(np.zeros(4), made, rng=0).release(made, lambda data: Shapeless())
     with pytest.raises(PrivateValueError, match="not ragged"):
         Ledger(np.zeros(4), Laplace(1.0), rng=0).release(Laplace(1.0), lambda data: [[1.0], [1, 2]])

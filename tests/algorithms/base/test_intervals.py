@@ -95,8 +95,10 @@ class UnshortenedSquares(PrivateMean):
 
     def run(self, ledger):
         first, second = ledger.plan.leaves()
-        ledger.release(first, lambda rows: np.clip(rows, -0.1, 0.1).mean(axis=0))
-        return ledger.release(second, lambda rows: (rows**2).mean(axis=0))
+        ledger.release(
+            first, lambda rows: np.clip(rows, -0.1, 0.1).mean(axis=0), shape=ledger.shape[1]
+        )
+        return ledger.release(second, lambda rows: (rows**2).mean(axis=0), shape=ledger.shape[1])
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])

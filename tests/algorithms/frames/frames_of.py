@@ -14,7 +14,17 @@ COLUMNS = {
     "job": Category(["cook", "nurse"], missing="other"),
     "owner": Flag(),
 }
-LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+def pandas_frame(columns):
+    """A frame whose persons are whole numbers also where some are missing."""
+    frame = pd.DataFrame(columns)
+    if "id" in columns:
+        frame["id"] = pd.Series(columns["id"], dtype=object).convert_dtypes()
+    return frame
+
+
+LIBRARIES = {"pandas": pandas_frame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
 def schema(**facts):

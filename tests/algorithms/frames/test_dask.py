@@ -85,11 +85,12 @@ def test_the_same_bits_whatever_the_partitions(query):
 
 
 @pytest.mark.parametrize("name", [
-    lambda i: i * 10**12 - 2**62, float, lambda i: f"person {i}",
-], ids=["far numbers", "floats", "strings"])  # fmt: skip
+    lambda i: i * 10**12 - 2**62, lambda i: f"person {i}",
+], ids=["far numbers", "strings"])  # fmt: skip
 def test_persons_of_any_type_meet(name):
     frame = some_rows()
-    frame["id"] = [None if pd.isna(one) else name(int(one)) for one in frame["id"]]
+    named = [None if pd.isna(one) else name(int(one)) for one in frame["id"]]
+    frame["id"] = pd.Series(named, dtype=object).convert_dtypes()
     whole = answered(count(epsilon=1.0), frame, declared())[0]
     parts = dd.from_pandas(frame, npartitions=3, sort=False)
     assert answered(count(epsilon=1.0), parts, declared())[0] == whole

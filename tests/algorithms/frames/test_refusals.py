@@ -23,6 +23,8 @@ from algorithms.frames import (
     top_k,
     variance,
 )
+from algorithms.frames.questions import unseen
+from mechanisms import Laplace
 from tests.algorithms.frames.frames_of import COLUMNS, frame_of, rows, schema
 
 AGE = {"age": Number(0, 100)}
@@ -194,10 +196,12 @@ def test_what_does_not_fit_spends_nothing():
 
 
 def test_no_message_shows_a_row():
-    frame = pd.DataFrame({"age": [1.0, 2.0], "job": ["cook", {"secret": 1}]})
-    ledger = Filter(frame, Budget(5.0), rng=0)
+    def fails(frame):
+        raise ValueError(frame["job"][1])
+
+    frame = pd.DataFrame({"age": [1.0, 2.0], "job": ["cook", "secret"]})
     with pytest.raises(PrivateValueError) as error:
-        count(by="job", epsilon=1.0).release(ledger, Schema({"job": Category(["cook"])}))
+        Filter(frame, Budget(5.0), rng=0).release(Laplace(1.0), unseen(fails))
     assert "secret" not in str(error.value)
     assert error.value.__cause__ is None
     assert error.value.__suppress_context__

@@ -263,7 +263,8 @@ def test_averages_weigh_later_iterates_more():
         def __init__(self):
             self.answers = iter([0, 5, 3, 7, 1])
 
-        def release(self, mechanism, query):
+        def release(self, mechanism, query, shape):
+            assert shape == (8,)
             return next(self.answers)
 
     bounds = Bounds(1.5, 1.0, 1.0)

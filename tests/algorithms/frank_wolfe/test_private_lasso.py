@@ -133,7 +133,7 @@ def test_the_plan_is_what_the_ledger_spent():
     assert lasso.ledger_.next is None
     assert lasso.rounds_ == 7
     with pytest.raises(OffPlan):
-        lasso.ledger_.release(lasso.plan_.part, lambda data: np.zeros(12))
+        lasso.ledger_.release(lasso.plan_.part, lambda data: np.zeros(12), shape=12)
 
 
 def test_seeds_repeat_and_their_absence_does_not():

@@ -49,7 +49,7 @@ def test_no_leak_and_losses_within_the_claim(name, columns):
 
 class ForgetsToShorten(PrivateMean):
     def run(self, ledger):
-        return ledger.release(ledger.plan, lambda rows: rows.mean(axis=0))
+        return ledger.release(ledger.plan, lambda rows: rows.mean(axis=0), shape=ledger.shape[1])
 
 
 class HalfTheNoise(PrivateMean):
@@ -71,10 +71,10 @@ class AddRemoveSensitivity(PrivateMean):
 
 class Doubled:
     def __init__(self, ledger):
-        self._ledger, self.plan = ledger, ledger.plan
+        self._ledger, self.plan, self.shape = ledger, ledger.plan, ledger.shape
 
-    def release(self, mechanism, query):
-        return self._ledger.release(mechanism, lambda rows: 2 * query(rows))
+    def release(self, mechanism, query, shape=None):
+        return self._ledger.release(mechanism, lambda rows: 2 * query(rows), shape=shape)
 
 
 class Peeks(LocalMean):

@@ -31,7 +31,9 @@ def test_no_leak_and_losses_within_the_claim():
 
 class ForgetsToClip(PrivateSelection):
     def run(self, ledger):
-        return int(ledger.release(ledger.plan, lambda scores: scores.sum(axis=0)))
+        return int(
+            ledger.release(ledger.plan, lambda scores: scores.sum(axis=0), shape=ledger.shape[1])
+        )
 
 
 class HalfTheNoise(PrivateSelection):
@@ -43,7 +45,9 @@ class DoubledScores(PrivateSelection):
     """Scores within [-1, 1], which move twice as far."""
 
     def run(self, ledger):
-        return int(ledger.release(ledger.plan, lambda s: 2 * clipped_score_sums(s)))
+        return int(
+            ledger.release(ledger.plan, lambda s: 2 * clipped_score_sums(s), shape=ledger.shape[1])
+        )
 
 
 class BreaksTies(PrivateSelection):

@@ -11,6 +11,7 @@ from numpy.random import default_rng
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from accountant import PureLoss
 from algorithms import PrivateMean, PrivateSelection
 
 EPSILON = 1.0
@@ -162,13 +163,13 @@ def estimator(data):
 
 
 def private_mean(data):
-    model = PrivateMean(epsilon=EPSILON, low=0.0, high=1.0, random_state=default_rng(3))
+    model = PrivateMean(epsilon=EPSILON, radius=1.0, random_state=default_rng(3))
     return model.fit(data[:, None]).mean_
 
 
 def private_selection(data):
     rows = (data[:, None] > np.linspace(0, 1, 4)).astype(float)
-    return PrivateSelection(epsilon=EPSILON, random_state=default_rng(4)).fit(rows).index_
+    return PrivateSelection(epsilon=EPSILON, random_state=default_rng(4)).fit(rows).chosen_
 
 
 ADD_OR_REMOVE = [
@@ -178,4 +179,9 @@ ADD_OR_REMOVE = [
     laplace_by_inversion, discrete_laplace, gaussian_by_box_and_muller, clusters, noise_of_scipy,
     gaussian_regression, tree_of_counts,
 ]  # fmt: skip
-REPLACE = [estimator, private_mean, private_selection]
+# exact noise is made of whole numbers, which are handed out as they are: its mechanism is named
+REPLACE = [
+    (estimator, {}),
+    (private_mean, {"mechanisms.laplace:Laplace.release": PureLoss(1.0)}),
+    (private_selection, {"mechanisms.permute_and_flip:PermuteAndFlip.release": PureLoss(1.0)}),
+]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
-from audits import Primitive, record
+from audits import Outcome, Primitive, record
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
 
@@ -27,10 +27,11 @@ def test_correct_functions_raise_no_alarm(function):
     assert found.sound, found
 
 
-@pytest.mark.parametrize("function", correct.REPLACE, ids=lambda f: f.__name__)
-def test_correct_estimators_raise_no_alarm(function):
-    found = record(function, DATA, OTHER, claim=1.0)
+@pytest.mark.parametrize(("function", "primitives"), correct.REPLACE)
+def test_correct_estimators_raise_no_alarm(function, primitives):
+    found = record(function, DATA, OTHER, primitives, claim=1.0)
     assert found.sound, found
+    assert found.draws > 0
 
 
 @pytest.mark.slow
@@ -168,6 +169,7 @@ def test_runs_within_runs_are_refused():
 
     found = record(nested, DATA, FEWER)
     assert found.unchecked == ("what follows the RuntimeError that ended the run",)
+    assert (found.outcome, found.cost) == (Outcome.INCONCLUSIVE, None)
     assert record(in_a_thread, DATA, FEWER).unchecked == ()
 
 
@@ -197,7 +199,7 @@ def test_a_result_is_printed_and_written_without_a_value_of_the_data():
     assert "77" not in text
     assert "3.0" not in text
     assert json.loads(found.to_json())["sound"] is False
-    assert str(found).startswith("2 findings in 1 draw; this pair costs epsilon")
+    assert str(found).startswith("2 findings in 1 draw; the cost of this pair is not known")
 
 
 def test_runs_repeat():

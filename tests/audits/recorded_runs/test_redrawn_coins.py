@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audits import record
+from audits import Outcome, record
 
 BITS = np.array([0, 1, 1])
 OTHER = np.array([0, 0, 1])
@@ -57,7 +57,8 @@ FAULTS = [
 @pytest.mark.parametrize("function", HONEST, ids=lambda f: f.__name__)
 def test_randomised_response_is_no_alarm(function):
     found = record(function, BITS, OTHER, claim=1.5)
-    assert found.sound, found
+    assert (found.outcome, found.cost) == (Outcome.INCONCLUSIVE, None), found
+    assert not found.findings
     assert any("coins choose what is shown" in words for words in found.unchecked)
 
 
@@ -76,6 +77,6 @@ def test_no_alarm_of_coins_in_2001_sessions(function):
         bits = rng.integers(0, 2, size=int(rng.integers(3, 9)))
         place = int(rng.integers(bits.size))
         other = np.where(np.arange(bits.size) == place, 1 - bits, bits)
-        alarms += not record(function, bits, other, claim=1.5, seed=session).sound
+        alarms += bool(record(function, bits, other, claim=1.5, seed=session).findings)
     print(f"{function.__name__}: {alarms} alarms in 667 sessions")
     assert alarms == 0

@@ -1,0 +1,47 @@
+"""Wrong recorders: noise that is lost, or taken for noise of another law, costs nothing."""
+
+import numpy as np
+
+from audits.recorded_runs import array_functions, costs, explanations, followed_steps
+from tests.mutants.edits import edit
+
+
+def unknown_losses_cost_nothing(patch):
+    """A loss that is not known is left out of the cost."""
+    edit(
+        patch,
+        explanations,
+        "judged",
+        "known = not spent.unknown or bool(spent.infinite)",
+        "known = True",
+    )
+
+
+def clipping_is_linear(patch):
+    """Clipped Gaussian noise is taken for Gaussian noise."""
+    patch.setattr(array_functions, "LINEAR", {*array_functions.LINEAR, np.clip})
+
+
+def columns_without_signs(patch):
+    """The factors of a linear map lose their signs."""
+    edit(patch, followed_steps, "linear_map", "[np.asarray(function(", "[np.abs(function(")
+
+
+def one_direction_is_both(patch):
+    """The log of a uniform number is taken for Laplace noise, without a coin for its sign."""
+    edit(patch, explanations, "spent_between", "laws.without_signs()", "laws")
+
+
+def moves_out_of_range_are_free(patch):
+    """A move that no noise makes is left out."""
+    edit(patch, costs, "_without_gaussian_sums", "if not np.allclose(", "if False and np.allclose(")
+
+
+MUTANTS = {
+    "recorded noise": [unknown_losses_cost_nothing, clipping_is_linear],
+    "recorded linear maps": [
+        columns_without_signs,
+        one_direction_is_both,
+        moves_out_of_range_are_free,
+    ],
+}
