@@ -100,8 +100,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     ({'radius': 1.0}, 10)
     """
 
-    _classes: Any = None  # of the labels of a fit
-
     def __init__(
         self,
         estimator: Any,
@@ -167,13 +165,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         BudgetExceeded
             If the budget does not suffice; nothing is spent, read or drawn.
         """
-        self._search().settings()
-        self._classes = classes = None
+        search, classes = self._search(), None
+        search.settings()
         if is_classifier(self.estimator) and y is not None:
-            classes, y = encode_classes(np.asarray(y))
-            self._classes = classes
+            classes, y = encode_classes(y, self.estimator.classes)
         X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
-        search = self._search()
         epsilon = search.run_epsilon(X.shape)
         self.plan_, self.run_epsilon_ = search.plan_of(epsilon, X.shape), epsilon
         part: Any = self.plan_.part
@@ -273,7 +269,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     def _search(self) -> SearchPlan:
         """Return what the search releases, by the parameters as they are now."""
         return SearchPlan(self.estimator, self.candidates, self.epsilon, self.delta, self.tries,
-                          self.validation, self._classes)  # fmt: skip
+                          self.validation)  # fmt: skip
 
     def _family(self) -> Any:
         """Return an estimator that spends with the one that is tuned, at the whole budget."""
@@ -293,6 +289,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         inner = self.estimator.__sklearn_tags__()
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.target_tags.required = True
+        tags.target_tags.required = tags.input_tags.allow_nan = True
         tags.non_deterministic = self.random_state is None
         return tags
