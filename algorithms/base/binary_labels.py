@@ -19,8 +19,8 @@ from accountant.errors import ParameterError
 from algorithms.base.missing_values import cells_of
 
 REMEDY = (
-    "a list of all labels that may occur, classes=[...]: which of them do occur is private (None is "
-    "enough for boolean labels)"
+    "a list of all labels that may occur, classes=[...]: which of them do occur is private (None "
+    "is enough for boolean labels)"
 )
 
 
@@ -30,15 +30,16 @@ def encode_classes(y: Any, classes: Any = None, non_private: bool = False) -> tu
     ``classes`` are the public ones; None takes False and True of boolean labels, and with
     ``non_private`` those of the labels, as scikit-learn does.  A label of no class gives 0.
     """
+    of_data = non_private and classes is None
     try:
-        labels = column_or_1d(cells_of(y), warn=True)
+        labels = column_or_1d(np.asarray(y) if of_data else cells_of(y), warn=True)
     except ValueError as error:
         words = str(error).split(" Got ", maxsplit=1)[0]
         raise ParameterError("y", words, "one class label for each row") from None
     if labels.dtype.kind == "c":
         allowed = "numbers or strings that stand for classes. Complex data not supported"
         raise ParameterError("y", labels.dtype, allowed)
-    if non_private and classes is None:
+    if of_data:
         return _classes_of_labels(labels)
     public = public_classes(classes, labels.dtype)
     return public, _places(labels, public).astype(float)

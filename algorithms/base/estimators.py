@@ -32,9 +32,13 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     cross-validation, a search, an ensemble) is refused, as every fit would spend anew.
 
     No single record decides whether a fit is refused.  A private number that is missing (NaN, or no
-    number) counts as 0, and an infinite one as the largest float, before it is clipped; a label that
-    is none of the declared classes counts as the first of them.  Public features, and fits with
-    ``non_private=True``, are checked as scikit-learn checks them.
+    number) counts as 0, and an infinite one as the largest float, before it is clipped.  A label
+    that is none of the declared classes counts as the first of them.  Public features, and fits
+    with ``non_private=True``, are checked as scikit-learn checks them.
+
+    A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
+    of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.  `BoundsScaler`
+    scales by public bounds.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------

@@ -141,9 +141,7 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
     return found
 
 
-def _checked_and_filled(
-    estimator: Any, X: Any, *y: Any, reset: bool = True, **rules: Any
-) -> Any:
+def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **rules: Any) -> Any:
     """Return data after scikit-learn's check, with public numbers where one is missing."""
     rules |= {"ensure_all_finite": False, "estimator": estimator}
     found = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)

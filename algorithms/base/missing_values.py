@@ -15,7 +15,6 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-
 TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # how the types of columns begin
 
 
@@ -34,13 +33,15 @@ def filled(data: Any) -> Any:
     Text is refused where the type of an array or of a column says that there is nothing else.
     """
     if hasattr(data, "tocsr"):
-        if not _is_finite(data.data):
-            data = data.copy()
-            data.data = np.nan_to_num(data.data, nan=0.0)
-        return data
-    cells = cells_of(data)
-    columns = [str(one).lower() for one in getattr(data, "dtypes", ())]
-    if cells.dtype.kind not in "biufO" or any(one.startswith(TEXT) for one in columns):
+        rows = data.tocsr()
+        if _is_finite(rows.data):
+            return data
+        rows = rows.copy()
+        rows.data = np.nan_to_num(rows.data, nan=0.0)
+        return rows
+    cells, types = cells_of(data), getattr(data, "dtypes", ())
+    columns = types if hasattr(types, "__iter__") else (types,)
+    if cells.dtype.kind not in "biufO" or any(str(one).lower().startswith(TEXT) for one in columns):
         why = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
         raise ParameterError("X, y", cells.dtype, f"numbers. {why}")
     if cells.dtype.kind == "O":

@@ -17,15 +17,15 @@ from accountant.amplification.repeated import Repeated
 from accountant.amplification.tries import Tries
 from accountant.domains import POSITIVE
 from accountant.errors import OffPlan
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.parallel import Stated
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
-from algorithms.base.budgets import PAID, charge, refuse_repeats, warn_of_delta
+from algorithms.base.budgets import PAID, Gates, charge, refuse_repeats, warn_of_delta
 from algorithms.base.estimators import PrivateEstimator, cloned
 from algorithms.base.fit_data import generator_of, validated_data
 from algorithms.base.search_plan import SearchPlan, draw_tries
+from algorithms.base.transformers_in_front import refuse_transformers_in_front
 
 
 class Fitted(NamedTuple):
@@ -176,17 +176,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         stated = Stated(self.plan_, search.adjacency(part.parts[:-1]))
         seed = generator_of(self.random_state)
         rng = generator(seed)
+        refuse_transformers_in_front(self)
         warn_of_delta(self, X.shape[0], ledger, seed, stacklevel=4)
+        gates = ledger if isinstance(ledger, Gates) else PAID
         if ledger is None:
             refuse_repeats(self._family(), stated)
-        elif ledger is not PAID:
+        elif ledger is not gates:
             charge(self._family(), stated, X.shape[0], ledger)
         order, rows = rng.permutation(X.shape[0]), search.rows(X.shape)[0]
         train, test = order[:rows], order[rows:]
         more = draw_tries(search.checked_tries(), rng) - 1
-        best = self._one_fit(X, y, classes, train, test, rng)
+        best = self._one_fit(X, y, classes, train, test, rng, gates)
         for _ in range(more):
-            found = self._one_fit(X, y, classes, train, test, rng)
+            found = self._one_fit(X, y, classes, train, test, rng, gates)
             if found.score > best.score:
                 best = found
         self.best_estimator_, self.best_params_, self.best_score_ = best
@@ -239,7 +241,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         )
 
     def _one_fit(
-        self, X: Array, y: Array, classes: Any, train: Array, test: Array, rng: np.random.Generator
+        self,
+        X: Array,
+        y: Array,
+        classes: Any,
+        train: Array,
+        test: Array,
+        rng: np.random.Generator,
+        gates: Gates,
     ) -> Fitted:
         """Fit at a setting drawn from the candidates, and score it."""
         search = self._search()
@@ -248,12 +257,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         seed = None if self.random_state is None else np.random.default_rng(rng.integers(2**63))
         model = search.at(settings[number], self.run_epsilon_).set_params(random_state=seed)
         targets = y if classes is None else classes[y.astype(np.intp)]
-        model.fit(X[train], targets[train], ledger=PAID)
+        model.fit(X[train], targets[train], ledger=gates)
         part: Any = self.plan_.part
         *fits, scored = part.parts
         if model.plan_ != fits[number]:
             raise OffPlan(model.plan_, fits[number], "a fit released something else")
-        gate = Ledger((X[test], y[test]), scored, rng=seed)
+        gate = gates.open((X[test], y[test]), scored, rng=seed, transcript="full")
         score = float(gate.release(scored, lambda data: self._mean_score(model, classes, *data)))
         return Fitted(model, settings[number], score)
 

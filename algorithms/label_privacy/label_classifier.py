@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import Executor
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from algorithms.base.binary_labels import encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
@@ -95,6 +96,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     >>> model.fit(X, y).predict([[2.0, 0.0], [-2.0, 0.0]]).tolist()
     ['yes', 'no']
     """
+
+    neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Simplex, box
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits import privacy_losses, replay
 from mechanisms import NoisyMax, PermuteAndFlip
+from tests.algorithms.scikit_learn_checks import expected_failures
 
 RNG = np.random.default_rng(6)
 X = RNG.uniform(-1, 1, (400, 4))
@@ -57,7 +58,13 @@ POLYTOPES = {
 polytopes = pytest.mark.parametrize("polytope", POLYTOPES.values(), ids=POLYTOPES)
 
 
-@parametrize_with_checks([PrivateLogisticLasso(1.0, 1e-6, rounds=5, random_state=0)])
+@parametrize_with_checks(
+    [
+        PrivateLogisticLasso(math.inf, 1e-6, rounds=5, non_private=True, random_state=0),
+        PrivateLogisticLasso(1.0, 1e-6, rounds=5, classes=[0, 1], random_state=0),
+    ],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
