@@ -37,8 +37,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     with ``non_private=True``, are checked as scikit-learn checks them.
 
     A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
-    of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.  `BoundsScaler`
-    scales by public bounds.  What was fitted outside of a pipeline is not seen.
+    of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.
+    `BoundsScaler` scales by public bounds.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------

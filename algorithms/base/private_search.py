@@ -21,9 +21,10 @@ from accountant.numerics import Array
 from accountant.plans.parallel import Stated
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
-from algorithms.base.budgets import PAID, Gates, charge, refuse_repeats, warn_of_delta
+from algorithms.base.budgets import charge, refuse_repeats, warn_of_delta
 from algorithms.base.estimators import PrivateEstimator, cloned
 from algorithms.base.fit_data import generator_of, validated_data
+from algorithms.base.gates import PAID, Gates
 from algorithms.base.search_plan import SearchPlan, draw_tries
 from algorithms.base.transformers_in_front import refuse_transformers_in_front
 

@@ -47,8 +47,11 @@ def refuse_transformers_in_front(estimator: Any) -> None:
             learns, transformers = reads_no_data, [holder.transformer]
         for one in transformers:
             if not learns(one):
-                place = f"{type(one).__name__} in front of {type(estimator).__name__}"
-                raise ParameterError(type(holder).__name__, place, REMEDY)
+                place = (
+                    f"{type(one).__name__} in a {type(holder).__name__}, fitted on private data in "
+                    f"front of {type(estimator).__name__}"
+                )
+                raise ParameterError("transformer", place, REMEDY)
 
 
 def _running_fits(frame: FrameType | None) -> Iterator[Any]:
@@ -86,14 +89,16 @@ def reads_no_data(transformer: Any) -> bool:
 def reads_public_features(transformer: Any) -> bool:
     """Return whether a transformer learns from features alone, where only labels are private.
 
-    That is known of those of scikit-learn which take no target, and hold no estimator that might.
+    That is known of those of scikit-learn which take no target, and hold no estimator that might;
+    selections of features may take one without a tag that says so.
     """
     if (parts := _parts(transformer)) is not None:
         return all(map(reads_public_features, parts))
     if reads_no_data(transformer):
         return True
     inner = any(hasattr(one, "fit") for one in transformer.get_params(deep=False).values())
-    own = type(transformer).__module__.startswith("sklearn.")
+    module = type(transformer).__module__
+    own = module.startswith("sklearn.") and not module.startswith("sklearn.feature_selection")
     return own and not inner and not _tag(transformer, lambda tags: tags.target_tags.required)
 
 

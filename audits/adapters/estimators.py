@@ -20,7 +20,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
 from audits.adapters.reduced_noise import NOISE_FACTOR, ReducedNoiseLedger
-from audits.algorithm_runs.replaying import declared_plan
+from audits.algorithm_runs.fits import declared_plan
 
 DataOf = Callable[[Array, Array], Any]
 
