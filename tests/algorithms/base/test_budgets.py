@@ -57,7 +57,10 @@ FITS = {
     "PrivateLasso": (PrivateLasso(**CLAIM, rounds=3), (X, Y)),
     "PrivateLogisticLasso": (PrivateLogisticLasso(**CLAIM, rounds=3, classes=[0, 1]), (X, CODES)),
     "PrivateLinearRegression": (PrivateLinearRegression(**CLAIM, rounds=3), (X, Y)),
-    "PrivateLogisticRegression": (PrivateLogisticRegression(**CLAIM, rounds=3, classes=[0, 1]), (X, CODES)),
+    "PrivateLogisticRegression": (
+        PrivateLogisticRegression(**CLAIM, rounds=3, classes=[0, 1]),
+        (X, CODES),
+    ),
     "FrankWolfe": (FrankWolfe("squared", Simplex(), **CLAIM, rounds=3), (X, Y)),
     "GaussianFrankWolfe": (GaussianFrankWolfe("squared", L2Ball(1.0), **CLAIM, rounds=3), (X, Y)),
     "SparseERM": (SparseERM(**CLAIM, sparsity=1, rounds=2, classes=[0, 1]), (X, CODES)),

@@ -206,8 +206,10 @@ def test_what_cannot_be_tuned_is_refused(search, words):
     ("model", "targets"),
     [
         (PrivateLinearRegression(epsilon=1.0, delta=1e-6), Y),
-        (PrivateLogisticRegression(epsilon=1.0, delta=1e-6, classes=range(3), step=1.0),
-         np.digitize(Y, [-0.5, 0.5])),
+        (
+            PrivateLogisticRegression(epsilon=1.0, delta=1e-6, classes=range(3), step=1.0),
+            np.digitize(Y, [-0.5, 0.5]),
+        ),
     ],
     ids=["linear", "three classes"],
 )

@@ -150,7 +150,13 @@ def test_predictions_shorten_rows_as_the_fit_does(kind):
 @pytest.mark.parametrize("rate", [None, 0.1])
 def test_it_learns_and_dense_equals_sparse(rate):
     made = SparseERM(
-        epsilon=4.0, delta=1e-5, sparsity=2, rounds=40, step=4.0, batch_rate=rate, random_state=1,
+        epsilon=4.0,
+        delta=1e-5,
+        sparsity=2,
+        rounds=40,
+        step=4.0,
+        batch_rate=rate,
+        random_state=1,
         classes=[-1, 1],
     )
     dense = made.fit(X, Y)
