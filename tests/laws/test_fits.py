@@ -5,8 +5,9 @@ a huge one, one that ends a constant column, a category that is nowhere else, a 
 With the same answers everything else must be the same; with other noise, the kinds of everything.
 """
 
+import dataclasses
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,14 +70,15 @@ ROWS = {name: with_first(X, row) for name, row in ODD_ROWS.items()}
 ROWS["text"] = with_first(X.astype(object), [0.1, "no number", None])
 TARGETS = {name: with_first(Y, one) for name, one in
            {"missing": np.nan, "huge": 1e308, "infinite": -np.inf}.items()}  # fmt: skip
-LABELS = {name: with_first(CODES.astype(float), one) for name, one in
-          {"rare": 7.0, "missing": np.nan, "infinite": np.inf, "other": 1.0 - CODES[0]}.items()}  # fmt: skip
+ODD_LABELS = {"rare": 7.0, "missing": np.nan, "infinite": np.inf, "other": 1.0 - CODES[0]}
+LABELS = {name: with_first(CODES.astype(float), one) for name, one in ODD_LABELS.items()}
 LABELS["text"] = with_first(CODES.astype(object), "rare")
 WORDS = {"rare": with_first(NAMES, "maybe"), "none": with_first(NAMES.astype(object), None),
          "list": with_first(NAMES.astype(object), 3).tolist()}  # fmt: skip
 
 
-class Fits(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fits:
     """An estimator, data for its fit, neighbours of them, and the public features of labels."""
 
     made: Any
@@ -142,7 +144,8 @@ CASES = {
     "PrivateLogisticRegression, words": of_pairs(
         PrivateLogisticRegression(**CLAIM, **PAIR, rounds=2), WORDS, NAMES),
     "PrivateMean": of_rows(PrivateMean(**CLAIM)),
-    "PrivateQuantiles": Fits(PrivateQuantiles(lower=0.0, upper=1.0, epsilon=1.0), X[:, [1]], COLUMN),
+    "PrivateQuantiles": Fits(
+        PrivateQuantiles(lower=0.0, upper=1.0, epsilon=1.0), X[:, [1]], COLUMN),
     "PrivateSearchCV": of_pairs(PrivateSearchCV(
         PrivateLasso(1.0, 0.0, rounds=2), {"radius": [0.1, 1.0]}, epsilon=3.0,
         tries=GeometricTries(0.5))),

@@ -1,5 +1,6 @@
 """Wrong fits: each publishes something of the data beside what it releases."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -69,7 +70,7 @@ RIGHT, LASSO = CASES["PrivateLogisticRegression"], CASES["PrivateLasso"]
 def beside(wrong, right):
     """A wrong fit on the data of the right one."""
     settings = right.made.get_params()
-    return wrong.__name__, (right._replace(made=wrong(**settings)), right)
+    return wrong.__name__, (dataclasses.replace(right, made=wrong(**settings)), right)
 
 
 REPLAYED = dict([

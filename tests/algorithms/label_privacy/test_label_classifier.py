@@ -164,7 +164,7 @@ BAD = [
     ({"classes": [1]}, "classes must be"), ({"classes": []}, "classes must be"),
     ({"diameter": 0.0}, "diameter must be"), ({"batch_size": 0.5}, "batch_size must be"),
     ({"loss": 3}, "loss must be"), ({"randomizer": None}, "randomizer must be"),
-    ({"classes": None}, r"classes=\[\.\.\.\]"), ({"classes": ["a", "b"]}, "labels of the type of y"),
+    ({"classes": None}, r"classes=\[\.\.\.\]"), ({"classes": ["a", "b"]}, "of the type of y"),
 ]  # fmt: skip
 
 
