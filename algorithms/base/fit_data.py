@@ -24,15 +24,13 @@ Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.bin
 
 def fills_features(estimator: Any) -> bool:
     """Return whether missing features count as the public number: those of private records do."""
-    return not _is_open(estimator) and _neighbours(estimator) != Adjacency.LABEL_REPLACE
+    of_labels = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
+    return not _is_open(estimator) and not of_labels
 
 
 def _is_open(estimator: Any) -> bool:
+    """Return whether a fit promises no privacy, and so may look at what it likes."""
     return getattr(estimator, "non_private", False) is True
-
-
-def _neighbours(estimator: Any) -> Any:
-    return getattr(estimator, "neighbours", None)
 
 
 def validated_labelled_data(

@@ -404,7 +404,10 @@ def _record(
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         recorders, result = _recorded_run(algorithm, data, public, rng, undeclared, seed)
-        return recorders, _comparable(algorithm, result, heard)
+        result = _comparable(algorithm, result, heard)
+    for one in heard:  # the user hears them once, and not of every replay
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return recorders, result
 
 
 def _fails_too(
