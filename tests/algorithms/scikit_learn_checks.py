@@ -10,7 +10,11 @@ OF_ANY_FIT = {"check_supervised_y_no_nan": LEAK}
 OF_PRIVATE_FEATURES = {"check_dtype_object": LEAK}
 OF_LABELS = {"check_classifiers_classes": CLASSES, "check_classifiers_regression_target": LEAK}
 OF_PAIRS = {"check_classifier_not_supporting_multiclass": LEAK}
-OF_MANY_CLASSES = {"check_classifiers_train": CLASSES}
+OF_MANY_CLASSES = {
+    "check_classifiers_train": CLASSES,
+    "check_estimator_sparse_array": CLASSES,
+    "check_estimator_sparse_matrix": CLASSES,
+}
 OF_REPORTS = {"check_classifiers_one_label": CLASSES}  # ten labels, each of them randomised
 
 

@@ -40,10 +40,10 @@ TARGET = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0}
 @parametrize_with_checks(
     [
         PrivateLogisticRegression(
-            epsilon=math.inf, delta=1e-5, rounds=3, non_private=True, random_state=0
+            epsilon=math.inf, delta=1e-5, rounds=3, fit_intercept=False, non_private=True
         ),
         PrivateLogisticRegression(
-            epsilon=1.0, delta=1e-5, rounds=3, fit_intercept=False, classes=[0, 1], random_state=0
+            epsilon=1.0, delta=1e-5, rounds=3, classes=[0, 1], random_state=0
         ),
     ],
     expected_failed_checks=expected_failures,
