@@ -17,7 +17,7 @@ BUDGETS = (0.1, 1.0, 8.0)
 DELTA = 1e-6
 AIM = 0.1
 # functions, and fits of other estimators
-NEITHER = {"best_partition_selection", "best_randomizer", "PrivateSearchCV"}
+NEITHER = {"best_partition_selection", "best_randomizer", "BoundsScaler", "PrivateSearchCV"}
 
 
 def settings(name, features, epsilon):
@@ -41,7 +41,7 @@ def settings(name, features, epsilon):
         "PrivateLasso": both,
         "PrivateLasso, Frank-Wolfe": {**both, "method": "frank-wolfe"},
         "PrivateLinearRegression": both,
-        "PrivateLogisticLasso": both,
+        "PrivateLogisticLasso": {**both, **two},
         "PrivateLogisticRegression": {**both, **two},
         "PrivateLogisticRegression, batches": {**both, **two, "batch_rate": 0.05},
         "PrivateMean": both,
@@ -49,8 +49,8 @@ def settings(name, features, epsilon):
         "PrivateSelection": {"epsilon": epsilon},
         "PrivateTopK": {"categories": list(range(features)), "k": 3, **both},
         "SignVote": {**both, "select": 5},
-        "SparseERM": {**both, **sparse},
-        "SparseERM, batches": {**both, **sparse, "batch_rate": 0.05},
+        "SparseERM": {**both, **sparse, **two},
+        "SparseERM, batches": {**both, **sparse, **two, "batch_rate": 0.05},
         "ThresholdedMean": {**both, "select": 5, "bound": 1.0},
         "ThresholdedRegression": {**both, "select": 5, "x_bound": 1.0, "y_bound": 1.0, "radius": 1.0},
     }  # fmt: skip

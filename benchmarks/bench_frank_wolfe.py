@@ -41,6 +41,8 @@ def main():
     for cls in (PrivateLasso, PrivateLogisticLasso):
         for epsilon in (1.0, 10.0, 1000.0):
             made = cls(epsilon, 1e-6, radius=10.0, rounds=rounds, random_state=0)
+            if cls is PrivateLogisticLasso:
+                made.set_params(classes=[-1, 1])
             made.plan(matrix.shape)  # the calibration, which both share, is remembered
             thin = seconds_a_round(made, matrix, labels)
             thick = seconds_a_round(made, dense, labels)

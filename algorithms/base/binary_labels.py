@@ -1,52 +1,116 @@
-"""Labels of public classes, encoded as numbers; two classes as -1 and 1."""
+"""Labels of public classes, encoded as numbers; two classes as -1 and 1.
+
+Which labels occur in private data is itself private: one record may hold the only label of a class.
+So classes are declared, and a label that is none of them counts as the first class: a refusal would
+tell that it is there.
+"""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from accountant.errors import ParameterError
+from algorithms.base.missing_values import cells_of
+
+REMEDY = (
+    "a list of all labels that may occur, classes=[...]: which of them do occur is private (None "
+    "is enough for boolean labels)"
+)
 
 
-def encode_classes(y: Any, classes: Any = None) -> tuple[Any, Any]:
+def encode_classes(y: Any, classes: Any = None, non_private: bool = False) -> tuple[Any, Any]:
     """Return the classes in order, and 0, 1, ... in place of every label.
 
-    ``classes`` are the public ones; None takes those of the labels.
+    ``classes`` are the public ones; None takes False and True of boolean labels, and with
+    ``non_private`` those of the labels, as scikit-learn does.  A label of no class gives 0.
     """
-    given = np.asarray(y)
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise ParameterError("y", "Input y contains NaN or infinity", "finite")
+    of_data = non_private and classes is None
     try:
-        check_classification_targets(given)
-        found, index = np.unique(given, return_inverse=True)
-    except (TypeError, ValueError):
-        # scikit-learn's own message shows labels
-        why = "Complex data not supported" if given.dtype.kind == "c" else "Unknown label type: "
-        allowed = f"numbers or strings that stand for classes. {why}"
-        raise ParameterError("y", given.dtype, allowed) from None
+        labels = column_or_1d(np.asarray(y) if of_data else cells_of(y), warn=True)
+    except ValueError as error:
+        words = str(error).split(" Got ", maxsplit=1)[0]
+        raise ParameterError("y", words, "one class label for each row") from None
+    if labels.dtype.kind == "c":
+        allowed = "numbers or strings that stand for classes. Complex data not supported"
+        raise ParameterError("y", labels.dtype, allowed)
+    if of_data:
+        return _classes_of_labels(labels)
+    public = public_classes(classes, labels.dtype)
+    return public, _places(labels, public).astype(float)
+
+
+def encode_two_classes(y: Any, classes: Any = None, non_private: bool = False) -> tuple[Any, Any]:
+    """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
+    found, codes = encode_classes(y, classes, non_private)
+    if found.size != 2:
+        given = f"{found.size} class" + "es" * (found.size != 1)
+        allowed = "two classes. Only binary classification is supported"
+        raise ParameterError("y" if classes is None else "classes", given, allowed)
+    return found, 2.0 * codes - 1
+
+
+def public_classes(classes: Any, dtype: Any) -> Any:
+    """Return two or more distinct public classes of labels of this type, in order."""
     if classes is None:
-        return found, index.astype(float)
-    public = checked_classes(classes)
-    if not np.isin(found, public).all():
-        raise ParameterError("y", "a label of another class", "labels of the public `classes`")
-    return public, np.searchsorted(public, found)[index].astype(float)
+        if np.dtype(dtype).kind == "b":
+            return np.array([False, True])
+        raise ParameterError("classes", None, REMEDY)
+    found = checked_classes(classes)
+    kinds = {"text" if one.kind in "US" else "number" for one in (found.dtype, np.dtype(dtype))
+             if one.kind != "O"}  # fmt: skip
+    if len(kinds) > 1:  # every label would count as the first class
+        raise ParameterError("classes", found.dtype, f"labels of the type of y, {dtype}")
+    return found
 
 
 def checked_classes(classes: Any) -> Any:
     """Return two or more distinct public classes, in order."""
-    found = np.unique(np.asarray(classes))
+    try:
+        found = np.unique(np.asarray(classes))
+    except TypeError:
+        raise ParameterError("classes", classes, "labels that have an order") from None
     if found.size != np.size(classes) or found.size < 2:
-        raise ParameterError("classes", classes, "two or more distinct labels, or None")
+        raise ParameterError("classes", classes, "two or more distinct labels")
     return found
 
 
-def encode_two_classes(y: Any) -> tuple[Any, Any]:
-    """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
-    classes, codes = encode_classes(y)
-    if classes.size != 2:
-        found = f"{classes.size} class" + "es" * (classes.size != 1)
-        allowed = "labels of two classes. Only binary classification is supported"
-        raise ParameterError("y", found, allowed)
-    return classes, 2.0 * codes - 1
+def _places(labels: Any, public: Any) -> NDArray[np.intp]:
+    """Return the index of every label among the classes; 0 where it is none of them."""
+    if "O" not in (labels.dtype.kind, public.dtype.kind):
+        place = np.searchsorted(public, labels).clip(max=public.size - 1)
+        return np.where(public[place] == labels, place, 0)
+    known = {label: index for index, label in enumerate(public.tolist())}
+    return np.array([_place(known, label) for label in labels.tolist()], dtype=np.intp)
+
+
+def _place(known: dict[Any, int], label: Any) -> int:
+    try:
+        return known.get(label, 0)
+    except TypeError:  # a label that cannot be hashed is none of the classes
+        return 0
+
+
+def _classes_of_labels(labels: Any) -> tuple[Any, Any]:
+    """Return the classes that occur, and the index of every label; refuse what is no class."""
+    try:
+        assert_all_finite(labels, input_name="y")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_classification_targets(labels)
+        found, index = np.unique(labels, return_inverse=True)
+    except (TypeError, ValueError) as error:
+        # scikit-learn's own messages show labels
+        why = "Unknown label type: "
+        if "NaN" in str(error) or "infinity" in str(error):
+            why = "Input y contains NaN or infinity"
+        raise ParameterError("y", labels.dtype, f"labels that stand for classes. {why}") from None
+    if found.size < 2:
+        allowed = "labels of two classes or more. Classifier can't train on one class"
+        raise ParameterError("y", "1 class", allowed)
+    return found, index.astype(float)

@@ -9,7 +9,7 @@ import os
 import threading
 import uuid
 import weakref
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
+from algorithms.base.gates import PAID, Gates
 from algorithms.base.repeated_fits import repeated_fits
+from algorithms.base.transformers_in_front import refuse_transformers_in_front
 
-PAID: Final = object()  # in place of a ledger: the fit was paid for as a part of something larger
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
     "a Ledger with a plan of its own takes run(ledger)"
@@ -98,7 +99,7 @@ def open_ledger(
         What is public beside the data.
     transcript : {"full", "digest"}
         As in `Ledger`.
-    ledger : Budget, Filter, Book, tuple or None
+    ledger : Budget, Filter, Book, tuple, Gates or None
         What is charged; see `PrivateEstimator`.
 
     Returns
@@ -111,12 +112,15 @@ def open_ledger(
     BudgetExceeded
         If the plan does not fit; nothing is spent, read or drawn.
     """
+    if not estimator.is_not_private(plan):
+        refuse_transformers_in_front(estimator)
     if ledger is None:
         refuse_repeats(estimator, plan)
     if not estimator.is_not_private(plan):
         warn_of_delta(estimator, first_array(data).shape[0], ledger, rng)
-    if ledger is None or ledger is PAID:
-        return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+    if ledger is None or isinstance(ledger, Gates):
+        gates = PAID if ledger is None else ledger
+        return gates.open(data, plan, rng=rng, public=public, transcript=transcript)
     stated = Stated(plan, estimator.adjacency(plan))
     if (found := _dataset_of_a_book(ledger)) is not None:
         book, name = found

@@ -15,6 +15,7 @@ from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan
 from algorithms.base.budgets import Spending, open_ledger
+from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 
 
@@ -29,6 +30,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     data set or ``(book, name)``, by the ledger of a book, or by a `Budget`, which the estimator and
     all its clones spend together.  Without one, a clone that scikit-learn fits several times (in
     cross-validation, a search, an ensemble) is refused, as every fit would spend anew.
+
+    No single record decides whether a fit is refused.  A private number that is missing (NaN, or no
+    number) counts as 0, and an infinite one as the largest float, before it is clipped.  A label
+    that is none of the declared classes counts as the first of them.  Public features, and fits
+    with ``non_private=True``, are checked as scikit-learn checks them.
+
+    A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
+    of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.
+    `BoundsScaler` scales by public bounds.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------
@@ -199,6 +209,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         """Warn of an output that is not private."""
         if self._is_not_private:
             warn_not_private(self, what)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return tags that allow missing features where these are private."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = fills_features(self)
+        return tags
 
     def __sklearn_clone__(self) -> Any:
         """Return a copy that shares generators and executors: copies would repeat the noise."""

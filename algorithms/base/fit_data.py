@@ -3,26 +3,69 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
+from algorithms.base.missing_values import filled
+
+Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.binary_labels`
+
+
+def fills_features(estimator: Any) -> bool:
+    """Return whether missing features count as the public number: those of private records do."""
+    of_labels = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
+    return not _is_open(estimator) and not of_labels
+
+
+def _is_open(estimator: Any) -> bool:
+    """Return whether a fit promises no privacy, and so may look at what it likes."""
+    return getattr(estimator, "non_private", False) is True
+
+
+def validated_labelled_data(
+    estimator: Any, X: Any, y: Any, encode: Encoding
+) -> tuple[Any, Any, Any]:
+    """Return public classes, checked features, and labels as numbers; y is None of chunks."""
+    known = estimator.classes, _is_open(estimator)
+    if not isinstance(X, Chunks):
+        if y is None:
+            validated_fit_data(estimator, X, y)  # scikit-learn's own error
+        classes, codes = encode(y, *known)
+        return (classes, *validated_fit_data(estimator, X, codes))
+    X, _ = validated_fit_data(estimator, X, y, labels=True)
+    labels = split_pairs(X)[1] if known == (None, True) else np.zeros(0)
+    classes, _ = encode(labels, *known)
+    return classes, X.mapped(partial(_encoded_pair, encode, classes), X.shape), None
+
+
+def _encoded_pair(encode: Encoding, classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
+    return pair[0], encode(pair[1], classes)[1]
 
 
 def validated_fit_data(
-    estimator: Any, X: Any, y: Any, single_pass: bool = False, on_workers: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any,
+    single_pass: bool = False,
+    on_workers: bool = False,
+    labels: bool = False,
 ) -> tuple[Any, Any]:
     """Return checked features and targets of a fit; `Chunks` of both are given as X alone.
 
     Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough, and
-    ``on_workers`` whether workers may hold them: all is asked in blocks of users.
+    ``on_workers`` whether workers may hold them: all is asked in blocks of users.  Targets that are
+    ``labels`` stay as they are.
     """
     if isinstance(X, WorkerChunks) and not on_workers:
         allowed = "an array or Chunks: this fit reads rows here, not where workers hold them"
@@ -36,15 +79,16 @@ def validated_fit_data(
             allowed = "chunks of a function that starts anew: these data are read more than once"
             raise ParameterError("X", X, allowed)
         estimator.n_features_in_ = X.shape[1]
-        return X.mapped(_pair_of_floats, X.shape), None
+        fills = fills_features(estimator), not (labels or _is_open(estimator))
+        return X.mapped(partial(_pair_of_floats, fills), X.shape), None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
     X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
     return X, y
 
 
-def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
-    """Return a chunk of users in the types that scikit-learn's check returns."""
+def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
+    """Return a chunk of users in the types that scikit-learn's check returns, perhaps filled."""
     allowed = "a pair of numbers: features, one row a user, and a target for each row"
     if not isinstance(piece, tuple) or len(piece) != 2:
         raise ParameterError("piece", type(piece), allowed)
@@ -53,7 +97,9 @@ def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
     if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
         got = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
         raise ParameterError("piece", got, allowed)
-    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+    pair = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+    found = [filled(one) if fill else one for one, fill in zip(pair, fills, strict=True)]
+    return found[0], found[1]
 
 
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
@@ -78,13 +124,26 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
             "X", data[0], "an array in memory, not chunks: all data are read at once"
         )
     try:
-        found = validate_data(estimator, *data, **rules)
+        if len(data) > 1 and data[1] is not None and not _is_open(estimator):
+            data = data[0], filled(data[1]), *data[2:]
+        check = _checked_and_filled if fills_features(estimator) else validate_data
+        found = check(estimator, *data, **rules)
         if isinstance(found, tuple):
             return found[0], np.asarray(found[1], dtype=np.float64)
+    except ParameterError:
+        raise
     except ValueError as error:
         raise ParameterError(
             "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
         ) from None
+    return found
+
+
+def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **rules: Any) -> Any:
+    """Return data after scikit-learn's check, with public numbers where one is missing."""
+    rules |= {"ensure_all_finite": False, "estimator": estimator}
+    found = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
+    validate_data(estimator, X, *y, reset=reset, skip_check_array=True)  # names of the features
     return found
 
 

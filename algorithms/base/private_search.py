@@ -17,15 +17,16 @@ from accountant.amplification.repeated import Repeated
 from accountant.amplification.tries import Tries
 from accountant.domains import POSITIVE
 from accountant.errors import OffPlan
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.parallel import Stated
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
-from algorithms.base.budgets import PAID, charge, refuse_repeats, warn_of_delta
+from algorithms.base.budgets import charge, refuse_repeats, warn_of_delta
 from algorithms.base.estimators import PrivateEstimator, cloned
 from algorithms.base.fit_data import generator_of, validated_data
+from algorithms.base.gates import PAID, Gates
 from algorithms.base.search_plan import SearchPlan, draw_tries
+from algorithms.base.transformers_in_front import refuse_transformers_in_front
 
 
 class Fitted(NamedTuple):
@@ -100,8 +101,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     ({'radius': 1.0}, 10)
     """
 
-    _classes: Any = None  # of the labels of a fit
-
     def __init__(
         self,
         estimator: Any,
@@ -167,30 +166,30 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         BudgetExceeded
             If the budget does not suffice; nothing is spent, read or drawn.
         """
-        self._search().settings()
-        self._classes = classes = None
+        search, classes = self._search(), None
+        search.settings()
         if is_classifier(self.estimator) and y is not None:
-            classes, y = encode_classes(np.asarray(y))
-            self._classes = classes
+            classes, y = encode_classes(y, self.estimator.classes)
         X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
-        search = self._search()
         epsilon = search.run_epsilon(X.shape)
         self.plan_, self.run_epsilon_ = search.plan_of(epsilon, X.shape), epsilon
         part: Any = self.plan_.part
         stated = Stated(self.plan_, search.adjacency(part.parts[:-1]))
         seed = generator_of(self.random_state)
         rng = generator(seed)
+        refuse_transformers_in_front(self)
         warn_of_delta(self, X.shape[0], ledger, seed, stacklevel=4)
+        gates = ledger if isinstance(ledger, Gates) else PAID
         if ledger is None:
             refuse_repeats(self._family(), stated)
-        elif ledger is not PAID:
+        elif ledger is not gates:
             charge(self._family(), stated, X.shape[0], ledger)
         order, rows = rng.permutation(X.shape[0]), search.rows(X.shape)[0]
         train, test = order[:rows], order[rows:]
         more = draw_tries(search.checked_tries(), rng) - 1
-        best = self._one_fit(X, y, classes, train, test, rng)
+        best = self._one_fit(X, y, classes, train, test, rng, gates)
         for _ in range(more):
-            found = self._one_fit(X, y, classes, train, test, rng)
+            found = self._one_fit(X, y, classes, train, test, rng, gates)
             if found.score > best.score:
                 best = found
         self.best_estimator_, self.best_params_, self.best_score_ = best
@@ -243,7 +242,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         )
 
     def _one_fit(
-        self, X: Array, y: Array, classes: Any, train: Array, test: Array, rng: np.random.Generator
+        self,
+        X: Array,
+        y: Array,
+        classes: Any,
+        train: Array,
+        test: Array,
+        rng: np.random.Generator,
+        gates: Gates,
     ) -> Fitted:
         """Fit at a setting drawn from the candidates, and score it."""
         search = self._search()
@@ -252,12 +258,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         seed = None if self.random_state is None else np.random.default_rng(rng.integers(2**63))
         model = search.at(settings[number], self.run_epsilon_).set_params(random_state=seed)
         targets = y if classes is None else classes[y.astype(np.intp)]
-        model.fit(X[train], targets[train], ledger=PAID)
+        model.fit(X[train], targets[train], ledger=gates)
         part: Any = self.plan_.part
         *fits, scored = part.parts
         if model.plan_ != fits[number]:
             raise OffPlan(model.plan_, fits[number], "a fit released something else")
-        gate = Ledger((X[test], y[test]), scored, rng=seed)
+        gate = gates.open((X[test], y[test]), scored, rng=seed, transcript="full")
         score = float(gate.release(scored, lambda data: self._mean_score(model, classes, *data)))
         return Fitted(model, settings[number], score)
 
@@ -273,7 +279,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     def _search(self) -> SearchPlan:
         """Return what the search releases, by the parameters as they are now."""
         return SearchPlan(self.estimator, self.candidates, self.epsilon, self.delta, self.tries,
-                          self.validation, self._classes)  # fmt: skip
+                          self.validation)  # fmt: skip
 
     def _family(self) -> Any:
         """Return an estimator that spends with the one that is tuned, at the whole budget."""
@@ -293,6 +299,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         inner = self.estimator.__sklearn_tags__()
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.target_tags.required = True
+        tags.target_tags.required = tags.input_tags.allow_nan = True
         tags.non_deterministic = self.random_state is None
         return tags

@@ -36,7 +36,7 @@ MAX_TRIALS = 30  # of the search for it; four or five are the rule
 @final
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The parameters of a search, and the public classes of its labels; None if not yet known."""
+    """The parameters of a search."""
 
     estimator: Any
     candidates: Any
@@ -44,7 +44,6 @@ class SearchPlan:
     delta: float
     tries: Any
     validation: float
-    classes: Any = None
 
     def run_epsilon(self, shape: tuple[int, ...]) -> float:
         """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
@@ -88,11 +87,7 @@ class SearchPlan:
 
     def at(self, settings: dict[str, Any], epsilon: float) -> Any:
         """Return an estimator at a setting."""
-        made = clone(self.estimator).set_params(**settings, epsilon=epsilon, delta=self.delta)
-        if self.classes is not None and getattr(made, "classes", ()) is None:
-            # a part of the records may lack a class
-            made.set_params(classes=self.classes)
-        return made
+        return clone(self.estimator).set_params(**settings, epsilon=epsilon, delta=self.delta)
 
     def settings(self) -> list[dict[str, Any]]:
         """Return the candidates; refuse settings that the search itself sets."""

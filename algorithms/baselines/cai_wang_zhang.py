@@ -16,6 +16,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.parallel import Stated
 from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.missing_values import filled
 from algorithms.baselines.noisy_thresholding import (
     ThresholdingEstimator,
     checked_machine_shape,
@@ -103,7 +104,7 @@ class ThresholdedMean(ThresholdingEstimator):
 
     def _stacked_data(self, machines: list[Any]) -> Any:
         bound = POSITIVE.check("bound", self.bound)
-        return np.stack([np.clip(np.asarray(X, float), -bound, bound).mean(0) for X in machines])
+        return np.stack([np.clip(filled(X), -bound, bound).mean(0) for X in machines])
 
 
 class ThresholdedRegression(ThresholdingEstimator):
@@ -209,7 +210,8 @@ class ThresholdedRegression(ThresholdingEstimator):
         return beta
 
     def _stacked_data(self, machines: list[Any]) -> Any:
-        X, y = (np.stack(part).astype(float) for part in zip(*machines, strict=True))
+        pairs = zip(*machines, strict=True)
+        X, y = (np.stack([filled(one) for one in part]).astype(float) for part in pairs)
         if y.shape != X.shape[:2]:
             got = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
             raise ParameterError("machines", got, "a target for each record")

@@ -11,11 +11,10 @@ from typing import Any, Self
 from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 
-from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.fit_data import split_pairs, validated_fit_data
+from algorithms.base.fit_data import split_pairs, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
 
@@ -49,6 +48,9 @@ class PrivateLogisticLasso(L1Estimator):
         What is released, as in `PrivateLasso`: selected vertices, or clipped gradients.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
+    classes : array_like or None
+        The two public classes; any other label counts as the first in order.  None is enough for
+        boolean labels, and with ``non_private=True``.
 
     Attributes
     ----------
@@ -94,6 +96,7 @@ class PrivateLogisticLasso(L1Estimator):
         random_state: Any = None,
         method: str = AUTO,
         non_private: bool = False,
+        classes: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -105,17 +108,15 @@ class PrivateLogisticLasso(L1Estimator):
         self.random_state = random_state
         self.method = method
         self.non_private = non_private
+        self.classes = classes
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
-        if isinstance(X, Chunks) and y is None:
-            X, y = split_pairs(validated_fit_data(self, X, y)[0])
-        if y is not None:
-            self.classes_, y = encode_two_classes(y)
-        if not isinstance(X, Chunks):
-            X, y = validated_fit_data(self, X, y)
+        self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
+        if y is None:
+            X, y = split_pairs(X)
         return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:

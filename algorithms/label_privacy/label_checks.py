@@ -1,4 +1,4 @@
-"""Checks before anything is released: private labels, and what a user's loss declares."""
+"""Before anything is released: private labels as indices, and what a user's loss declares."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import ParameterError
 from algorithms.label_privacy.label_losses import LabelLoss
 
 
 def checked_labels(y: Any, classes: int) -> Any:
-    """Return labels as integers; an error shows none of them."""
+    """Return labels as integers; what is none of 0 to ``classes - 1`` counts as 0."""
     labels = np.asarray(y)
-    allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
-    wrong = ~((labels >= 0) & (labels < classes) & (labels == np.floor(labels)))
-    if labels.ndim != 1 or wrong.any():
-        raise PrivateValueError("y", allowed, tuple(np.argwhere(wrong)[0]) if wrong.any() else None)
-    return labels.astype(np.intp)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
+        allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
+        raise ParameterError("y", f"{labels.dtype}{labels.shape}", allowed)
+    known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+    return np.where(known, labels, 0).astype(np.intp)
 
 
 def check_loss(loss: LabelLoss, X: Any, classes: int, lipschitz: float) -> None:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import Executor
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
+from algorithms.base.binary_labels import encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
@@ -48,8 +49,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     epsilon : float
         Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
     classes : array_like or None
-        The public labels, in any order; None takes those that occur in y, **which reveals that each
-        of them occurs**.
+        The public labels, in any order; any other label counts as the first in order.  None is
+        enough for boolean labels, and with ``non_private=True``.
     loss : str or ScoreLoss
         "logistic", "hinge" (Crammer & Singer), "linear", or a loss of scores.
     method : {"auto", "likelihood", "one pass"}
@@ -95,6 +96,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     >>> model.fit(X, y).predict([[2.0, 0.0], [-2.0, 0.0]]).tolist()
     ['yes', 'no']
     """
+
+    neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
 
     def __init__(
         self,
@@ -280,34 +283,13 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         rules = {"dtype": np.float64, "accept_sparse": "csr"}
         if y is None:  # scikit-learn's own error
             validated_data(self, X, None, **rules)
-        try:
-            labels = column_or_1d(y, warn=True)
-            assert_all_finite(labels)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a warning would reveal how many classes occur
-                check_classification_targets(labels)
-        except ValueError as error:
-            words = " ".join(str(error).split(" Got ")[0].split())
-            raise ParameterError("y", words, "one class label for each row") from None
-        if self.classes is None:
-            classes, codes = np.unique(labels, return_inverse=True)
-            if len(classes) < 2:
-                raise ParameterError("y", "one class", "labels of at least two classes")
-        else:
-            classes = self._declared_classes()
-            codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-            wrong = classes[codes] != labels
-            if wrong.any():
-                raise PrivateValueError("y", "among the classes", (int(wrong.argmax()),))
+        classes, codes = encode_classes(y, self.classes, self.non_private)
         X, codes = validated_data(self, X, codes, **rules)
         return X, codes.astype(np.intp), classes
 
     def _declared_classes(self) -> Any:
         """Return the declared classes in increasing order."""
-        found = np.unique(np.asarray([] if self.classes is None else self.classes))
-        if len(found) < 2:
-            raise ParameterError("classes", self.classes, "at least two different labels")
-        return found
+        return public_classes(self.classes, object)
 
     def __sklearn_tags__(self) -> Any:
         """Return tags that expect no accuracy and allow sparse features."""

@@ -157,7 +157,8 @@ class LabelSGD(PrivateEstimator):
             that read pairs (X, y) anew for each of three passes: users are then taken in their
             order.
         y : array_like of shape (users,) or None
-            Private labels in ``0 .. classes - 1``; None if X gives the pairs.
+            Private labels in ``0 .. classes - 1``, any other counts as 0; None if X gives the
+            pairs.
         executor : concurrent.futures.Executor or None
             Where labels are randomised; None takes threads.  It changes no bit of the result.
         ledger : Budget, Filter, Book, tuple or None

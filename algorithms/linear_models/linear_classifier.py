@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from accountant.numerics import Array
 from algorithms.base.binary_labels import encode_classes
 from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.fit_data import split_pairs, validated_data, validated_fit_data
+from algorithms.base.fit_data import validated_data, validated_labelled_data
+from algorithms.base.missing_values import filled
 from algorithms.base.row_blocks import row_products
 
 
@@ -90,40 +90,18 @@ class LinearClassifier(PrivateRegressor):
 
     def _checked_fit_data(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
         """Return features and what the ledger of a fit holds; classes are 0, 1, ... in it."""
-        if isinstance(X, Chunks):
-            X, y = validated_fit_data(self, X, y)
-            if weights is not None:
-                raise ParameterError("weights", type(weights), "None where data are chunks")
-            self._set_classes(encode_classes(split_pairs(X)[1], self.classes)[0])
-            X = X.mapped(partial(_with_codes, self.classes_), X.shape)
-        else:
-            if y is not None:
-                classes, y = encode_classes(y, self.classes)
-                self._set_classes(classes)
-            X, y = validated_fit_data(self, X, y)
+        if isinstance(X, Chunks) and weights is not None:
+            raise ParameterError("weights", type(weights), "None where data are chunks")
+        self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
         given = (X,) if y is None else (X, y)
         if weights is not None:
             given = (*given, checked_weights(weights, X.shape[0]))
         return X, given[0] if len(given) == 1 else given
 
-    def _set_classes(self, classes: Any) -> None:
-        if classes.size < 2:
-            allowed = "labels of two classes or more. Classifier can't train on one class"
-            raise ParameterError("y", f"{classes.size} class", allowed)
-        self.classes_ = classes
-
 
 def checked_weights(weights: Any, records: int) -> Array:
-    """Return weights as numbers; the message shows none of them."""
-    try:
-        found = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("weights", type(weights), "an array of numbers") from None
-    if found.shape != (records,) or not np.isfinite(found).all():
-        raise ParameterError("weights", found.shape, "finite numbers, one for each record")
-    return found
-
-
-def _with_codes(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
-    """Return a chunk with 0, 1, ... as labels."""
-    return pair[0], encode_classes(pair[1], classes)[1]
+    """Return weights as numbers; a missing one counts as 0."""
+    found: Array = filled(weights)
+    if found.shape != (records,):
+        raise ParameterError("weights", found.shape, "numbers, one for each record")
+    return found.astype(np.float64)

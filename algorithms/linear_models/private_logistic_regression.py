@@ -61,7 +61,8 @@ class PrivateLogisticRegression(LinearClassifier):
     delta : float
         Target delta, in (0, 1).
     classes : array_like or None
-        The public classes; None takes those of the labels, and two for `plan` before a fit.
+        The public classes; any other label counts as the first in order.  None is enough for
+        boolean labels, and with ``non_private=True``; `plan` then takes two before a fit.
     fit_intercept : bool
         Whether a constant is added to scores.
     clip : float or None
@@ -113,7 +114,9 @@ class PrivateLogisticRegression(LinearClassifier):
     >>> from algorithms import PrivateLogisticRegression
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     >>> y = np.where(X[:, 0] + X[:, 1] > 0.2, "yes", "no")
-    >>> model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, random_state=0).fit(X, y)
+    >>> model = PrivateLogisticRegression(
+    ...     epsilon=1.0, delta=1e-6, classes=["no", "yes"], random_state=0
+    ... ).fit(X, y)
     >>> model.predict([[0.9, 0.5, 0.0], [-0.5, 0.0, 0.9]]).tolist()
     ['yes', 'no']
     """

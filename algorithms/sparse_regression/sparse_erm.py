@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
-from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
 from algorithms.base.binary_labels import encode_two_classes
@@ -33,9 +31,9 @@ from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
-    split_pairs,
     validated_data,
     validated_fit_data,
+    validated_labelled_data,
 )
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import affordable_rounds, calibrated_gaussian
@@ -86,6 +84,9 @@ class SparseERM(PrivateRegressor):
     residual_clip : float or None
         Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
         None takes 0.5, or 1 without noise, which is the loss as it is.
+    classes : array_like or None
+        The two public classes of a classifier; any other label counts as the first in order.  None
+        is enough for boolean labels, and with ``non_private=True``.
 
     Attributes
     ----------
@@ -127,6 +128,7 @@ class SparseERM(PrivateRegressor):
         non_private: bool = False,
         random_state: Any = None,
         residual_clip: float | None = None,
+        classes: Any = None,
     ) -> None:
         self.loss = loss
         self.epsilon = epsilon
@@ -140,6 +142,7 @@ class SparseERM(PrivateRegressor):
         self.non_private = non_private
         self.random_state = random_state
         self.residual_clip = residual_clip
+        self.classes = classes
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -180,14 +183,9 @@ class SparseERM(PrivateRegressor):
     ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         logistic = LOSS.check("loss", self.loss) == "logistic"
-        if isinstance(X, Chunks):
-            X, y = validated_fit_data(self, X, y)
-            if logistic:
-                self.classes_, _ = encode_two_classes(split_pairs(X)[1])
-                X = X.mapped(partial(_with_signed_labels, self.classes_), X.shape)
+        if logistic:
+            self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
         else:
-            if logistic and y is not None:
-                self.classes_, y = encode_two_classes(y)
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
@@ -251,8 +249,3 @@ class SparseERM(PrivateRegressor):
         # steps below 2 / l are stable for smoothness l, which shortened rows bound
         smooth = loss.smoothness * ROW_BOUND.check("row_bound", self.row_bound) ** 2 + penalty
         return loss, penalty, 1.8 / smooth
-
-
-def _with_signed_labels(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
-    """Return a chunk with -1 and 1 as labels."""
-    return pair[0], np.where(pair[1] == classes[1], 1.0, -1.0)

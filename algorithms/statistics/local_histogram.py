@@ -20,6 +20,7 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import generator_of
+from algorithms.base.missing_values import cells_of, filled
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.base.blocks import CACHE_BYTES
@@ -174,7 +175,9 @@ class LocalHistogram(PrivateEstimator):
             The fitted estimator.
         """
         del y
-        given = np.asarray(labels)
+        given = cells_of(labels)
+        if given.dtype.kind == "O":
+            given = self.labels(filled(given))
         if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
             got = f"{given.dtype}{given.shape}"
             raise ParameterError("labels", got, "whole numbers, one for each user")

@@ -25,6 +25,7 @@ from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of
 from algorithms.base.intervals import LEVEL
+from algorithms.base.missing_values import cells_of, numbers_of
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.exponential import Exponential
@@ -158,7 +159,9 @@ class PrivateTopK(PrivateEstimator):
         numpy.ndarray of shape (people, columns)
             Indices in ``categories``: the data of `run`.
         """
-        rows, known = np.asarray(X), self._checked_categories()
+        rows, known = cells_of(X), self._checked_categories()
+        if rows.dtype.kind == "O":  # cell by cell: one of another type changes no other
+            rows = rows.astype(str) if known.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
             raise PrivateValueError("X", "categories, a row for each person")

@@ -20,7 +20,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
 from audits.adapters.reduced_noise import NOISE_FACTOR, ReducedNoiseLedger
-from audits.algorithm_runs.replaying import declared_plan
+from audits.algorithm_runs.fits import declared_plan
 
 DataOf = Callable[[Array, Array], Any]
 
@@ -125,10 +125,17 @@ class EstimatorAdapter:
     def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
         """The private data, and the public ones or None."""
         if getattr(self.algorithm, "classes", None) is not None:
-            y = (y > 0).astype(np.intp)
+            # behind the gate labels of many classes are codes, those of a pair are signs
+            y = np.where(y > 0, 1, -1 if _is_of_a_pair(self.algorithm) else 0)
         if self.labels_only:
             return y, x
         return (x, y) if self.data_of is None else self.data_of(x, y), None
+
+
+def _is_of_a_pair(estimator: Any) -> bool:
+    """Whether it is a classifier of two classes alone."""
+    tags = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
+    return getattr(getattr(tags, "classifier_tags", None), "multi_class", True) is False
 
 
 def estimator_parameters(estimator: Any) -> dict[str, Any]:

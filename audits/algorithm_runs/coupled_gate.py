@@ -44,6 +44,7 @@ class CoupledGate(Gate):
         exchange: Callable[[PendingRelease], Any],
     ) -> None:
         super().__init__(data, plan, public, coin_words)
+        self.transcript: tuple[Any, ...] = ()  # a fit keeps it; nobody reads that of coupled runs
         self._noise, self._samples, self._exchange = noise, samples, exchange
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:

@@ -19,8 +19,8 @@ import numpy as np
 
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.private_data import Users
-from accountant.plans.plan import Plan
 from audits.algorithm_runs.coupled_gate import CoupledGate, PendingRelease
+from audits.algorithm_runs.fits import OpenGate, run_through
 from audits.algorithm_runs.recording import OffTranscript, same_users
 
 JointAnswer = Callable[[PendingRelease, PendingRelease], Any]
@@ -29,31 +29,31 @@ JointAnswer = Callable[[PendingRelease, PendingRelease], Any]
 def run_coupled(
     algorithm: Any,
     datasets: tuple[Any, Any],
-    plan: Plan,
     public: Any,
     coin_words: Sequence[int],
     noise: np.random.Generator,
     answer: JointAnswer,
 ) -> tuple[Any, Any]:
-    """Run on both data sets and return both results; ``answer`` returns each release's output.
+    """Run or fit on both data sets; ``answer`` returns each release's output.
 
     Raises `OffTranscript` if the runs ask for different releases, and any error of either run.
     """
     samples: list[Users] = []
     meeting = Rendezvous(answer)
-    first = CoupledGate(
-        datasets[0], plan, public, coin_words, noise, samples, meeting.release_of_first
-    )
-    second = CoupledGate(
-        datasets[1], plan, public, coin_words, noise, samples, meeting.release_of_second
-    )
+
+    def gates_of(exchange: Callable[[PendingRelease], Any]) -> OpenGate:
+        return lambda data, plan, public: CoupledGate(
+            data, plan, public, coin_words, noise, samples, exchange
+        )
+
+    first, second = map(gates_of, (meeting.release_of_first, meeting.release_of_second))
     # attributes that a run sets on the algorithm must not be seen by the other
     twin = algorithm
     with contextlib.suppress(TypeError):
         twin = copy.copy(algorithm)
-    with meeting.second_run(lambda: twin.run(second)):
+    with meeting.second_run(lambda: run_through(twin, datasets[1], public, second)):
         try:
-            result = algorithm.run(first)
+            result = run_through(algorithm, datasets[0], public, first)
             return result, meeting.result_of_second()
         except Exception:
             if meeting.failure is not None:  # also where the algorithm hid it, or failed after it

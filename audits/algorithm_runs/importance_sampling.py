@@ -17,13 +17,12 @@ from typing import Any, final
 import numpy as np
 
 from accountant.domains import IntegerRange
-from accountant.ledger.private_data import checked_data
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.coupled_gate import PendingRelease
 from audits.algorithm_runs.coupled_runs import run_coupled
 from audits.algorithm_runs.recording import OffTranscript
-from audits.algorithm_runs.replaying import Algorithm, declared_plan
+from audits.algorithm_runs.replaying import Algorithm, data_of_runs
 from audits.algorithm_runs.tilt_schedule import TiltSchedule
 from mechanisms.base.values import Integers, Reals, Scores
 
@@ -61,9 +60,8 @@ def weighted_losses(
 
     Raises `OffTranscript` if the algorithm's releases depend on the data.
     """
-    data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
+    data, neighbour = data_of_runs(algorithm, data, neighbour)
     schedule = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
-    plan = declared_plan(algorithm, data, public)
     for index, one in enumerate(generator(rng).spawn(runs)):
         # the coins are public, the noise must not follow from them
         noise, coins = one.spawn(2)
@@ -71,7 +69,7 @@ def weighted_losses(
         tilts, shares = schedule.tilts, schedule.shares
         drawn = int(noise.choice(tilts.size, p=shares))
         run = _TiltedRun(tilts, drawn, noise)
-        run_coupled(algorithm, (data, neighbour), plan, public, words, noise, run.answer)
+        run_coupled(algorithm, (data, neighbour), public, words, noise, run.answer)
         weighted = run.weighted_loss(shares, pilot=index < schedule.pilot_runs)
         schedule.update(drawn, weighted.loss)
         yield weighted

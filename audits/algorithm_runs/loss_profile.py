@@ -14,9 +14,10 @@ from accountant.errors import OffPlan
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
+from audits.algorithm_runs.fits import declared_plan
 from audits.algorithm_runs.importance_sampling import WeightedLoss, weighted_losses
 from audits.algorithm_runs.recording import OffTranscript
-from audits.algorithm_runs.replaying import Algorithm, Replayed, declared_plan, replay
+from audits.algorithm_runs.replaying import Algorithm, Replayed, replay
 from audits.algorithm_runs.tilt_schedule import MIN_UNTILTED_SHARE
 from audits.claims.arguments import claimed_delta
 from audits.statistics.binomial_bounds import mean_confidence_band

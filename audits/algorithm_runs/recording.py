@@ -161,9 +161,9 @@ class ReplayGate(GateWithRefusals):
     secret Poisson sample it is the loss to an observer who knows which of the others are in it.
     """
 
-    def __init__(self, recorder: RecordingLedger, data: Any) -> None:
+    def __init__(self, recorder: RecordingLedger, data: Any, public: Any = None) -> None:
         super().__init__(
-            data, recorder.plan, recorder.public, recorder.coin_words,
+            data, recorder.plan, recorder.public if public is None else public, recorder.coin_words,
             undeclared=recorder.takes_undeclared,
         )  # fmt: skip
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
@@ -175,7 +175,13 @@ class ReplayGate(GateWithRefusals):
         )  # validates values; its draws are thrown away
         self._position = 0
         self._violation = ""
+        self.transcript = recorder.transcript
         self.loss = 0.0
+
+    @property
+    def moved_rows(self) -> int:
+        """How many rows differ from the recorded ones; 0 where they cannot be compared."""
+        return 0 if self._changed_rows is None else self._changed_rows.size
 
     def finish(self) -> None:
         """Raise `OffTranscript` unless all went as recorded, even if the algorithm hid an error."""

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import dataclasses
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, final
@@ -21,12 +22,18 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.plan_totals import infinity_mass
 from accountant.domains import IntegerRange
 from accountant.errors import OffPlan, UnsupportedPlan
-from accountant.ledger.private_data import checked_data, first_array
+from accountant.ledger.private_data import checked_data
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, directions
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.differences import difference
-from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, ReplayGate
+from audits.algorithm_runs.fits import is_fitted_through_gates, published, run_through
+from audits.algorithm_runs.recording import (
+    OffTranscript,
+    RecordingLedger,
+    ReplayGate,
+    changed_rows,
+)
 from audits.values.tracebacks import without_values
 
 CHANCE = 1e-9  # of calling an honest run's loss too large
@@ -124,14 +131,16 @@ def replay(
     """Run an algorithm on ``data``, then replay it on ``neighbour`` and again on ``data``.
 
     A replay hands out the recorded answers.  All private data pass the gate, so the result must not
-    change in a single bit.
+    change in a single bit.  An estimator of `algorithms` is driven by its ``fit``: everything that
+    it publishes is compared, its attributes, its summary and its warnings, and no more rows may
+    change behind its gate than did in the data.
 
     Parameters
     ----------
     algorithm : Algorithm
-        With ``plan(shape)`` and ``run(ledger)``.
+        With ``plan(shape)`` and ``run(ledger)``, or an estimator whose ``fit`` takes a ledger.
     data : array or tuple of arrays
-        The private data, a row per record.
+        The private data, a row per record; of an estimator what ``fit`` takes, such as ``(X, y)``.
     neighbour : array or tuple of arrays
         Data that differ in one record.
     public : array or tuple of arrays, optional
@@ -161,24 +170,33 @@ def replay(
     >>> found.leak_free, found.on_plan, found.deterministic
     (True, True, True)
     """
-    # once: the gates of all runs take immutable data as they are
-    data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
+    data, neighbour = data_of_runs(algorithm, data, neighbour)
+    source = generator(rng)
+    seed = seed_of(source)
     try:
-        recorder, result = _record(algorithm, data, public, generator(rng), undeclared)
+        recorded = _record(algorithm, data, public, source, undeclared, seed)
     except OffPlan as error:
         return Replayed(False, False, True, np.nan, f"the plan does not allow the run: {error}")
-    again = _replay_run(algorithm, recorder, data, result)
-    other = _replay_run(algorithm, recorder, neighbour, result)
+    except Exception as error:
+        if _fails_too(algorithm, neighbour, public, seed, undeclared, error):
+            raise
+        # its message may hold a record
+        words = f"the fit failed on the recorded data alone: {type(error).__name__}"
+        return Replayed(False, True, True, np.nan, words)
+    recorders, result = recorded
+    again = _replay_run(algorithm, recorders, data, public, result, seed)
+    most = moved_rows_allowed(algorithm, data, neighbour)
+    other = _replay_run(algorithm, recorders, neighbour, public, result, seed, most)
     deterministic = again.witness == ""
     leak_free = other.same_result
     on_plan = other.on_plan and again.on_plan
     witness = other.witness or "bit-identical with the same answers, mechanisms and users"
     if not deterministic:
         witness = f"even on the same data {again.witness}"
-    trusted = sorted({entry.undeclared for entry in recorder.transcript} - {""})
+    trusted = sorted({entry.undeclared for one in recorders for entry in one.transcript} - {""})
     loss = math.nan if trusted else other.loss
-    try:
-        largest = largest_loss_of(recorder.plan)
+    try:  # what a search of several gates loses is not the sum of what they lose
+        largest = largest_loss_of(recorders[0].plan) if len(recorders) == 1 else math.inf
     except UnsupportedPlan:
         largest = math.inf
     found = Replayed(
@@ -283,13 +301,69 @@ def sampled_losses(
     undeclared: bool = False,
 ) -> Iterator[float]:
     """Yield what `privacy_losses` returns, one run at a time."""
-    data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
+    data, neighbour = data_of_runs(algorithm, data, neighbour)
     for one in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
-        recorder, _ = _record(algorithm, data, public, one, undeclared)
-        gate = ReplayGate(recorder, neighbour)
-        algorithm.run(gate)
-        gate.finish()
-        yield gate.loss
+        seed = seed_of(one)
+        recorders, _ = _recorded_run(algorithm, data, public, one, undeclared, seed)
+        gates = ReplayGates(recorders)
+        run_through(algorithm, neighbour, public, gates.open, seed)
+        yield gates.finished_loss()
+
+
+def data_of_runs(algorithm: Algorithm, data: Any, neighbour: Any) -> tuple[Any, Any]:
+    """Return both data sets, checked once where no ``fit`` checks them."""
+    if is_fitted_through_gates(algorithm):
+        return data, neighbour
+    # the gates of all runs take immutable data as they are
+    return checked_data("data", data), checked_data("neighbour", neighbour)
+
+
+def moved_rows_allowed(algorithm: Algorithm, data: Any, neighbour: Any) -> float:
+    """Return how many rows behind a gate may differ: as many as the data of a fit do."""
+    parts = [one if isinstance(one, tuple) else (one,) for one in (data, neighbour)]
+    plain = all(isinstance(one, np.ndarray) for both in parts for one in both)
+    if not (plain and is_fitted_through_gates(algorithm)):
+        return math.inf
+    found = changed_rows(data, neighbour)
+    return math.inf if found is None else found.size
+
+
+def seed_of(source: np.random.Generator) -> int:
+    """Return a seed for what a search draws itself; the generator's own numbers stay the same."""
+    return int(source.spawn(1)[0].integers(1 << 31))
+
+
+class ReplayGates:
+    """The gates of a run that receives the recorded answers, in the order of the recorders."""
+
+    def __init__(self, recorders: list[RecordingLedger], most_moved_rows: float = math.inf) -> None:
+        self._recorders, self._most = recorders, most_moved_rows
+        self._gates: list[ReplayGate] = []
+
+    def open(self, data: Any, plan: Plan, public: Any) -> ReplayGate:
+        """Return the next gate; raise `OffTranscript` where it is not the recorded one."""
+        at = len(self._gates)
+        if at == len(self._recorders):
+            raise OffTranscript(f"the run opened more than the {at} recorded gates")
+        recorder = self._recorders[at]
+        if plan != recorder.plan:
+            raise OffTranscript(f"the plan was {plan!r}, recorded was {recorder.plan!r}")
+        self._gates.append(ReplayGate(recorder, data, public))
+        if (moved := self._gates[-1].moved_rows) > self._most:
+            raise OffTranscript(
+                f"{moved} rows behind the gate changed where the data changed in {self._most:g}"
+            )
+        return self._gates[-1]
+
+    def finished_loss(self) -> float:
+        """Return the loss of the only gate, NaN of several; refuse what was not as recorded."""
+        for gate in self._gates:
+            gate.finish()
+        if len(self._gates) < len(self._recorders):
+            raise OffTranscript(
+                f"the run opened {len(self._gates)} of {len(self._recorders)} gates"
+            )
+        return self._gates[0].loss if len(self._gates) == 1 else math.nan
 
 
 @final
@@ -301,39 +375,96 @@ class _ReplayRun:
     witness: str
 
 
+def _recorded_run(
+    algorithm: Algorithm,
+    data: Any,
+    public: Any,
+    rng: np.random.Generator,
+    undeclared: bool,
+    seed: int,
+) -> tuple[list[RecordingLedger], Any]:
+    """Run or fit once; return the ledgers that recorded it, and the result."""
+    recorders: list[RecordingLedger] = []
+
+    def open_gate(data: Any, plan: Plan, public: Any) -> RecordingLedger:
+        recorders.append(RecordingLedger(data, plan, rng, public, undeclared))
+        return recorders[-1]
+
+    return recorders, run_through(algorithm, data, public, open_gate, seed)
+
+
 def _record(
     algorithm: Algorithm,
     data: Any,
     public: Any,
     rng: np.random.Generator,
-    undeclared: bool = False,
-) -> tuple[RecordingLedger, Any]:
-    plan = declared_plan(algorithm, data, public)
-    recorder = RecordingLedger(data, plan, rng, public, undeclared)
-    result = algorithm.run(recorder)
+    undeclared: bool,
+    seed: int,
+) -> tuple[list[RecordingLedger], Any]:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        recorders, result = _recorded_run(algorithm, data, public, rng, undeclared, seed)
+        result = _comparable(algorithm, result, heard)
+    for one in heard:  # the user hears them once, and not of every replay
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return recorders, result
+
+
+def _fails_too(
+    algorithm: Algorithm, data: Any, public: Any, seed: int, undeclared: bool, error: Exception
+) -> bool:
+    """Return whether a fit fails on these data with the same error; what only runs is not asked."""
+    if not is_fitted_through_gates(algorithm):
+        return True
+    try:
+        _recorded_run(algorithm, data, public, np.random.default_rng(seed), undeclared, seed)
+    except Exception as other:  # whatever a fit raises
+        return type(other) is type(error) and str(other) == str(error)
+    return False
+
+
+def _comparable(algorithm: Algorithm, result: Any, heard: list[warnings.WarningMessage]) -> Any:
+    """Return a copy of a result, or all that a fit published: the next run may fill its arrays."""
+    if is_fitted_through_gates(algorithm):
+        said = [[one.category.__name__, str(one.message)] for one in heard]
+        return {"warnings": said} | published(result)
     with contextlib.suppress(TypeError):  # what cannot be copied is refused when it is compared
-        result = copy.deepcopy(result)  # the next run may fill the same array
-    return recorder, result
-
-
-def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
-    """The plan that the algorithm declares for data of this shape."""
-    return algorithm.plan(first_array(data if public is None else public).shape)
+        return copy.deepcopy(result)
+    return result
 
 
 def _replay_run(
-    algorithm: Algorithm, recorder: RecordingLedger, data: Any, result: Any
+    algorithm: Algorithm,
+    recorders: list[RecordingLedger],
+    data: Any,
+    public: Any,
+    result: Any,
+    seed: int,
+    most_moved_rows: float = math.inf,
 ) -> _ReplayRun:
-    gate = ReplayGate(recorder, data)
-    try:
-        replayed = algorithm.run(gate)
-        gate.finish()
-    except (OffTranscript, OffPlan) as error:
-        return _ReplayRun(False, False, np.nan, str(error))
-    except Exception as error:  # it used what is not behind the gate
-        # its message may hold a record
-        words = f"the run failed without its noise: {type(error).__name__}"
-        return _ReplayRun(False, True, np.nan, words)
-    gap = difference(result, replayed)
+    gates = ReplayGates(recorders, most_moved_rows)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            replayed = run_through(algorithm, data, public, gates.open, seed)
+            loss = gates.finished_loss()
+        except (OffTranscript, OffPlan) as error:
+            return _ReplayRun(False, False, np.nan, str(error))
+        except Exception as error:  # it used what is not behind the gate
+            # its message may hold a record
+            words = f"the run failed without its noise: {type(error).__name__}"
+            return _ReplayRun(False, True, np.nan, words)
+        replayed = _comparable(algorithm, replayed, heard)
+    gap = _published_difference(algorithm, result, replayed)
     words = f"the result changed although every answer was the same: {gap}" if gap else ""
-    return _ReplayRun(not gap, True, gate.loss, words)
+    return _ReplayRun(not gap, True, loss, words)
+
+
+def _published_difference(algorithm: Algorithm, one: Any, other: Any) -> str:
+    """Return where two results differ, with the name of the attribute of a fit; "" if nowhere."""
+    if not is_fitted_through_gates(algorithm):
+        return difference(one, other)
+    if alone := sorted(one.keys() ^ other.keys()):
+        return f"{alone[0]} is there on one of them alone"
+    found = ((name, difference(value, other[name])) for name, value in one.items())
+    return next((f"{name}, {gap}" for name, gap in found if gap), "")

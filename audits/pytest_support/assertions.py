@@ -17,8 +17,8 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics.search import grow_until
 from accountant.plans.plan import Plan, Release
+from audits.algorithm_runs.fits import declared_plan
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.algorithm_runs.replaying import declared_plan
 from audits.attacks.assertion import TOLERANCE
 from audits.attacks.front import audit
 from audits.claims.arguments import RUNS, claimed_delta

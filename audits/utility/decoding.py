@@ -17,7 +17,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
 from audits.adapters.estimators import EstimatorAdapter
-from audits.algorithm_runs.replaying import declared_plan
+from audits.algorithm_runs.fits import declared_plan
 from audits.minimax.decoding.label_decoding import most_right_of_labels
 from audits.minimax.decoding.record_decoding import most_right
 from audits.minimax.families.signed_basis import SignedBasis

@@ -103,7 +103,8 @@ def parted(x, y, records, seed):
 
 def fitted(made, data, epsilon, seed):
     """The accuracy of an estimator that takes epsilon, delta and a seed."""
-    model = made(epsilon=epsilon, delta=DELTA, random_state=seed)
+    classes = np.unique(data.train[1])  # of public data, which hold them all
+    model = made(epsilon=epsilon, delta=DELTA, classes=classes, random_state=seed)
     return model.fit(*data.train).score(*data.test)
 
 

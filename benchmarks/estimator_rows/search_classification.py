@@ -24,7 +24,7 @@ def accuracy(data, epsilon, seeds, **settings):
     found = []
     for seed in range(seeds):
         made = PrivateLogisticRegression(
-            epsilon=epsilon, delta=DELTA, random_state=seed, **settings
+            epsilon=epsilon, delta=DELTA, classes=np.unique(y), random_state=seed, **settings
         )
         found.append(made.fit(x[fitted], y[fitted]).score(x[scored], y[scored]))
     return float(np.mean(found))

@@ -134,7 +134,7 @@ def accuracies(name: str, folder: Path, records: int | None, seed: int) -> dict[
     for words, (epsilon, randomizer) in FITS.items():
         made = LabelPrivateClassifier(
             epsilon, randomizer=randomizer, non_private=epsilon == math.inf, random_state=seed,
-            method="one pass",
+            method="one pass", classes=np.unique(y),
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)

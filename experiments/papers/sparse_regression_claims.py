@@ -54,8 +54,8 @@ def accuracies(options: Options) -> Iterator[str]:
 
     def accuracy(epsilon: float, seed: int = 0, **settings: Any) -> float:
         made = SparseERM(
-            epsilon=epsilon, delta=1e-5, sparsity=10, random_state=seed, **settings,
-            non_private=epsilon == math.inf,
+            epsilon=epsilon, delta=1e-5, sparsity=10, classes=[-1, 1], random_state=seed,
+            non_private=epsilon == math.inf, **settings,
         )  # fmt: skip
         return float(made.fit(x[train], y[train]).score(x[test], y[test]))
 

@@ -7,7 +7,6 @@ holds.  The tests of the algorithms' own rooms ask the same of the honest ones i
 import dataclasses
 import itertools
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +15,6 @@ from sklearn.base import clone
 
 from accountant import Budget, Loss, Parallel, PrivateValueError
 from accountant.ledger.interfaces import drawing_mechanism
-from algorithms.base import budgets, private_search
 from algorithms.label_privacy.gradient_span import GradientSpan
 from algorithms.label_privacy.label_randomizers import randomizer_of
 from algorithms.label_privacy.report_decoders import SupportSetDecoder
@@ -24,12 +22,7 @@ from algorithms.voting.vote_counts import VOTE_SENSITIVITY, VoteCounter
 from algorithms.voting.vote_encoding import pack_vote
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.algorithm_runs.recording import (
-    OffTranscript,
-    RecordingLedger,
-    ReplayGate,
-    changed_rows,
-)
+from audits.algorithm_runs.recording import RecordingLedger
 from mechanisms import HemisphereL2, LazyExponential
 
 CONFIDENCE = 1 - 1e-6
@@ -73,42 +66,8 @@ def plan_violation(run: Run) -> str:
 
 def search_violation(run: Run) -> str:
     """A search that does not replay: every gate hands out what it did on other data."""
-    recorded: list[RecordingLedger] = []
-
-    def record(data, plan, rng=None, public=None, transcript="full"):
-        recorded.append(RecordingLedger(data, plan, rng, public))
-        return recorded[-1]
-
-    first = _searched(run.algorithm, run.data, record)
-    for data in (run.data, run.neighbour):
-        left, gates, moved = list(recorded), [], [0]
-
-        def again(data, plan, left=left, gates=gates, moved=moved, **_):
-            recorder = left.pop(0)
-            gates.append(ReplayGate(recorder, data))
-            gates[-1].transcript = recorder.transcript
-            moved.append(changed_rows(recorder.records, data).size)
-            return gates[-1]
-
-        try:
-            found = _searched(run.algorithm, data, again)
-            for gate in gates:
-                gate.finish()
-        except (OffTranscript, IndexError) as error:
-            return f"other releases were asked for: {error}"
-        if max(moved) > 1:
-            return f"one record moved {max(moved)} of a fit"
-        if left or found != first:
-            return "the result changed"
-    return ""
-
-
-def _searched(search, data, gate):
-    """What a search shows, with gates of this kind in place of ledgers."""
-    with patch.object(budgets, "Ledger", gate), patch.object(private_search, "Ledger", gate):
-        found = clone(search).fit(*data)
-    best = found.best_estimator_
-    return found.best_params_, found.best_score_, best.coef_.tobytes(), best.plan_
+    found = replay(clone(run.algorithm), run.data, run.neighbour, rng=1)
+    return "" if found.data_independent else found.witness
 
 
 def audit_violation(run: Run) -> str:

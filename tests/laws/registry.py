@@ -37,6 +37,7 @@ from tests.laws import (
     test_early_stops,
     test_exact,
     test_exact_selection,
+    test_fits,
     test_frames,
     test_gate,
     test_hockey_stick,
@@ -70,6 +71,7 @@ from tests.mutants import (
     directions,
     early_stops,
     exact_selection,
+    fits,
     frames,
     frank_wolfe,
     gates,
@@ -704,6 +706,8 @@ register(
 register("audited", algorithms.audit_violation, regressions.REFUTED | logistic_regression.REFUTED)
 register("declared sensitivities", algorithms.sensitivity_violation, regressions.SENSITIVITIES)
 register("searches replay", algorithms.search_violation, private_searches.SEARCHES)
+register("fits replay", test_fits.replay_violation, fits.REPLAYED)
+register("kinds of fits", test_fits.kinds_violation, fits.KINDS)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(
     "noise of blocks", algorithms.blocks_violation,

@@ -92,8 +92,8 @@ LYING = LinearLoss(SQUARED.slope, lambda inner, y: 0.05, 2.0, SQUARED.value)
 DECLARED = (LYING, L1Ball(1.0), 1.0, 0.0)
 LOSSES = {
     "HalfTheNoise": (
-        Run(HalfTheNoise(1.0, 0.0, rounds=8), (X, Y), OTHER),
-        Run(PrivateLogisticLasso(1.0, 0.0, rounds=8), (X, Y), OTHER),
+        Run(HalfTheNoise(1.0, 0.0, rounds=8, classes=[-1, 1]), (X, Y), OTHER),
+        Run(PrivateLogisticLasso(1.0, 0.0, rounds=8, classes=[-1, 1]), (X, Y), OTHER),
     ),
     "Unclipped": (
         Run(Unclipped(*DECLARED, rounds=8), (X, Y), OTHER),

@@ -11,7 +11,7 @@ RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (60, 4))
 Y = (X @ [0.6, 0.0, -0.5, 0.0] > 0) * 1.0
 FIRST = np.arange(60) == 0
-SETTINGS = {"epsilon": 1.0, "delta": 1e-5, "rounds": 10}
+SETTINGS = {"epsilon": 1.0, "delta": 1e-5, "rounds": 10, "classes": [0, 1]}
 
 
 class SmallGradientSensitivity(PrivateLogisticRegression):

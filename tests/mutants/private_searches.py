@@ -23,9 +23,9 @@ class ScoresPastTheGate(PrivateSearchCV):
 class PartsByTheData(PrivateSearchCV):
     """Fits to the records of least targets."""
 
-    def _one_fit(self, X, y, classes, train, test, rng):
+    def _one_fit(self, X, y, classes, train, test, *rest):
         order = np.argsort(y, kind="stable")
-        return super()._one_fit(X, y, classes, order[: len(train)], order[len(train) :], rng)
+        return super()._one_fit(X, y, classes, order[: len(train)], order[len(train) :], *rest)
 
 
 class CentredByTheData(PrivateSearchCV):

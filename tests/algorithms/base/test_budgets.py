@@ -55,12 +55,15 @@ MACHINES = [X[i::12] for i in range(12)]
 CLAIM = {"epsilon": 1.0, "delta": 1e-6}
 FITS = {
     "PrivateLasso": (PrivateLasso(**CLAIM, rounds=3), (X, Y)),
-    "PrivateLogisticLasso": (PrivateLogisticLasso(**CLAIM, rounds=3), (X, CODES)),
+    "PrivateLogisticLasso": (PrivateLogisticLasso(**CLAIM, rounds=3, classes=[0, 1]), (X, CODES)),
     "PrivateLinearRegression": (PrivateLinearRegression(**CLAIM, rounds=3), (X, Y)),
-    "PrivateLogisticRegression": (PrivateLogisticRegression(**CLAIM, rounds=3), (X, CODES)),
+    "PrivateLogisticRegression": (
+        PrivateLogisticRegression(**CLAIM, rounds=3, classes=[0, 1]),
+        (X, CODES),
+    ),
     "FrankWolfe": (FrankWolfe("squared", Simplex(), **CLAIM, rounds=3), (X, Y)),
     "GaussianFrankWolfe": (GaussianFrankWolfe("squared", L2Ball(1.0), **CLAIM, rounds=3), (X, Y)),
-    "SparseERM": (SparseERM(**CLAIM, sparsity=1, rounds=2), (X, CODES)),
+    "SparseERM": (SparseERM(**CLAIM, sparsity=1, rounds=2, classes=[0, 1]), (X, CODES)),
     "LocalIHT": (LocalIHT(epsilon=1.0, sparsity=1, noise_bound=0.1), (X, Y)),
     "LabelIHT": (LabelIHT(**CLAIM, sparsity=1, label_bound=1.0), (X, Y)),
     "LabelLasso": (LabelLasso(**CLAIM, label_bound=1.0, noise_bound=0.1), (X, Y)),

@@ -47,7 +47,7 @@ def test_no_record_moves_the_vector_of_a_round_by_more_than_declared():
 
 
 def test_it_learns_where_selections_of_radius_one_stop():
-    made = PrivateLogisticLasso(1.0, 1e-6, random_state=0).fit(X, LABELS)
+    made = PrivateLogisticLasso(1.0, 1e-6, classes=[-1, 1], random_state=0).fit(X, LABELS)
     assert made.score(X, LABELS) > 0.97
     assert np.abs(made.coef_).sum() <= 64 * (1 + 1e-12)
     assert "clipping norms" in made.summary()
@@ -60,7 +60,7 @@ def test_it_learns_where_selections_of_radius_one_stop():
 def test_replay_finds_no_leak():
     other = X[:300].copy()
     other[0] = -9.0
-    made = PrivateLogisticLasso(1.0, 1e-5, method="descent")
+    made = PrivateLogisticLasso(1.0, 1e-5, method="descent", classes=[-1, 1])
     found = replay(made, (X[:300], LABELS[:300]), (other, LABELS[:300]), rng=1)
     assert found.leak_free
     assert found.on_plan

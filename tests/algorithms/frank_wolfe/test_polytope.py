@@ -26,6 +26,7 @@ from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Simplex, box
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits import privacy_losses, replay
 from mechanisms import NoisyMax, PermuteAndFlip
+from tests.algorithms.scikit_learn_checks import expected_failures
 
 RNG = np.random.default_rng(6)
 X = RNG.uniform(-1, 1, (400, 4))
@@ -57,7 +58,14 @@ POLYTOPES = {
 polytopes = pytest.mark.parametrize("polytope", POLYTOPES.values(), ids=POLYTOPES)
 
 
-@parametrize_with_checks([PrivateLogisticLasso(1.0, 1e-6, rounds=5, random_state=0)])
+@parametrize_with_checks(
+    [
+        PrivateLogisticLasso(math.inf, 1e-6, rounds=5, non_private=True, random_state=0),
+        PrivateLogisticLasso(1.0, 1e-6, rounds=5, classes=[0, 1], random_state=0),
+    ],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -302,7 +310,8 @@ def test_replay_and_losses_under_the_accountant(selection, kind):
 def test_a_classifier_learns_names():
     names = np.where(LABELS > 0, "yes", "no")
     for data in (X, sparse.csr_matrix(X)):
-        made = PrivateLogisticLasso(50.0, 1e-6, radius=10.0, rounds=60, random_state=0)
+        made = PrivateLogisticLasso(50.0, 1e-6, radius=10.0, rounds=60, random_state=0,
+                                    classes=["no", "yes"])  # fmt: skip
         assert made.fit(data, names).score(data, names) > 0.9
         assert set(made.predict(data)) == {"yes", "no"}
         assert (made.decision_function(data) > 0).sum() == (made.predict(data) == "yes").sum()
@@ -323,11 +332,18 @@ def test_a_public_number_of_records_halves_the_sensitivity():
     "labels", [np.zeros(400), np.arange(400) % 3, Y, LABELS * np.nan, [None] * 400],
     ids=["one", "three", "numbers", "nan", "none"],
 )  # fmt: skip
-def test_other_than_two_classes_are_refused_before_any_spend(labels):
-    made = PrivateLogisticLasso(1.0, 1e-6, rounds=5)
+def test_labels_that_are_no_two_classes_are_refused_without_privacy_alone(labels):
+    made = PrivateLogisticLasso(math.inf, 1e-6, rounds=5, non_private=True)
     with pytest.raises(ParameterError, match="y must be"):
         made.fit(X, labels)
     assert not hasattr(made, "ledger_")
+    made = PrivateLogisticLasso(1.0, 1e-6, rounds=5)
+    with pytest.raises(ParameterError, match=r"classes=\[\.\.\.\]"):
+        made.fit(X, labels)
+    assert not hasattr(made, "ledger_")
+    assert made.set_params(classes=[-1, 1]).fit(X, labels).classes_.tolist() == [-1, 1]
+    with pytest.raises(ParameterError, match="classes must be two classes"):
+        made.set_params(classes=[-1, 0, 1]).fit(X, labels)
 
 
 # ------------------------------------------------------------------------ bad input

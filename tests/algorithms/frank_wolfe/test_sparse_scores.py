@@ -258,7 +258,9 @@ def test_rcv1_is_learned_from_a_vanishing_part_of_its_scores(monkeypatch):
     found = np.load(RCV1)
     x = sparse.csr_matrix((found["data"], found["indices"], found["indptr"]), tuple(found["shape"]))
     y, test = found["label"], found["is_test"] == 1
-    made = PrivateLogisticLasso(2e3, 1e-6, radius=100.0, rounds=150, random_state=0)
+    made = PrivateLogisticLasso(
+        2e3, 1e-6, radius=100.0, rounds=150, classes=[-1, 1], random_state=0
+    )
     assert made.fit(x[~test], y[~test]).score(x[test], y[test]) > 0.7
     looked = []
     at = SparseScores.at
@@ -266,7 +268,9 @@ def test_rcv1_is_learned_from_a_vanishing_part_of_its_scores(monkeypatch):
         SparseScores, "at", lambda query, some: (looked.append(some.size), at(query, some))[1]
     )
     monkeypatch.setattr(SparseScores, "scores", lambda *_: pytest.fail("all scores were listed"))
-    PrivateLogisticLasso(1.0, 1e-6, radius=100.0, rounds=150, random_state=0).fit(x, y)
+    PrivateLogisticLasso(1.0, 1e-6, radius=100.0, rounds=150, classes=[-1, 1], random_state=0).fit(
+        x, y
+    )
     assert 150 <= sum(looked) < 4 * 150
 
 

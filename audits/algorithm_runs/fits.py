@@ -1,0 +1,120 @@
+"""An algorithm, or the fit of an estimator, through gates that an audit opens; what it publishes.
+
+An estimator is driven by its own ``fit``, which checks and encodes the data before a gate is
+opened, and keeps more than the result of ``run``.  All of that is a part of what is published.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from accountant.ledger.private_data import first_array
+from accountant.plans.plan import Plan
+from algorithms.base.gates import Gates
+
+OpenGate = Callable[[Any, Plan, Any], Any]  # of data, plan and public data
+# what takes part in a fit and is no result of it
+TOOLS = (Executor, np.random.Generator, FunctionType, BuiltinFunctionType, MethodType, ModuleType,
+         type, type(threading.Lock()))  # fmt: skip
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+
+class AuditGates(Gates):
+    """Opens the gates of an audit, with noise and coins of their own."""
+
+    def __init__(self, open_gate: OpenGate) -> None:
+        self._open_gate = open_gate
+
+    def open(
+        self, data: Any, plan: Plan, *, rng: Any = None, public: Any = None, transcript: str
+    ) -> Any:
+        """Return the gate of the audit."""
+        del rng, transcript
+        return self._open_gate(data, plan, public)
+
+
+def is_fitted_through_gates(algorithm: Any) -> bool:
+    """Return whether an algorithm is an estimator whose ``fit`` can be driven.
+
+    Machines send votes, which the gate holds: what is fitted on machines is run on their votes.
+    """
+    fit = getattr(algorithm, "fit", None)
+    names = list(inspect.signature(fit).parameters) if callable(fit) else []
+    return "ledger" in names and names[0] != "machines"
+
+
+def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, seed: int = 0) -> Any:
+    """Return the result of ``run``, or a copy of an estimator after its fit.
+
+    ``seed`` is for what a search draws itself, which does not depend on data.
+    """
+    if not is_fitted_through_gates(algorithm):
+        return algorithm.run(open_gate(data, declared_plan(algorithm, data, public), public))
+    model = copy.copy(algorithm)
+    if hasattr(model, "random_state"):
+        model.random_state = seed
+    private = data if isinstance(data, tuple) else (data,)
+    given = private if public is None else (public, *private)
+    # each fit has data of its own: what it writes into them reaches no other
+    model.fit(*copy.deepcopy(given), ledger=AuditGates(open_gate))
+    return model
+
+
+def declared_plan(algorithm: Any, data: Any, public: Any) -> Plan:
+    """The plan that the algorithm declares for data of this shape."""
+    found: Plan = algorithm.plan(first_array(data if public is None else public).shape)
+    return found
+
+
+def published(model: Any) -> dict[str, Any]:
+    """Return what a fit shows, as a nest of numbers, strings and arrays.
+
+    That is what a pickle of it holds, its properties that end in ``_``, and its summary.
+    """
+    found = dict(model.__getstate__())
+    for name, value in inspect.getmembers_static(type(model)):
+        if isinstance(value, property) and name.endswith("_") and name[0] != "_":
+            found[name] = getattr(model, name, None)
+    if hasattr(model, "summary"):
+        found["summary()"] = model.summary()
+    return {name: plain(value) for name, value in found.items() if name != "_spending"}
+
+
+def plain(value: Any, seen: tuple[int, ...] = ()) -> Any:
+    """Return a value as a nest of dicts, lists, numbers, strings and arrays."""
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, TOOLS) or id(value) in seen:
+        return _name_of(value)
+    seen = (*seen, id(value))
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return np.array(value)
+    if isinstance(value, np.ndarray):
+        return [list(value.shape), [plain(one, seen) for one in value.ravel().tolist()]]
+    if isinstance(value, dict):
+        return {str(key): plain(one, seen) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one, seen) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(repr, value))
+    if isinstance(value, slice):
+        return [value.start, value.stop, value.step]
+    state = value.__getstate__()
+    if isinstance(state, dict):
+        state = {key: one for key, one in state.items() if key != "_spending"}
+    return [_name_of(value), plain(state, seen)]
+
+
+def _name_of(value: Any) -> str:
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return (
+        f"{named.__module__}.{named.__qualname__}" if hasattr(named, "__module__") else str(named)
+    )
