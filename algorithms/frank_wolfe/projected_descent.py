@@ -1,7 +1,6 @@
 """Noisy gradient descent over the l1 ball: each record's gradient is clipped, no vertex is chosen.
 
-References: Song, Chaudhuri & Sarwate (2013); Duchi, Shalev-Shwartz, Singer & Chandra (2008) for the
-projection.
+References: Song, Chaudhuri & Sarwate (2013).
 """
 
 from __future__ import annotations
@@ -15,21 +14,9 @@ import numpy as np
 
 from accountant.numerics import Array
 from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
+from algorithms.base.exact_minimum import project_to_l1_ball
 from algorithms.base.glm_losses import LinearLoss
 from algorithms.frank_wolfe.constants import Bounds
-
-
-def project_to_l1_ball(vector: Array, radius: float) -> Array:
-    """Return the nearest vector of l1 norm at most ``radius``."""
-    sizes = np.abs(vector)
-    if sizes.sum() <= radius:
-        return vector
-    # every size is lowered by the one number after which the positive ones add up to the radius
-    ordered = np.sort(sizes)[::-1]
-    excess = (np.cumsum(ordered) - radius) / np.arange(1, sizes.size + 1)
-    lowered = excess[np.flatnonzero(ordered > excess)[-1]]
-    shorter: Array = np.sign(vector) * np.maximum(sizes - lowered, 0.0)
-    return shorter
 
 
 def run_projected_descent(

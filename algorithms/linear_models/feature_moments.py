@@ -159,18 +159,19 @@ def mapped_features(
     curvature: float,
     damping: float = 1.0,
     penalty: float = 0.0,
+    row_bound: float = math.inf,
 ) -> MappedFeatures:
     """Return the map for a loss whose second derivative is at most ``curvature``.
 
     ``products`` are the released ones in units of the squared length at which rows were shortened,
     ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
     ``damping`` is a multiple; without them no direction is rescaled.  ``penalty`` is the ridge of
-    the loss, a part of its curvature.
+    the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
         constant = math.sqrt(square) if intercept else 0.0
-        features = FeatureMap(x_bound, constant, moments.centre)
+        features = FeatureMap(x_bound, constant, moments.centre, None, row_bound)
         return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
                               1 / (curvature * square + penalty))  # fmt: skip
     unit = shortened**2 * square
@@ -188,6 +189,6 @@ def mapped_features(
     share = min(1.0, square / max(float(values.sum()), 1e-300))
     constant = 1 / math.sqrt(curvature) if intercept else 0.0
     length = math.sqrt(share * float((values / scaled).sum()) + constant**2)
-    features = FeatureMap(x_bound, constant, moments.centre, root)
+    features = FeatureMap(x_bound, constant, moments.centre, root, row_bound)
     spread = Spread(matrix, unit * noise, moments)
     return MappedFeatures(features, length, 1.0, spread)

@@ -125,8 +125,10 @@ def plan_without_noise(
     return Sequential([*before, Repeat(each, rounds), *after])
 
 
-def rounds_of(plan: Sequential) -> Any:
-    """Return the part of a plan that repeats a gradient."""
+def rounds_of(plan: Sequential | Repeat) -> Any:
+    """Return the part of a plan that repeats a gradient, or the whole plan."""
+    if isinstance(plan, Repeat):
+        return plan
     return next(part for part in plan.parts if isinstance(part, Repeat))
 
 

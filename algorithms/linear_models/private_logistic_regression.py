@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,31 +15,40 @@ import numpy as np
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
-from accountant.plans.plan import Sequential
+from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.binary_labels import checked_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
+    clipped_rows,
     descend,
     logistic_residuals,
     multinomial_residuals,
+)
+from algorithms.base.exact_minimum import (
+    BinomialLoss,
+    ExactMinimum,
+    MultinomialLoss,
+    record_weights,
 )
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
+from algorithms.base.non_private import NoPrivacy
 from algorithms.linear_models.classification_plan import (
     SHARES,
     STEP,
     default_clip,
     default_rounds,
+    shortened_at,
 )
 from algorithms.linear_models.linear_classifier import LinearClassifier
 from algorithms.linear_models.mapped_plan import (
     Sizes,
-    plan_without_noise,
     private_plan,
     released_map,
+    rounds_of,
     takes_products,
 )
 from mechanisms.families.selection import BOOLEAN
@@ -151,7 +161,7 @@ class PrivateLogisticRegression(LinearClassifier):
         self.non_private = non_private
         self.random_state = random_state
 
-    def plan(self, shape: tuple[int, ...]) -> Sequential:
+    def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         _, features = checked_shape(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
@@ -168,19 +178,24 @@ class PrivateLogisticRegression(LinearClassifier):
         IntegerRange(1).check("rounds", rounds)
         products = takes_products(sizes, mu, SHARES)
         if self.non_private:
-            return plan_without_noise(rounds, products, relation, rate)
+            return Repeat(NoPrivacy(), 1)
         return private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
         records, features = ledger.shape
+        bound = self._row_bound(features)
+        if self.non_private:
+            return np.asarray(ledger.release(ledger.plan.part, self._exact_minimum(bound, executor)))
         last, two = ledger.plan.parts[-1], self._outputs() == 1
+        sizes, mu = self._sizes_and_mu(ledger.shape)
+        shares = SHARES._replace(shortened=shortened_at(sizes, mu))
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
         # (Boehning & Lindsay)
-        mapped = released_map(ledger, self.x_bound, self._row_bound(features), self.fit_intercept,
-                              executor, SHARES, curvature=0.25 if two else 0.5)  # fmt: skip
-        share = default_clip(*self._sizes_and_mu(ledger.shape)) if self.clip is None else self.clip
-        clip = share * mapped.length
+        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
+                              curvature=0.25 if two else 0.5,
+                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
+        clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
         gradient = MeanOfClippedGradients(
             logistic_residuals if two else multinomial_residuals, clip,
             records * (1.0 if self.batch_rate is None else self.batch_rate), mapped.features,
@@ -208,7 +223,7 @@ class PrivateLogisticRegression(LinearClassifier):
         """
         X, data = self._checked_fit_data(X, y, weights)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.rounds_ = self.plan_.parts[-1].count
+        self.rounds_ = rounds_of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         found = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = found[:-1].T.copy(), found[-1].copy()
@@ -244,4 +259,14 @@ class PrivateLogisticRegression(LinearClassifier):
         if self.row_bound is not None:
             # a shorter one would let round-off of long rows count
             return Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound)
-        return x_bound * max(1.0, math.sqrt(features) / 3)
+        return math.hypot(x_bound * math.sqrt(features), self.fit_intercept)
+
+    def _exact_minimum(self, bound: float, executor: Executor | None) -> ExactMinimum:
+        """Return the query of a fit without privacy."""
+        outputs = self._outputs()
+        objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
+        return ExactMinimum(
+            objective, partial(clipped_rows, bound=self.x_bound), self.fit_intercept, outputs,
+            weights=partial(record_weights, row_bound=bound, intercept=float(self.fit_intercept),
+                            weight_bound=self.weight_bound), executor=executor,
+        )  # fmt: skip

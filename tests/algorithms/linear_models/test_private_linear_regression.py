@@ -19,7 +19,7 @@ from algorithms.base.clipped_gradient_descent import (
     squared_residuals,
 )
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.frank_wolfe.projected_descent import project_to_l1_ball
+from algorithms.base.exact_minimum import project_to_l1_ball
 from algorithms.linear_models.regression_rounds import SHARES, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
