@@ -8,7 +8,7 @@ from algorithms.linear_models.mapped_plan import Shares, Sizes, signal_of
 
 # chosen once, on training parts (docs/classification.md says how)
 SHARES = Shares(moments=0.05, products=0.15)
-CLIPS = (0.4, 0.8)  # least and largest, of the root of the mean squared length of mapped rows
+CLIPS = (0.4, 2.0)  # least and largest, of the root of the mean squared length of mapped rows
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
 STEP = 1.9  # over half the longest that is surely stable
 ROUNDS_PER_SIGNAL = 3.6  # times the root of the signal
@@ -24,7 +24,7 @@ def default_rounds(sizes: Sizes, mu: float) -> int:
 def default_clip(sizes: Sizes, mu: float) -> float:
     """Return a larger norm for a larger signal: less noise is paid with more bias."""
     low, high = CLIPS
-    return min(max(low * math.sqrt(math.sqrt(signal_of(sizes, mu) / 100)), low), high)
+    return min(max(low * (signal_of(sizes, mu) / 100) ** (1 / 3), low), high)
 
 
 def shortened_at(sizes: Sizes, mu: float) -> float:

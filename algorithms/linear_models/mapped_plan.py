@@ -17,7 +17,6 @@ from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
-from algorithms.base.non_private import NoPrivacy
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
     BlockProducts,
@@ -110,19 +109,6 @@ def private_plan(
     each = round_mu(mu * math.sqrt(left), rounds, rate, relation is Adjacency.REPLACE_ONE)
     start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
     return plan_of(calibrate_near(plan_of, start, *budget))
-
-
-def plan_without_noise(
-    rounds: int,
-    products: bool,
-    relation: Adjacency,
-    rate: float | None = None,
-    closing: bool = False,
-) -> Sequential:
-    """Return the plan of the same releases where no privacy is asked for."""
-    each: Plan = NoPrivacy() if rate is None else PoissonSampled(NoPrivacy(), rate, relation)
-    before, after = [NoPrivacy()] * (1 + products), [NoPrivacy()] * closing
-    return Sequential([*before, Repeat(each, rounds), *after])
 
 
 def rounds_of(plan: Sequential | Repeat) -> Any:

@@ -41,7 +41,6 @@ from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
     noise_of,
-    plan_without_noise,
     private_plan,
     released_map,
     rounds_of,
@@ -97,9 +96,10 @@ class PrivateLinearRegression(PrivateRegressor):
     y_bound : float
         Largest absolute target; larger ones are clipped.
     row_bound : float or None
-        Largest Euclidean norm of a row, with the constant; None takes the longest within
-        ``x_bound``.  "statistics" shortens longer rows and their targets; "descent" shortens rows
-        for the moments alone, not below ``x_bound / 10``.
+        Euclidean norm of a row, with the constant, beyond which a record counts less in the fit:
+        ``(row_bound / norm)^2``, as if row and target were shortened.  Predictions are of whole
+        rows.  None takes the longest within ``x_bound``: every record counts alike.  "descent"
+        takes at least ``x_bound / 10``.
     rounds : int or None
         Number of gradients; None takes 60 to 200, by shape and epsilon.
     intervals : bool
@@ -109,7 +109,7 @@ class PrivateLinearRegression(PrivateRegressor):
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        Least squares themselves, whatever the method, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
 
@@ -181,6 +181,8 @@ class PrivateLinearRegression(PrivateRegressor):
         rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         units, method = self._units(features), METHOD.check("method", self.method)
+        if self.non_private:
+            return NoPrivacy()
         sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
         products = takes_products(sizes, mu, shares)
         if method == AUTO:
@@ -193,11 +195,7 @@ class PrivateLinearRegression(PrivateRegressor):
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
             count = schedule(self._signal(sizes), rounds).rounds
-            if self.non_private:
-                return plan_without_noise(count, products, relation, closing=self.intervals)
             return private_plan(budget, sizes, count, shares, products, relation)
-        if self.non_private:
-            return NoPrivacy()
         moved = statistics_sensitivity(records)
         return calibrated_gaussian(*budget, 1, moved, vector_size(size))
 
@@ -288,8 +286,8 @@ class PrivateLinearRegression(PrivateRegressor):
         # a shorter one would let round-off of long rows count
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
-                              self._shares(), curvature=1.0, damping=DAMPING,
-                              penalty=ridge)  # fmt: skip
+                              self._shares(), curvature=1.0, damping=DAMPING, penalty=ridge,
+                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
         sizes = Sizes(records, features, features + self.fit_intercept)
         found = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
         closing = None
@@ -309,7 +307,7 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _mu(self) -> float:
         """Return the mu of the whole budget."""
-        return math.inf if self.non_private else mu_of_budget(self.epsilon, self.delta)
+        return mu_of_budget(self.epsilon, self.delta)
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2

@@ -76,7 +76,7 @@ class PrivateLogisticRegression(LinearClassifier):
         Whether a constant is added to scores.
     clip : float or None
         Norm to which a record's gradient is clipped, over the typical length of a mapped row; None
-        takes .4 to .8, more for more records and a larger epsilon.
+        takes .4 to 2, more for more records and a larger epsilon.
     rounds : int or None
         Number of gradients; None takes 5 to 200, by shape and epsilon.
     step : float
@@ -84,8 +84,9 @@ class PrivateLogisticRegression(LinearClassifier):
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
-        Euclidean norm to which rows are shortened for the moments alone, at least ``x_bound / 10``;
-        None takes a third of the longest within ``x_bound``, but not less than ``x_bound``.
+        Euclidean norm of a row, with the constant, beyond which a record counts less in the fit:
+        ``(row_bound / norm)^2``; at least ``x_bound / 10``.  Predictions are of whole rows.  None
+        takes the longest within ``x_bound``: every record counts alike.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
@@ -95,7 +96,8 @@ class PrivateLogisticRegression(LinearClassifier):
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        The minimiser of the mean loss itself, for comparison; needs ``epsilon=inf``.  Of several
+        minimisers it is the shortest.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
 
@@ -108,7 +110,7 @@ class PrivateLogisticRegression(LinearClassifier):
     intercept_ : numpy.ndarray of shape (1,) or (classes,)
         The constants of scores.
     rounds_ : int
-        The number of gradients.
+        The number of gradients; 1 without privacy, where the minimiser is released.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -173,12 +175,13 @@ class PrivateLogisticRegression(LinearClassifier):
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         self._row_bound(features)
         BOOLEAN.check("fit_intercept", self.fit_intercept)
-        sizes, mu = self._sizes_and_mu(shape)
-        rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
-        IntegerRange(1).check("rounds", rounds)
-        products = takes_products(sizes, mu, SHARES)
+        if self.rounds is not None:
+            IntegerRange(1).check("rounds", self.rounds)
         if self.non_private:
             return Repeat(NoPrivacy(), 1)
+        sizes, mu = self._sizes_and_mu(shape)
+        rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
+        products = takes_products(sizes, mu, SHARES)
         return private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -244,7 +247,7 @@ class PrivateLogisticRegression(LinearClassifier):
         """Return the public sizes, and the mu of the whole budget."""
         records, features = shape
         sizes = Sizes(records, features, (features + self.fit_intercept) * self._outputs())
-        return sizes, math.inf if self.non_private else mu_of_budget(self.epsilon, self.delta)
+        return sizes, mu_of_budget(self.epsilon, self.delta)
 
     def _outputs(self) -> int:
         """Return the number of scores: 1 of two classes."""
