@@ -11,6 +11,7 @@ SHARES = Shares(moments=0.05, products=0.15)
 CLIPS = (0.4, 2.0)  # least and largest, of the root of the mean squared length of mapped rows
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
 STEP = 1.9  # over half the longest that is surely stable
+TRAVEL = 70.0  # steps in all, at least, of the rounds that a signal affords
 ROUNDS_PER_SIGNAL = 3.6  # times the root of the signal
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
@@ -19,6 +20,14 @@ def default_rounds(sizes: Sizes, mu: float) -> int:
     """Return more rounds for a larger signal."""
     rounds = min(ROUNDS_PER_SIGNAL * math.sqrt(signal_of(sizes, mu)), MOST_ROUNDS)
     return int(max(rounds, FEWEST_ROUNDS))
+
+
+def longer_steps(sizes: Sizes, mu: float) -> float:
+    """Return by what steps are longer where the signal affords few rounds.
+
+    Most gradients are clipped there, and their mean has less curvature than the loss.
+    """
+    return max(1.0, TRAVEL / (STEP * default_rounds(sizes, mu)))
 
 
 def default_clip(sizes: Sizes, mu: float) -> float:

@@ -117,12 +117,19 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, released: Array, noise: float, bound: float, centred: bool) -> Moments:
-        """Return them from the release in units of ``bound``; without centring the centre is 0."""
-        centre = bound * released[:-1] if centred else np.zeros(released.size - 1)
-        # E|m + noise|^2 = |m|^2 + p s^2
-        about = bound**2 * released[-1] - centre @ centre
+        """Return them from the release in units of ``bound``; without centring the centre is 0.
+
+        The centre is shortened by the part of its square that is noise (James & Stein 1961).
+        """
+        mean, centre = bound * released[:-1], np.zeros(released.size - 1)
+        about = bound**2 * released[-1]
         if centred:
-            about += centre.size * (bound * noise) ** 2
+            # E|m + noise|^2 = |m|^2 + p s^2, and of a share k of m + noise the mean squared
+            # distance from rows is E|x|^2 - |centre|^2 for k = |m|^2 / E|m + noise|^2
+            length = float(mean @ mean)
+            hidden = centre.size * (bound * noise) ** 2
+            centre = mean * (max(0.0, length - hidden) / length if length else 0.0)
+            about -= centre @ centre
         square = float(np.clip(about, (SMALLEST * bound) ** 2, bound**2))
         # that of the mean square and, by the first order, of the square of the centre
         square_noise = noise * bound * math.hypot(bound, 2 * math.sqrt(centre @ centre))

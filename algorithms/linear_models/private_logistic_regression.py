@@ -41,6 +41,7 @@ from algorithms.linear_models.classification_plan import (
     STEP,
     default_clip,
     default_rounds,
+    longer_steps,
     shortened_at,
 )
 from algorithms.linear_models.linear_classifier import LinearClassifier
@@ -80,7 +81,8 @@ class PrivateLogisticRegression(LinearClassifier):
     rounds : int or None
         Number of gradients; None takes 5 to 200, by shape and epsilon.
     step : float
-        Step size over half the longest that is stable.
+        Step size over half the longest that is stable; where the signal affords few rounds, steps
+        are longer in proportion.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
@@ -205,7 +207,7 @@ class PrivateLogisticRegression(LinearClassifier):
             executor, self.weight_bound,
         )  # fmt: skip
         start = np.zeros((features + self.fit_intercept, self._outputs()))
-        step = self.step * mapped.longest_step * clip
+        step = self.step * longer_steps(sizes, mu) * mapped.longest_step * clip
         theta = descend(ledger, last.part, gradient, start, step, last.count, average=True)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
@@ -259,10 +261,11 @@ class PrivateLogisticRegression(LinearClassifier):
 
     def _row_bound(self, features: int) -> float:
         x_bound = BOUND.check("x_bound", self.x_bound)
+        longest = math.hypot(x_bound * math.sqrt(features), self.fit_intercept)
         if self.row_bound is not None:
             # a shorter one would let round-off of long rows count
-            return Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound)
-        return math.hypot(x_bound * math.sqrt(features), self.fit_intercept)
+            return min(longest, Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound))
+        return longest
 
     def _exact_minimum(self, bound: float, executor: Executor | None) -> ExactMinimum:
         """Return the query of a fit without privacy."""
