@@ -99,14 +99,14 @@ def vector_sensitivity(records: int, relation: str) -> float:
 class BlockVector:
     """The sum of a block's vectors, at a public theta and a public clipping norm.
 
-    Rows are clipped to ``x_bound`` and targets to ``y_bound``; a longest row has ``row_square`` as
-    its squared length.  ``slope`` is that of the loss at a prediction and a target; by default of
+    Rows are clipped to ``x_bound`` and targets to ``y_bound``; an ``intercept`` is the value of a
+    constant feature, 0 if there is none.  A longest row has ``row_square`` as its squared length.  ``slope`` is that of the loss at a prediction and a target; by default of
     half the squared error.
     """
 
     x_bound: float
     y_bound: float
-    intercept: bool
+    intercept: float
     row_square: float
     theta: Array
     norm: float
@@ -123,13 +123,13 @@ class BlockVector:
         slopes = self.theta[:-1] if self.intercept else self.theta
         inner = row_products(rows, slopes)
         if self.intercept:
-            inner += self.theta[-1]
+            inner += self.intercept * self.theta[-1]
         residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
         size = np.abs(residual) * lengths
         kept = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
         total = weighted_row_sum(rows, kept)
         if self.intercept:
-            total = np.append(total, kept.sum())
+            total = np.append(total, self.intercept * kept.sum())
         long = np.minimum(lengths**2 / self.row_square, 1.0)
         counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), long.sum()])
         return np.concatenate([total, counts])

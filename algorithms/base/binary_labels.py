@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.multiclass import check_classification_targets
 
 from accountant.errors import ParameterError
+from accountant.numerics import Array
 
 
 def encode_classes(y: Any, classes: Any = None) -> tuple[Any, Any]:
@@ -50,3 +52,8 @@ def encode_two_classes(y: Any) -> tuple[Any, Any]:
         allowed = "labels of two classes. Only binary classification is supported"
         raise ParameterError("y", found, allowed)
     return classes, 2.0 * codes - 1
+
+
+def binary_probabilities(scores: Array) -> Array:
+    """Return (records, 2) probabilities of the first and the second class."""
+    return np.stack([expit(-scores), expit(scores)], axis=1)
