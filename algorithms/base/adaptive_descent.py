@@ -39,6 +39,7 @@ from algorithms.base.row_blocks import (
 # chosen once, on training parts (docs/algorithms.md says how)
 SHARE_WEIGHT = 0.3  # of a coordinate that counts, beside a gradient of length at most 1
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
+LEAST_NORM, MOST_NORM = 0.4, 2.0  # as `PrivateLogisticRegression` clips, by the same signal
 LEARNING_RATE = 0.2  # of the logarithm of the clipping norm
 MOST_ROUNDS = 200
 TRAVEL = 12.0  # steps over the signal of one round
@@ -72,6 +73,15 @@ def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) 
     # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
     kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
     return Schedule(rounds, momentum, kept)
+
+
+def least_norm(signal: float) -> float:
+    """Return the least clipping norm for slopes within 1, over the root mean square of rows.
+
+    Where one class is rare, its gradients are longer than most: a norm that follows the others
+    would clip them and shift the constant.
+    """
+    return min(LEAST_NORM * (2 * signal / 100) ** (1 / 3), MOST_NORM)
 
 
 def descent_plan(
@@ -168,12 +178,13 @@ def descend_adaptively(
     penalty: Array,
     project: Callable[[Array], Array] | None = None,
     smoothness: float = 1.0,
+    bounded_slopes: bool = False,
 ) -> Array:
     """Return the mean of the iterates, of which iterate t weighs t; a ``Repeat`` says the rounds.
 
     ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
     the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
-    convex set.
+    convex set.  Where slopes are bounded by 1, the norm does not fall below `least_norm` of a row.
     """
     part, rounds = ledger.plan.part, ledger.plan.count
     noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
@@ -200,6 +211,8 @@ def descend_adaptively(
             speed = before - theta
         # the norm grows while too few records are kept whole
         norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
-        norm = min(max(norm, 1e-4 * largest), largest)
+        length = math.sqrt(row_square * min(1.0, max(seen / t, 1e-3)))
+        least = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
+        norm = min(max(norm, least), largest)
         mean = mean + 2 / (t + 1) * (theta - mean)
     return mean

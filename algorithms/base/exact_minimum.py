@@ -167,7 +167,8 @@ class ExactMinimum:
     """A query: the minimiser, of shape (features + 1, outputs), the constants last.
 
     ``rows`` makes the rows of the model from those of the data, ``weights`` says what each record
-    counts, and ``l1_radius`` bounds the slopes.
+    counts, and ``l1_radius`` bounds the slopes.  ``ridge`` adds its half times the squared length
+    of slopes, without a ball; ``columns`` is how many features ``rows`` gives, if not all.
     """
 
     objective: ScoreObjective
@@ -177,6 +178,8 @@ class ExactMinimum:
     l1_radius: float = math.inf
     weights: Weights = record_weights
     executor: Executor | None = None
+    ridge: float = 0.0
+    columns: int | None = None
 
     def __call__(self, data: Any) -> Array:
         """Return coefficients of the rows that ``rows`` makes."""
@@ -194,15 +197,16 @@ class ExactMinimum:
         work = BlockObjective(self.objective, self.rows, self.weights, theta[:-1], theta[-1])
         found = self._mean(work, data)
         gradient = found[1:].reshape(theta.shape)
+        gradient[:-1] += self.ridge * theta[:-1]
         if not self.fit_intercept:
             gradient[-1] = 0.0
-        return float(found[0]), gradient
+        return float(found[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
 
     def _unbound(self, data: Any) -> Array:
         """Return the minimiser without a ball, by a search in coordinates of one curvature."""
         from scipy.optimize import minimize
 
-        features = first_array(data).shape[1]
+        features = self.columns or first_array(data).shape[1]
         root: Array | None = None
         if features <= MOST_WHITENED:
             root = self._whitening(self._mean(BlockGram(self.rows, self.weights), data))
@@ -231,6 +235,7 @@ class ExactMinimum:
         """
         if not self.fit_intercept:
             gram[-1] = gram[:, -1] = 0.0
+        gram[:-1, :-1] += self.ridge * np.eye(len(gram) - 1)
         values, vectors = np.linalg.eigh(gram)
         known = values > RANK * values[-1]
         whitened: Array = vectors[:, known] / np.sqrt(values[known])

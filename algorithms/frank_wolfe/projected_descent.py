@@ -14,7 +14,7 @@ import numpy as np
 from accountant.numerics import Array
 from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
 from algorithms.base.exact_minimum import project_to_l1_ball
-from algorithms.base.glm_losses import LinearLoss
+from algorithms.base.glm_losses import LOGISTIC, LinearLoss
 from algorithms.frank_wolfe.constants import Bounds
 
 
@@ -46,6 +46,7 @@ def run_projected_descent(
         return np.append(project_to_l1_ball(theta[:features], bounds.radius), theta[features:])
 
     theta = descend_adaptively(
-        ledger, query, size, longest**2, norms, np.zeros(size), project, loss.smoothness
-    )
+        ledger, query, size, longest**2, norms, np.zeros(size), project, loss.smoothness,
+        bounded_slopes=loss is LOGISTIC,
+    )  # fmt: skip
     return np.append(theta[:features], constant * theta[-1])
