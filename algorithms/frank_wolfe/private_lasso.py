@@ -34,6 +34,7 @@ from algorithms.base.fit_data import (
 from algorithms.base.glm_losses import SQUARED, LinearLoss
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.signal import gradients_hidden, selections_hidden
 from algorithms.frank_wolfe.constant_scores import (
     SELECTIONS,
     ConstantScores,
@@ -94,7 +95,8 @@ class L1Estimator(PrivateRegressor):
                 return Repeat(NoPrivacy(), 1)
             records, features = checked_shape(shape)
             budget = self._checked_epsilon(), self.delta
-            return descent_plan((records, features + constant), budget, self.relation)
+            plan = descent_plan((records, features + constant), budget, self.relation)
+            return self._warned_plan(plan, features)
         sensitivity = self._sensitivity(shape)
         selection = SELECTION.check("selection", self.selection)
         if self.rounds is None:
@@ -106,9 +108,19 @@ class L1Estimator(PrivateRegressor):
         if self.non_private:
             return Repeat(NoPrivacy(), rounds)
         scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
-        if sparse and selection == GUMBEL:
-            return Repeat(LazyExponential(scale, sensitivity), rounds)
-        return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
+        lazily = sparse and selection == GUMBEL
+        one: Any = LazyExponential(scale, sensitivity)
+        if not lazily:
+            one = selection_mechanism(scale, sensitivity, selection)
+        return self._warned_plan(Repeat(one, rounds), shape[1])
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if isinstance(plan.part, Gaussian):
+            return gradients_hidden(plan.part, plan.count, 1.0)
+        bounds = self._bounds()
+        largest = bounds.radius * bounds.lipschitz(self._loss)
+        return selections_hidden(plan.part, 2 * features, largest)
 
     def best_rounds(self, shape: tuple[int, ...]) -> int:
         """Return the optimum T* of the utility bound, which ``rounds=None`` takes.

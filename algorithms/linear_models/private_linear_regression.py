@@ -30,6 +30,7 @@ from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     CLOSED,
     Closing,
@@ -195,9 +196,18 @@ class PrivateLinearRegression(PrivateRegressor):
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
             count = schedule(self._signal(sizes), rounds).rounds
-            return private_plan(budget, sizes, count, shares, products, relation)
+            plan = private_plan(budget, sizes, count, shares, products, relation)
+            return self._warned_plan(plan, features)
         moved = statistics_sensitivity(records)
         return calibrated_gaussian(*budget, 1, moved, vector_size(size))
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        del features
+        if not isinstance(plan, Sequential):  # statistics say their noise in `interval`
+            return False
+        rounds = rounds_of(plan)
+        return gradients_hidden(rounds.part, rounds.count, 1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""

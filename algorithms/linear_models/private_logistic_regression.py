@@ -36,6 +36,7 @@ from algorithms.base.fit_data import (
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.classification_plan import (
     SHARES,
     STEP,
@@ -184,7 +185,15 @@ class PrivateLogisticRegression(LinearClassifier):
         sizes, mu = self._sizes_and_mu(shape)
         rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
         products = takes_products(sizes, mu, SHARES)
-        return private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        plan = private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        return self._warned_plan(plan, features)
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        del features
+        rounds = rounds_of(plan)
+        part = rounds.part if self.batch_rate is None else rounds.part.part
+        return gradients_hidden(part, rounds.count, 1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""

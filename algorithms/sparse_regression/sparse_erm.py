@@ -45,6 +45,7 @@ from algorithms.base.fit_data import (
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds, calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.signal import gradients_hidden
 from mechanisms.families.selection import BOOLEAN
 
 LOSS = OneOf(tuple(ERM_LOSSES))
@@ -179,7 +180,15 @@ class SparseERM(PrivateRegressor):
         each: Release = NoPrivacy()
         if not self.non_private:
             each = calibrated_gaussian(epsilon, delta, rounds, sensitivity, size, rate)
-        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+        plan = Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+        return self._warned_plan(plan, features)
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        del features
+        part = plan.part if self.batch_rate is None else plan.part.part
+        longest = self._settings()[0].steepest * math.hypot(self.row_bound, self._constant())
+        return gradients_hidden(part, plan.count, longest)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, and the constant last if one is fitted, from released values."""
