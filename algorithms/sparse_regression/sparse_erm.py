@@ -53,6 +53,7 @@ ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
 # chosen once on training parts (docs/classification.md says how)
 CLIP = 0.5
+ARRIVED = 1e-6  # moves of rounds without noise, over the largest coefficient
 CONSTANT = 0.5  # feature, over the bound of rows: it makes a longest row longer by an eighth
 NOISE = {"logistic": 2.0, "squared": 0.5}  # that all rounds add to a coefficient
 
@@ -218,7 +219,7 @@ class SparseERM(PrivateRegressor):
         loss, penalty, step = self._settings()
         following = partial(self._next, step=step, penalty=penalty)
         return ExactSparseMinimum(
-            loss, self.row_bound, self._constant(), penalty, following, executor
+            loss, self.row_bound, self._constant(), penalty, self.sparsity, following, executor
         )
 
     def _constant(self) -> float:
@@ -321,6 +322,7 @@ class ExactSparseMinimum:
     row_bound: float
     constant: float
     penalty: float
+    sparsity: int
     following: Callable[[Array, Array], Array]
     executor: Executor | None = None
 
@@ -328,10 +330,15 @@ class ExactSparseMinimum:
         """Return coefficients, and the constant last if one is fitted."""
         records, features = first_array(data).shape
         gradient = MeanGradient(self.loss, self.row_bound, records, self.executor, self.constant)
-        theta = np.zeros(features + bool(self.constant))
-        for _ in range(MAX_ROUNDS):
-            gradient.theta = theta
-            theta = self.following(theta, gradient(data))
+        theta = np.ones(features + bool(self.constant))
+        if self.sparsity < features:
+            gradient.theta = np.zeros_like(theta)
+            for _ in range(MAX_ROUNDS):
+                theta = self.following(gradient.theta, gradient(data))
+                moved = float(np.abs(theta - gradient.theta).max())
+                if moved <= ARRIVED * float(np.abs(theta).max()):
+                    break
+                gradient.theta = theta
         columns = np.flatnonzero(theta[:features])
         minimum = ExactMinimum(
             ClippedSlopeObjective(self.loss), partial(_shortened, self.row_bound, columns),
