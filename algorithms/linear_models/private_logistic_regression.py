@@ -176,8 +176,8 @@ class PrivateLogisticRegression(LinearClassifier):
             POSITIVE.check("clip", self.clip)
         rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
-        self._row_bound(features)
         BOOLEAN.check("fit_intercept", self.fit_intercept)
+        self._row_bound(features)
         if self.rounds is not None:
             IntegerRange(1).check("rounds", self.rounds)
         if self.non_private:

@@ -97,8 +97,8 @@ class SparseERM(PrivateRegressor):
         Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
         None takes 0.5, or 1 without noise, which is the loss as it is.
     fit_intercept : bool
-        Whether a constant is added to scores: by a feature that is always ``row_bound / 2``, neither
-        thresholded nor penalised.
+        Whether a constant is added to scores: by a feature that is always ``row_bound / 2``, or less
+        for a longer ``step``, neither thresholded nor penalised.
 
     Attributes
     ----------
@@ -225,7 +225,11 @@ class SparseERM(PrivateRegressor):
     def _constant(self) -> float:
         """Return the value of the constant feature; 0 without one."""
         fitted = BOOLEAN.check("fit_intercept", self.fit_intercept)
-        return fitted * CONSTANT * ROW_BOUND.check("row_bound", self.row_bound)
+        value = CONSTANT * ROW_BOUND.check("row_bound", self.row_bound)
+        if self.step is not None:  # a step for features that are shorter than the bound
+            smoothness = ERM_LOSSES[LOSS.check("loss", self.loss)].smoothness
+            value = min(value, 1 / math.sqrt(smoothness * POSITIVE.check("step", self.step)))
+        return value if fitted else 0.0
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
