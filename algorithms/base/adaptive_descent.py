@@ -110,8 +110,9 @@ class BlockVector:
     """The sum of a block's vectors, at a public theta and a public clipping norm.
 
     Rows are clipped to ``x_bound`` and targets to ``y_bound``; an ``intercept`` is the value of a
-    constant feature, 0 if there is none.  A longest row has ``row_square`` as its squared length.  ``slope`` is that of the loss at a prediction and a target; by default of
-    half the squared error.
+    constant feature, 0 if there is none.  A longest row has ``row_square`` as its squared length.
+    ``slope`` is that of the loss at a prediction and a target; by default of half the squared
+    error.
     """
 
     x_bound: float

@@ -5,8 +5,8 @@ slopes + constant, y)``.  The constant is not penalised, and the slopes may be b
 Without a ball, of several minimisers the shortest is taken, its constant with it.
 
 References: Liu & Nocedal (1989) for the quasi-Newton search; Beck & Teboulle (2009) for projected
-steps, O'Donoghue & Candes (2015) for their restarts; Jaggi (2013) for the gap that ends them; Duchi,
-Shalev-Shwartz, Singer & Chandra (2008) for the projection.
+steps, O'Donoghue & Candes (2015) for their restarts; Jaggi (2013) for the gap that ends them;
+Duchi, Shalev-Shwartz, Singer & Chandra (2008) for the projection.
 """
 
 from __future__ import annotations

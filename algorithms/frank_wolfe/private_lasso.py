@@ -148,7 +148,7 @@ class L1Estimator(PrivateRegressor):
         )
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return coefficients, and the constant last if one is fitted, from released values only."""
+        """Return coefficients, the constant last if one is fitted, from released values only."""
         found = self._run(ledger, executor, streamed=False)
         return found if self.fit_intercept else found[:-1]
 
@@ -274,8 +274,8 @@ class L1Estimator(PrivateRegressor):
 class PrivateLasso(L1Estimator):
     """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
-    The constant of predictions is not bound to the ball.  On sparse data a round reads only rows and
-    features that changed.
+    The constant of predictions is not bound to the ball.  On sparse data a round reads only rows
+    and features that changed.
 
     "frank-wolfe" selects vertices of the ball with noise, which grows with the logarithm of the
     number of features, and with the worst residual there could be; two more selections find the

@@ -97,8 +97,8 @@ class SparseERM(PrivateRegressor):
         Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
         None takes 0.5, or 1 without noise, which is the loss as it is.
     fit_intercept : bool
-        Whether a constant is added to scores: by a feature that is always ``row_bound / 2``, or less
-        for a longer ``step``, neither thresholded nor penalised.
+        Whether a constant is added to scores: by a feature that is always ``row_bound / 2``, or
+        less for a longer ``step``, neither thresholded nor penalised.
 
     Attributes
     ----------

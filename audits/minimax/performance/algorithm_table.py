@@ -66,7 +66,9 @@ def _label_iht(setting: Setting) -> Any:
 def _lasso(setting: Setting) -> Any:
     from algorithms.frank_wolfe.private_lasso import PrivateLasso
 
-    return PrivateLasso(setting["epsilon"], setting["delta"], method="frank-wolfe", fit_intercept=False)
+    return PrivateLasso(
+        setting["epsilon"], setting["delta"], method="frank-wolfe", fit_intercept=False
+    )
 
 
 def _erm(setting: Setting) -> Any:

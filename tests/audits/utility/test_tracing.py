@@ -40,8 +40,12 @@ def one_record_a_machine(x, y):
 
 CENTRAL = {
     "lasso": (PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False), None),
-    "lasso, laplace": (PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False, selection="laplace"), None),
-    "logistic lasso": (PrivateLogisticLasso(1.0, DELTA, rounds=200, fit_intercept=False), append_ridge_twice),
+    "lasso, laplace": (
+        PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False, selection="laplace"), None,
+    ),
+    "logistic lasso": (
+        PrivateLogisticLasso(1.0, DELTA, rounds=200, fit_intercept=False), append_ridge_twice,
+    ),
     "Frank-Wolfe": (FrankWolfe("squared", L1Ball(1.0), 1.0, DELTA, rounds=200), None),
     "Gaussian Frank-Wolfe": (
         GaussianFrankWolfe("squared", L2Ball(1.0), 1.0, DELTA, rounds=50, row_bound=16.0), None,
@@ -134,7 +138,8 @@ def test_the_largest_factor_falsifies_and_its_runs_are_its_own():
 
 def test_same_seed_same_scores():
     one, two = (
-        audit_tracing(PrivateLasso(1.0, DELTA, rounds=20, fit_intercept=False), rng=5, **SMALL) for _ in range(2)
+        audit_tracing(PrivateLasso(1.0, DELTA, rounds=20, fit_intercept=False), rng=5, **SMALL)
+        for _ in range(2)
     )
     assert np.array_equal(one.members, two.members)
     assert one.seed == 5
@@ -143,7 +148,9 @@ def test_same_seed_same_scores():
 
 
 def test_the_curve_is_that_of_the_scores():
-    found = audit_tracing(PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False), noise=0.0, rng=1, **SMALL)
+    found = audit_tracing(
+        PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False), noise=0.0, rng=1, **SMALL
+    )
     assert [rate for rate, _ in found.curve] == list(FALSE_POSITIVE_RATES)
     shares = [share for _, share in found.curve]
     assert shares == sorted(shares)
@@ -223,6 +230,8 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(ParameterError, match="algorithm"):
         audit_tracing(3, 1.0, **SMALL)
     with pytest.raises(ParameterError, match="replaced records"):
-        audit_tracing(PrivateLasso(1.0, DELTA, rounds=2, fit_intercept=False, relation="add-remove"), **SMALL)
+        audit_tracing(
+            PrivateLasso(1.0, DELTA, rounds=2, fit_intercept=False, relation="add-remove"), **SMALL
+        )
     with pytest.raises(ParameterError, match="replaced records"):
         audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, label_bound=1.0), **SMALL)
