@@ -104,13 +104,15 @@ def traced_cases() -> dict[str, Callable[..., Traced]]:
     def one_record_a_machine(x: Any, y: Any) -> Any:
         return x[:, None, :], y[:, None]
 
-    erm = partial(SparseERM, epsilon=1.0, delta=DELTA, sparsity=256, rounds=50, row_bound=16.0)
+    erm = partial(SparseERM, epsilon=1.0, delta=DELTA, sparsity=256, rounds=50, row_bound=16.0,
+                  fit_intercept=False)  # fmt: skip
     models: dict[str, tuple[Any, Any]] = {
-        "`PrivateLasso`": (PrivateLasso(1.0, DELTA, rounds=200), None),
+        "`PrivateLasso`": (
+            PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False), None),
         "`FrankWolfe` on the l1 ball": (
             FrankWolfe("squared", L1Ball(1.0), 1.0, DELTA, rounds=200), None),
         "`PrivateLogisticLasso`": (
-            PrivateLogisticLasso(1.0, DELTA, rounds=200), append_ridge_twice),
+            PrivateLogisticLasso(1.0, DELTA, rounds=200, fit_intercept=False), append_ridge_twice),
         "`GaussianFrankWolfe` on the l2 ball": (
             GaussianFrankWolfe("squared", L2Ball(1.0), 1.0, DELTA, rounds=50, row_bound=16.0),
             None),
@@ -174,7 +176,7 @@ def one_fit(part: float, quick: bool, seed: int) -> str:
     """PrivateLasso on 24 rows of 2 048 features."""
     from algorithms import PrivateLasso
 
-    model = PrivateLasso(1.0, DELTA, rounds=40 if quick else 400)
+    model = PrivateLasso(1.0, DELTA, rounds=40 if quick else 400, fit_intercept=False)
     features = 256 if quick else 2048
     found = audit_tracing(
         model, 1.0, DELTA, runs=2, rows=24, features=features, noise=part, rng=seed

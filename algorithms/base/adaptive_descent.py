@@ -39,6 +39,7 @@ from algorithms.base.row_blocks import (
 # chosen once, on training parts (docs/algorithms.md says how)
 SHARE_WEIGHT = 0.3  # of a coordinate that counts, beside a gradient of length at most 1
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
+LEAST_NORM, MOST_NORM = 0.4, 2.0  # as `PrivateLogisticRegression` clips, by the same signal
 LEARNING_RATE = 0.2  # of the logarithm of the clipping norm
 MOST_ROUNDS = 200
 TRAVEL = 12.0  # steps over the signal of one round
@@ -74,6 +75,15 @@ def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) 
     return Schedule(rounds, momentum, kept)
 
 
+def least_norm(signal: float) -> float:
+    """Return the least clipping norm for slopes within 1, over the root mean square of rows.
+
+    Where one class is rare, its gradients are longer than most: a norm that follows the others
+    would clip them and shift the constant.
+    """
+    return min(LEAST_NORM * (2 * signal / 100) ** (1 / 3), MOST_NORM)
+
+
 def descent_plan(
     shape: tuple[int, int], budget: tuple[float, float], relation: str, rounds: int | None = None
 ) -> Repeat:
@@ -99,14 +109,15 @@ def vector_sensitivity(records: int, relation: str) -> float:
 class BlockVector:
     """The sum of a block's vectors, at a public theta and a public clipping norm.
 
-    Rows are clipped to ``x_bound`` and targets to ``y_bound``; a longest row has ``row_square`` as
-    its squared length.  ``slope`` is that of the loss at a prediction and a target; by default of
-    half the squared error.
+    Rows are clipped to ``x_bound`` and targets to ``y_bound``; an ``intercept`` is the value of a
+    constant feature, 0 if there is none.  A longest row has ``row_square`` as its squared length.
+    ``slope`` is that of the loss at a prediction and a target; by default of half the squared
+    error.
     """
 
     x_bound: float
     y_bound: float
-    intercept: bool
+    intercept: float
     row_square: float
     theta: Array
     norm: float
@@ -123,13 +134,13 @@ class BlockVector:
         slopes = self.theta[:-1] if self.intercept else self.theta
         inner = row_products(rows, slopes)
         if self.intercept:
-            inner += self.theta[-1]
+            inner += self.intercept * self.theta[-1]
         residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
         size = np.abs(residual) * lengths
         kept = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
         total = weighted_row_sum(rows, kept)
         if self.intercept:
-            total = np.append(total, kept.sum())
+            total = np.append(total, self.intercept * kept.sum())
         long = np.minimum(lengths**2 / self.row_square, 1.0)
         counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), long.sum()])
         return np.concatenate([total, counts])
@@ -168,12 +179,13 @@ def descend_adaptively(
     penalty: Array,
     project: Callable[[Array], Array] | None = None,
     smoothness: float = 1.0,
+    bounded_slopes: bool = False,
 ) -> Array:
     """Return the mean of the iterates, of which iterate t weighs t; a ``Repeat`` says the rounds.
 
     ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
     the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
-    convex set.
+    convex set.  Where slopes are bounded by 1, the norm does not fall below `least_norm` of a row.
     """
     part, rounds = ledger.plan.part, ledger.plan.count
     noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
@@ -200,6 +212,8 @@ def descend_adaptively(
             speed = before - theta
         # the norm grows while too few records are kept whole
         norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
-        norm = min(max(norm, 1e-4 * largest), largest)
+        length = math.sqrt(row_square * min(1.0, max(seen / t, 1e-3)))
+        least = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
+        norm = min(max(norm, least), largest)
         mean = mean + 2 / (t + 1) * (theta - mean)
     return mean

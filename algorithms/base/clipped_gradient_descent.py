@@ -86,6 +86,18 @@ def row_lengths(rows: Any, intercept: float) -> Array:
     return lengths
 
 
+def row_weights(rows: Any, row_bound: float, intercept: float) -> Array:
+    """Return ``min(1, row_bound / length)^2`` of every row: what a record counts in a fit.
+
+    It is the loss of a linear model on a row and a target that are both shortened to the bound; the
+    model itself is one of whole rows.
+    """
+    if row_bound == np.inf:
+        return np.ones(rows.shape[0])
+    weights: Array = np.square(row_bound / np.maximum(row_lengths(rows, intercept), row_bound))
+    return weights
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class FeatureMap:
@@ -98,6 +110,7 @@ class FeatureMap:
     intercept: float = 0.0
     centre: Array | None = None
     root: Array | None = None
+    row_bound: float = np.inf
 
     def coefficients(self, theta: Array) -> tuple[Array, Array]:
         """Return (features, outputs) coefficients of clipped rows, and (outputs,) intercepts."""
@@ -109,6 +122,10 @@ class FeatureMap:
         if self.centre is not None:
             constant = constant - np.einsum("i,ij->j", self.centre, slopes)
         return slopes, constant
+
+    def row_weights(self, rows: Any) -> Array:
+        """Return what each record counts, by its clipped row; see `row_weights`."""
+        return row_weights(rows, self.row_bound, float(bool(self.intercept)))
 
     def lengths(self, rows: Any) -> Array:
         """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
@@ -148,6 +165,7 @@ class BlockClippedGradient:
     A block is (rows, targets) or (rows, targets, weights); a weight counts as its share of
     ``weight_bound``, clipped to ``[0, 1]``.
     ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
+    With a ``row_bound`` of the features a record with a longer row counts less, see `row_weights`.
     A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive;
     with ``squares`` every record adds the squared length of its clipped gradient times that.
     """
@@ -176,7 +194,7 @@ class BlockClippedGradient:
         kept = np.count_nonzero(lengths <= self.clip)
         if self.squares:
             kept = np.square(np.minimum(lengths / self.clip, 1.0)).sum()
-        factors = WITHIN / np.maximum(lengths, self.clip)
+        factors = WITHIN / np.maximum(lengths, self.clip) * self.features.row_weights(rows)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
         total = self.features.gradient(rows, found * factors[:, None])

@@ -5,6 +5,7 @@ References: Chaudhuri, Monteleoni & Sarwate (2011), whose losses have slopes of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -51,6 +52,33 @@ ERM_LOSSES = {
 }
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ClippedSlopeObjective:
+    """The convex loss of one score whose slopes are those of a loss, clipped to ``steepest``."""
+
+    loss: ErmLoss
+
+    @property
+    def curvature(self) -> float:
+        """At least the second derivative."""
+        return self.loss.smoothness
+
+    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
+        """Return values and slopes; beyond the scores where slopes are clipped it is linear."""
+        inner, most = scores[:, 0], self.loss.steepest
+        slopes = np.clip(self.loss.slope(inner, targets), -most, most)
+        if self.loss.slope is clipped_residual:
+            return most * np.abs(inner - targets) - most**2 / 2 + np.maximum(
+                0.0, most - np.abs(inner - targets)
+            ) ** 2 / 2, slopes[:, None]
+        margin = inner * targets
+        # the slope is -most at the margin -logit(most)
+        start = -math.inf if most >= 1 else math.log((1 - most) / most)
+        values = np.logaddexp(0.0, -np.maximum(margin, start))
+        return values + most * np.maximum(0.0, start - margin), slopes[:, None]
+
+
 def norm_clip_factors(rows: Any, bound: float) -> Array:
     """Return factors that scale every row to norm at most ``bound``; 0 for infinite norms."""
     with np.errstate(over="ignore"):
@@ -77,24 +105,38 @@ class ErmBlockGradient:
     loss: ErmLoss
     row_bound: float
     theta: Array
+    constant: float = 0.0
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return one vector; the block may contain the factors of its rows."""
+        """Return one vector; the block may contain the factors of its rows.
+
+        A constant feature, if it is not 0, is the last one; rows are shortened without it.
+        """
         rows, labels, *known = block
         shorter = known[0] if known else norm_clip_factors(rows, self.row_bound)
-        slope = self.loss.slope(clipped_row_products(rows, shorter, self.theta), labels)
+        slopes = self.theta[: rows.shape[1]]
+        inner = clipped_row_products(rows, shorter, slopes)
+        if self.constant:
+            inner = inner + self.constant * self.theta[-1]
+        slope = self.loss.slope(inner, labels)
         # the slope bound holds for all labels
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
-        return weighted_row_sum(rows, shorter * slope)
+        total = weighted_row_sum(rows, shorter * slope)
+        return np.append(total, self.constant * slope.sum()) if self.constant else total
 
 
 class MeanGradient:
     """The query of every round: the summed gradient over ``records``, at a public theta."""
 
     def __init__(
-        self, loss: ErmLoss, row_bound: float, records: float, executor: Executor | None = None
+        self,
+        loss: ErmLoss,
+        row_bound: float,
+        records: float,
+        executor: Executor | None = None,
+        constant: float = 0.0,
     ) -> None:
-        self._loss, self._bound = loss, row_bound
+        self._loss, self._bound, self._constant = loss, row_bound, constant
         self._records, self._executor = records, executor
         self._norm_clip_factors = partial(norm_clip_factors, bound=row_bound)
         self._cached_factors: tuple[Any, Array] | None = None
@@ -104,7 +146,7 @@ class MeanGradient:
         """Return one vector; row lengths are computed once for all rounds on the same arrays."""
         given, blocks = first_array(data), row_blocks(data)
         if not given.shape[0]:  # an empty sample
-            return np.zeros(given.shape[1])
+            return np.zeros(given.shape[1] + bool(self._constant))
         if not isinstance(given, Chunks):  # chunks may hold other rows next time
             if self._cached_factors is None or not same_memory(self._cached_factors[0], given):
                 each = map_in_order(
@@ -112,6 +154,6 @@ class MeanGradient:
                 )
                 self._cached_factors = given, np.concatenate(list(each))
             data = (*data, self._cached_factors[1])
-        work = ErmBlockGradient(self._loss, self._bound, self.theta)
+        work = ErmBlockGradient(self._loss, self._bound, self.theta, self._constant)
         total = ordered_sum(work, (take_rows(data, who) for who in blocks), self._executor)
         return total / self._records

@@ -17,6 +17,7 @@ from accountant.plans.plan import Plan
 from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
+from algorithms.base.signal import warn_no_signal
 
 
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
@@ -108,12 +109,38 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         epsilon = Tight().epsilon(self.plan_, self.delta)
         who = self.adjacency(self.plan_).difference
         noise = self._noise_summary()
+        if self.hidden_by_noise(self.plan_, getattr(self, "n_features_in_", 0)):
+            noise += "; noise exceeds any signal at this shape"
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
     def _noise_summary(self) -> str:
         """Return a description of the noise; empty if there is none."""
         return ""
+
+    def hidden_by_noise(self, plan: Plan, features: int) -> bool:
+        """Return whether noise exceeds any signal, which the plan says before the data.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan of this estimator.
+        features : int
+            Number of features.
+
+        Returns
+        -------
+        bool
+            True where a fit is expected to predict worse than a constant; `plan` warns then.
+        """
+        del plan, features
+        return False
+
+    def _warned_plan(self, plan: Any, features: int) -> Any:
+        """Return the plan, after a warning where its noise exceeds any signal."""
+        if not self.is_not_private(plan) and self.hidden_by_noise(plan, features):
+            warn_no_signal(self)
+        return plan
 
     def _checked_epsilon(self) -> float:
         """Return the target epsilon; infinite where no privacy is asked for."""

@@ -5,7 +5,10 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +21,9 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
 from algorithms.base.adaptive_descent import descent_plan, signal_length
+from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.exact_minimum import ExactMinimum, ScoreObjective, SquaredError
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
@@ -29,6 +34,13 @@ from algorithms.base.fit_data import (
 from algorithms.base.glm_losses import SQUARED, LinearLoss
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.signal import gradients_hidden, selections_hidden
+from algorithms.frank_wolfe.constant_scores import (
+    SELECTIONS,
+    ConstantScores,
+    ShiftedSlope,
+    released_constant,
+)
 from algorithms.frank_wolfe.constants import (
     GUMBEL,
     SELECTION,
@@ -43,6 +55,7 @@ from algorithms.frank_wolfe.polytopes import L1Ball
 from algorithms.frank_wolfe.projected_descent import run_projected_descent
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
 from algorithms.frank_wolfe.streamed_scores import StreamedScores
+from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential
 
@@ -65,6 +78,8 @@ class L1Estimator(PrivateRegressor):
     y_bound: float = 1.0  # of labels -1 and 1
     relation: str
     method: str
+    fit_intercept: bool
+    intercept_: float
 
     def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data.
@@ -72,24 +87,40 @@ class L1Estimator(PrivateRegressor):
         On ``sparse`` data "auto" selects vertices; with Gumbel selection a fit draws the same
         distribution lazily.
         """
+        constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
         if self._descends(shape, sparse):
             POSITIVE_DELTA.check("delta", self.delta)
             self._bounds(self._descent_radius)
+            if self.non_private:
+                return Repeat(NoPrivacy(), 1)
+            records, features = checked_shape(shape)
             budget = self._checked_epsilon(), self.delta
-            return descent_plan(checked_shape(shape), budget, self.relation)
+            plan = descent_plan((records, features + constant), budget, self.relation)
+            return self._warned_plan(plan, features)
         sensitivity = self._sensitivity(shape)
         selection = SELECTION.check("selection", self.selection)
         if self.rounds is None:
             rounds = self.best_rounds(shape)
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
+        rounds += SELECTIONS * constant
         epsilon = self._checked_epsilon()
         if self.non_private:
             return Repeat(NoPrivacy(), rounds)
         scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
-        if sparse and selection == GUMBEL:
-            return Repeat(LazyExponential(scale, sensitivity), rounds)
-        return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
+        lazily = sparse and selection == GUMBEL
+        one: Any = LazyExponential(scale, sensitivity)
+        if not lazily:
+            one = selection_mechanism(scale, sensitivity, selection)
+        return self._warned_plan(Repeat(one, rounds), shape[1])
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if isinstance(plan.part, Gaussian):
+            return gradients_hidden(plan.part, plan.count, 1.0)
+        bounds = self._bounds()
+        largest = bounds.radius * bounds.lipschitz(self._loss)
+        return selections_hidden(plan.part, 2 * features, largest)
 
     def best_rounds(self, shape: tuple[int, ...]) -> int:
         """Return the optimum T* of the utility bound, which ``rounds=None`` takes.
@@ -117,22 +148,55 @@ class L1Estimator(PrivateRegressor):
         )
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, computed from released values only."""
-        plan = ledger.plan
+        """Return coefficients, the constant last if one is fitted, from released values only."""
+        found = self._run(ledger, executor, streamed=False)
+        return found if self.fit_intercept else found[:-1]
+
+    def _run(self, ledger: Any, executor: Executor | None, streamed: bool) -> Array:
+        """Return coefficients and the constant; data may be read a block at a time."""
+        plan, features = ledger.plan, ledger.shape[1]
         if self._is_descent(plan, ledger.shape):
             bounds = self._bounds(self._descent_radius)
-            return run_projected_descent(ledger, bounds, self._loss, executor)
-        lazily = isinstance(plan.part, LazyExponential)
-        work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
-        return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
+            if self.non_private:
+                minimum = ExactMinimum(
+                    self._exact_objective(bounds), partial(clipped_rows, bound=bounds.x),
+                    self.fit_intercept, l1_radius=bounds.radius, executor=executor,
+                )  # fmt: skip
+                return np.asarray(ledger.release(plan.part, minimum))[:, 0]
+            return run_projected_descent(ledger, bounds, self._loss, self.fit_intercept, executor)
+        bounds, constant = self._bounds(), 0.0
+        if self.fit_intercept:
+            constant = self._constant(ledger, np.zeros(features), 0.0, executor)
+        loss = replace(self._loss, slope=ShiftedSlope(self._loss, constant))
+        rounds = self._vertices_of(plan)
+        if streamed:
+            query = StreamedScores(bounds, loss, L1Ball(bounds.radius), executor)
+            theta = run_frank_wolfe(ledger, plan.part, rounds, bounds, query=query)
+        else:
+            lazily = isinstance(plan.part, LazyExponential)
+            work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
+            theta = work(ledger, plan.part, rounds, bounds, loss)
+        if self.fit_intercept:
+            constant = self._constant(ledger, theta, bounds.radius, executor)
+        return np.append(theta, constant)
 
-    def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
-        """Return the coefficients from data that are read a block at a time."""
-        plan, bounds = ledger.plan, self._bounds()
-        if self._is_descent(plan, ledger.shape):
-            return self.run(ledger, executor)
-        query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
-        return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
+    def _constant(
+        self, ledger: Any, theta: Array, radius: float, executor: Executor | None
+    ) -> float:
+        """Return the constant that is selected at public coefficients."""
+        sensitivity = self._sensitivity(ledger.shape)
+        query = ConstantScores(
+            self._bounds(), self._loss, theta, radius, self.relation, sensitivity, executor
+        )
+        return released_constant(ledger, ledger.plan.part, query)
+
+    def _vertices_of(self, plan: Repeat) -> int:
+        """Return how many selections of a plan are of vertices."""
+        return plan.count - SELECTIONS * self.fit_intercept
+
+    @abstractmethod
+    def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
+        """Return the objective of a fit without privacy."""
 
     def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
         """Make the plan, run it, and keep the results."""
@@ -144,22 +208,25 @@ class L1Estimator(PrivateRegressor):
             bounds = self._bounds(self._descent_radius)
         self.plan_, self.bounds_ = plan, bounds
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
-        streams = isinstance(X, Chunks)
-        self.coef_ = (
-            self._run_streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
-        )
+        if isinstance(X, Chunks):
+            found = self._run(self.ledger_, executor, streamed=True)
+        else:  # a subclass may run in its own way
+            found = self.run(self.ledger_)
+            found = found if self.fit_intercept else np.append(found, 0.0)
+        self.coef_, self.intercept_ = found[:-1], float(found[-1])
         self._warn_if_not_private("coefficients are")
-        self.rounds_ = self.plan_.count
+        descends = self._is_descent(plan, X.shape)
+        self.rounds_ = plan.count if descends else self._vertices_of(plan)
         self.transcript_ = self.ledger_.transcript
         return self
 
     def _linear_predictor(self, X: Any) -> Array:
-        """Return ``<x, theta>`` of every row of X, clipped as in the fit."""
+        """Return ``<x, theta>`` and the constant for every row of X, clipped as in the fit."""
         check_is_fitted(self)
         self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
-        return inner
+        return inner + self.intercept_
 
     def _sensitivity(self, shape: tuple[int, ...]) -> float:
         records, _ = checked_shape(shape)
@@ -176,7 +243,8 @@ class L1Estimator(PrivateRegressor):
             return method == DESCENT
         if self.non_private:
             return True
-        return signal_length(records, mu_of_budget(epsilon, delta), features) >= CLEAR
+        size = features + self.fit_intercept
+        return signal_length(records, mu_of_budget(epsilon, delta), size) >= CLEAR
 
     def _is_descent(self, plan: Repeat, shape: tuple[int, ...]) -> bool:
         """Whether the plan is one of gradients."""
@@ -196,19 +264,23 @@ class L1Estimator(PrivateRegressor):
                 f"noise of deviation {scale:.4g} clipping norms on every coordinate of "
                 f"{self.rounds_} gradients"
             )
+        also = f" and {SELECTIONS} constants" if self.fit_intercept else ""
         return (
             f"{self.selection} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
+            f"{also}"
         )
 
 
 class PrivateLasso(L1Estimator):
     """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
-    There is no intercept (add a constant feature).  On sparse data a round reads only rows and
-    features that changed.
+    The constant of predictions is not bound to the ball.  On sparse data a round reads only rows
+    and features that changed.
 
     "frank-wolfe" selects vertices of the ball with noise, which grows with the logarithm of the
-    number of features, and with the worst residual there could be. "descent" releases noisy mean
+    number of features, and with the worst residual there could be; two more selections find the
+    constant.  Features far from 0 should be centred by public bounds for it: vertices are found at
+    the first constant.  "descent" releases noisy mean
     gradients and projects to the ball; each record's gradient is clipped to a norm that follows the
     residuals.  "auto" takes "descent" on dense data where the plan shows that the noise of a round
     is small beside a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
@@ -240,16 +312,21 @@ class PrivateLasso(L1Estimator):
     method : {"auto", "frank-wolfe", "descent"}
         What is released: selected vertices, or gradients, which need delta above 0.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        For comparison, needs ``epsilon=inf``: the minimiser of the mean squared error in the ball,
+        or the selections without noise where they are asked for.
+    fit_intercept : bool
+        Whether a constant is added to predictions.
 
     Attributes
     ----------
     coef_ : numpy.ndarray of shape (features,)
         Coefficients of l1 norm at most ``radius``.
+    intercept_ : float
+        The constant of predictions.
     bounds_ : Bounds
         The public bounds of the fit.
     rounds_ : int
-        The number of selections or of gradients.
+        The number of vertices or of gradients.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -286,6 +363,7 @@ class PrivateLasso(L1Estimator):
         random_state: Any = None,
         method: str = AUTO,
         non_private: bool = False,
+        fit_intercept: bool = True,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -298,6 +376,7 @@ class PrivateLasso(L1Estimator):
         self.random_state = random_state
         self.method = method
         self.non_private = non_private
+        self.fit_intercept = fit_intercept
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -314,3 +393,7 @@ class PrivateLasso(L1Estimator):
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""
         return self._linear_predictor(X)
+
+    def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
+        """Return the squared error."""
+        return SquaredError(bounds.y)

@@ -13,16 +13,18 @@ from sklearn.utils import ClassifierTags
 
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
-from algorithms.base.binary_labels import encode_two_classes
+from algorithms.base.binary_labels import binary_probabilities, encode_two_classes
+from algorithms.base.exact_minimum import BinomialLoss, ScoreObjective
 from algorithms.base.fit_data import split_pairs, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
+from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
 
 
 class PrivateLogisticLasso(L1Estimator):
     """Logistic regression over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
-    A classifier of two classes, which are public.  There is no intercept (add a constant feature).
+    A classifier of two classes, which are public.  The constant of scores is not bound to the ball.
     It selects vertices of the ball, or releases clipped gradients, as `PrivateLasso` does.
 
     Parameters
@@ -47,21 +49,26 @@ class PrivateLogisticLasso(L1Estimator):
     method : {"auto", "frank-wolfe", "descent"}
         What is released, as in `PrivateLasso`: selected vertices, or clipped gradients.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        For comparison, needs ``epsilon=inf``: the minimiser of the mean loss in the ball, or the
+        selections without noise where they are asked for.
     classes : array_like or None
         The two public classes; any other label counts as the first in order.  None is enough for
         boolean labels, and with ``non_private=True``.
+    fit_intercept : bool
+        Whether a constant is added to scores.
 
     Attributes
     ----------
     coef_ : numpy.ndarray of shape (features,)
         Coefficients of l1 norm at most ``radius``.
+    intercept_ : float
+        The constant of scores.
     classes_ : numpy.ndarray
         The two classes.
     bounds_ : Bounds
         The public bounds of the fit.
     rounds_ : int
-        The number of selections or of gradients.
+        The number of vertices or of gradients.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -97,6 +104,7 @@ class PrivateLogisticLasso(L1Estimator):
         method: str = AUTO,
         non_private: bool = False,
         classes: Any = None,
+        fit_intercept: bool = True,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -109,6 +117,7 @@ class PrivateLogisticLasso(L1Estimator):
         self.method = method
         self.non_private = non_private
         self.classes = classes
+        self.fit_intercept = fit_intercept
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -120,7 +129,7 @@ class PrivateLogisticLasso(L1Estimator):
         return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:
-        """Return ``<x, theta>`` of every row.
+        """Return ``<x, theta>`` and the constant for every row.
 
         Parameters
         ----------
@@ -133,6 +142,26 @@ class PrivateLogisticLasso(L1Estimator):
             Positive for the second class.
         """
         return self._linear_predictor(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of both classes, for every row.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features, clipped as in the fit.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records, 2)
+            Rows add up to 1.
+        """
+        return binary_probabilities(self._linear_predictor(X))
+
+    def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
+        """Return the logistic loss."""
+        del bounds
+        return BinomialLoss()
 
     def predict(self, X: Any) -> Any:
         """Return the class of every row of X (records, features)."""

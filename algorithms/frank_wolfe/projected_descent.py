@@ -1,52 +1,52 @@
 """Noisy gradient descent over the l1 ball: each record's gradient is clipped, no vertex is chosen.
 
-References: Song, Chaudhuri & Sarwate (2013); Duchi, Shalev-Shwartz, Singer & Chandra (2008) for the
-projection.
+References: Song, Chaudhuri & Sarwate (2013).
 """
 
 from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from accountant.numerics import Array
 from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
-from algorithms.base.glm_losses import LinearLoss
+from algorithms.base.exact_minimum import project_to_l1_ball
+from algorithms.base.glm_losses import LOGISTIC, LinearLoss
 from algorithms.frank_wolfe.constants import Bounds
 
 
-def project_to_l1_ball(vector: Array, radius: float) -> Array:
-    """Return the nearest vector of l1 norm at most ``radius``."""
-    sizes = np.abs(vector)
-    if sizes.sum() <= radius:
-        return vector
-    # every size is lowered by the one number after which the positive ones add up to the radius
-    ordered = np.sort(sizes)[::-1]
-    excess = (np.cumsum(ordered) - radius) / np.arange(1, sizes.size + 1)
-    lowered = excess[np.flatnonzero(ordered > excess)[-1]]
-    shorter: Array = np.sign(vector) * np.maximum(sizes - lowered, 0.0)
-    return shorter
-
-
 def run_projected_descent(
-    ledger: Any, bounds: Bounds, loss: LinearLoss, executor: Executor | None = None
+    ledger: Any,
+    bounds: Bounds,
+    loss: LinearLoss,
+    fit_intercept: bool,
+    executor: Executor | None = None,
 ) -> Array:
-    """Return the coefficients, computed from released values only."""
+    """Return coefficients and the constant, 0 if none is fitted, from released values only.
+
+    The constant is the coefficient of a feature that is always ``bounds.x``, outside of the ball.
+    """
     records, features = ledger.shape
+    constant = bounds.x if fit_intercept else 0.0
     # a gradient is the loss's slope at <x, theta> times x, and |<x, theta>| is at most the radius
     # times a feature
-    longest = bounds.x * math.sqrt(features)
+    longest = math.hypot(bounds.x * math.sqrt(features), constant)
     steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
     norms = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
     query = MeanVector(
-        records, executor, x_bound=bounds.x, y_bound=bounds.y, intercept=False,
+        records, executor, x_bound=bounds.x, y_bound=bounds.y, intercept=constant,
         row_square=longest**2, slope=loss.slope,
     )  # fmt: skip
-    project = partial(project_to_l1_ball, radius=bounds.radius)
-    return descend_adaptively(
-        ledger, query, features, longest**2, norms, np.zeros(features), project, loss.smoothness
-    )
+    size = features + fit_intercept
+
+    def project(theta: Array) -> Array:
+        return np.append(project_to_l1_ball(theta[:features], bounds.radius), theta[features:])
+
+    theta = descend_adaptively(
+        ledger, query, size, longest**2, norms, np.zeros(size), project, loss.smoothness,
+        bounded_slopes=loss is LOGISTIC,
+    )  # fmt: skip
+    return np.append(theta[:features], constant * theta[-1])

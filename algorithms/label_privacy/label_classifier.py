@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,10 +21,11 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
-from algorithms.base.binary_labels import encode_classes, public_classes
+from algorithms.base.binary_labels import binary_probabilities, encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.base.row_blocks import row_products
 from algorithms.label_privacy.label_likelihood import LabelLikelihood
 from algorithms.label_privacy.label_losses import (
     LABEL_LOSSES,
@@ -74,8 +76,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     ----------
     classes_ : numpy.ndarray of shape (classes,)
         The labels.
-    coef_ : numpy.ndarray of shape (classes, features + 1)
-        Coefficients of the standardised features and the constant.
+    coef_ : numpy.ndarray of shape (1, features) or (classes, features)
+        Coefficients of the features as they are; one row for two classes.
+    intercept_ : numpy.ndarray of shape (1,) or (classes,)
+        The constants.  Scores are ``coef_ x + intercept_`` over the length of the standardised row
+        with its constant, as in the fit; the label with the largest score does not depend on it.
     optimiser_ : LabelSGD or LabelLikelihood
         The fitted optimiser.
     plan_, ledger_, transcript_
@@ -143,7 +148,7 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         Returns
         -------
         numpy.ndarray of shape (classes, features + 1)
-            Coefficients, as ``coef_``.
+            Coefficients of `prepared` rows.
         """
         users = ledger.public.shape[0]
         return self._optimiser(users, len(self._declared_classes())).run(ledger, executor)
@@ -176,7 +181,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)  # this class warns itself
             self.optimiser_ = optimiser.fit(self.prepared(X), codes, executor, ledger)
-        self.coef_, self.plan_ = self.optimiser_.coef_, self.optimiser_.plan_
+        theta, self.plan_ = self.optimiser_.coef_, self.optimiser_.plan_
+        if len(classes) == 2:
+            theta = theta[1:] - theta[:1]
+        self.coef_ = theta[:, :-1] / self.scale_
+        self.intercept_ = theta[:, -1] - np.einsum("kj,j->k", theta[:, :-1], self.shift_)
         self.ledger_, self.transcript_ = self.optimiser_.ledger_, self.optimiser_.transcript_
         self._warn_if_not_private("coefficients are")
         return self
@@ -218,8 +227,31 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         numpy.ndarray of shape (records,)
             Labels of ``classes_``.
         """
-        best = self._scores(X).argmax(axis=1)
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[best]
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of every record.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records,) or (records, classes)
+            Of two classes, positive for the second; else a score for each.
+        """
+        check_is_fitted(self)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        lengths = self._prepared_lengths(X)
+        scores = np.stack([row_products(X, one) for one in self.coef_], axis=1) + self.intercept_
+        scores = scores / lengths[:, None]
+        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
+        return found
 
     def predict_proba(self, X: Any) -> Array:
         """Return the softmax of the scores: probabilities for the logistic loss only.
@@ -234,11 +266,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         numpy.ndarray of shape (records, classes)
             Rows that sum to 1.
         """
-        scores = self._scores(X)
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=1, keepdims=True)
-        return scores
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return binary_probabilities(scores)
+        found: Array = softmax(scores, axis=1)
+        return found
 
     def summary(self) -> str:
         """Return the guarantee, and how labels were randomised; more for one pass."""
@@ -246,12 +278,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         name = type(self.optimiser_).__name__
         return self.optimiser_.summary().replace(name, type(self).__name__)
 
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._warn_if_not_private("predictions are")
-        scores: Array = np.asarray(self.prepared(X) @ self.coef_.T)
-        return scores
+    def _prepared_lengths(self, X: Any) -> Array:
+        """Return the lengths that `prepared` divides rows by."""
+        if hasattr(X, "multiply"):
+            return np.sqrt(squared_row_norms(X.multiply(1 / self.scale_).tocsr()) + 1)
+        return np.sqrt(squared_row_norms(X / self.scale_ - self.shift_) + 1)
 
     def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
         """Return what finds the coefficients, with every setting checked."""

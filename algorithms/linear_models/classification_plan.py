@@ -8,8 +8,10 @@ from algorithms.linear_models.mapped_plan import Shares, Sizes, signal_of
 
 # chosen once, on training parts (docs/classification.md says how)
 SHARES = Shares(moments=0.05, products=0.15)
-CLIPS = (0.4, 0.8)  # least and largest, of the root of the mean squared length of mapped rows
+CLIPS = (0.4, 2.0)  # least and largest, of the root of the mean squared length of mapped rows
+PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
 STEP = 1.9  # over half the longest that is surely stable
+TRAVEL = 70.0  # steps in all, at least, of the rounds that a signal affords
 ROUNDS_PER_SIGNAL = 3.6  # times the root of the signal
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
@@ -20,7 +22,26 @@ def default_rounds(sizes: Sizes, mu: float) -> int:
     return int(max(rounds, FEWEST_ROUNDS))
 
 
+def longer_steps(sizes: Sizes, mu: float) -> float:
+    """Return by what steps are longer where the signal affords few rounds.
+
+    Most gradients are clipped there, and their mean has less curvature than the loss.
+    """
+    return max(1.0, TRAVEL / (STEP * default_rounds(sizes, mu)))
+
+
 def default_clip(sizes: Sizes, mu: float) -> float:
     """Return a larger norm for a larger signal: less noise is paid with more bias."""
     low, high = CLIPS
-    return min(max(low * math.sqrt(math.sqrt(signal_of(sizes, mu) / 100)), low), high)
+    return min(max(low * (signal_of(sizes, mu) / 100) ** (1 / 3), low), high)
+
+
+def shortened_at(sizes: Sizes, mu: float) -> float:
+    """Return where centred rows are shortened for their products, over the root mean square.
+
+    The larger the signal, the longer: noise on products stays a small part of a mean eigenvalue.
+    """
+    # in units of the mean squared length noise of s^2 sqrt 2 / (n mu sqrt share) on a coordinate
+    # has a norm of sqrt 2p of that, and the mean of p eigenvalues is 1 / p
+    of_one = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
+    return max(SHARES.shortened, math.sqrt(PRODUCT_NOISE / of_one))

@@ -117,12 +117,19 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, released: Array, noise: float, bound: float, centred: bool) -> Moments:
-        """Return them from the release in units of ``bound``; without centring the centre is 0."""
-        centre = bound * released[:-1] if centred else np.zeros(released.size - 1)
-        # E|m + noise|^2 = |m|^2 + p s^2
-        about = bound**2 * released[-1] - centre @ centre
+        """Return them from the release in units of ``bound``; without centring the centre is 0.
+
+        The centre is shortened by the part of its square that is noise (James & Stein 1961).
+        """
+        mean, centre = bound * released[:-1], np.zeros(released.size - 1)
+        about = bound**2 * released[-1]
         if centred:
-            about += centre.size * (bound * noise) ** 2
+            # E|m + noise|^2 = |m|^2 + p s^2, and of a share k of m + noise the mean squared
+            # distance from rows is E|x|^2 - |centre|^2 for k = |m|^2 / E|m + noise|^2
+            length = float(mean @ mean)
+            hidden = centre.size * (bound * noise) ** 2
+            centre = mean * (max(0.0, length - hidden) / length if length else 0.0)
+            about -= centre @ centre
         square = float(np.clip(about, (SMALLEST * bound) ** 2, bound**2))
         # that of the mean square and, by the first order, of the square of the centre
         square_noise = noise * bound * math.hypot(bound, 2 * math.sqrt(centre @ centre))
@@ -159,18 +166,19 @@ def mapped_features(
     curvature: float,
     damping: float = 1.0,
     penalty: float = 0.0,
+    row_bound: float = math.inf,
 ) -> MappedFeatures:
     """Return the map for a loss whose second derivative is at most ``curvature``.
 
     ``products`` are the released ones in units of the squared length at which rows were shortened,
     ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
     ``damping`` is a multiple; without them no direction is rescaled.  ``penalty`` is the ridge of
-    the loss, a part of its curvature.
+    the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
         constant = math.sqrt(square) if intercept else 0.0
-        features = FeatureMap(x_bound, constant, moments.centre)
+        features = FeatureMap(x_bound, constant, moments.centre, None, row_bound)
         return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
                               1 / (curvature * square + penalty))  # fmt: skip
     unit = shortened**2 * square
@@ -188,6 +196,6 @@ def mapped_features(
     share = min(1.0, square / max(float(values.sum()), 1e-300))
     constant = 1 / math.sqrt(curvature) if intercept else 0.0
     length = math.sqrt(share * float((values / scaled).sum()) + constant**2)
-    features = FeatureMap(x_bound, constant, moments.centre, root)
+    features = FeatureMap(x_bound, constant, moments.centre, root, row_bound)
     spread = Spread(matrix, unit * noise, moments)
     return MappedFeatures(features, length, 1.0, spread)

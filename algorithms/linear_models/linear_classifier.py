@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
-from algorithms.base.binary_labels import encode_classes
+from algorithms.base.binary_labels import binary_probabilities, encode_classes
 from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import validated_data, validated_labelled_data
@@ -67,7 +67,7 @@ class LinearClassifier(PrivateRegressor):
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return np.stack([expit(-scores), expit(scores)], axis=1)
+            return binary_probabilities(scores)
         found: Array = softmax(scores, axis=1)
         return found
 

@@ -17,7 +17,6 @@ from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
-from algorithms.base.non_private import NoPrivacy
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
     BlockProducts,
@@ -112,21 +111,10 @@ def private_plan(
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 
-def plan_without_noise(
-    rounds: int,
-    products: bool,
-    relation: Adjacency,
-    rate: float | None = None,
-    closing: bool = False,
-) -> Sequential:
-    """Return the plan of the same releases where no privacy is asked for."""
-    each: Plan = NoPrivacy() if rate is None else PoissonSampled(NoPrivacy(), rate, relation)
-    before, after = [NoPrivacy()] * (1 + products), [NoPrivacy()] * closing
-    return Sequential([*before, Repeat(each, rounds), *after])
-
-
-def rounds_of(plan: Sequential) -> Any:
-    """Return the part of a plan that repeats a gradient."""
+def rounds_of(plan: Sequential | Repeat) -> Any:
+    """Return the part of a plan that repeats a gradient, or the whole plan."""
+    if isinstance(plan, Repeat):
+        return plan
     return next(part for part in plan.parts if isinstance(part, Repeat))
 
 

@@ -30,6 +30,7 @@ from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     CLOSED,
     Closing,
@@ -41,7 +42,6 @@ from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
     noise_of,
-    plan_without_noise,
     private_plan,
     released_map,
     rounds_of,
@@ -97,9 +97,10 @@ class PrivateLinearRegression(PrivateRegressor):
     y_bound : float
         Largest absolute target; larger ones are clipped.
     row_bound : float or None
-        Largest Euclidean norm of a row, with the constant; None takes the longest within
-        ``x_bound``.  "statistics" shortens longer rows and their targets; "descent" shortens rows
-        for the moments alone, not below ``x_bound / 10``.
+        Euclidean norm of a row, with the constant, beyond which a record counts less in the fit:
+        ``(row_bound / norm)^2``, as if row and target were shortened.  Predictions are of whole
+        rows.  None takes the longest within ``x_bound``: every record counts alike.  "descent"
+        takes at least ``x_bound / 10``.
     rounds : int or None
         Number of gradients; None takes 60 to 200, by shape and epsilon.
     intervals : bool
@@ -109,7 +110,7 @@ class PrivateLinearRegression(PrivateRegressor):
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        Least squares themselves, whatever the method, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
 
@@ -181,6 +182,8 @@ class PrivateLinearRegression(PrivateRegressor):
         rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         units, method = self._units(features), METHOD.check("method", self.method)
+        if self.non_private:
+            return NoPrivacy()
         sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
         products = takes_products(sizes, mu, shares)
         if method == AUTO:
@@ -193,13 +196,18 @@ class PrivateLinearRegression(PrivateRegressor):
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
             count = schedule(self._signal(sizes), rounds).rounds
-            if self.non_private:
-                return plan_without_noise(count, products, relation, closing=self.intervals)
-            return private_plan(budget, sizes, count, shares, products, relation)
-        if self.non_private:
-            return NoPrivacy()
+            plan = private_plan(budget, sizes, count, shares, products, relation)
+            return self._warned_plan(plan, features)
         moved = statistics_sensitivity(records)
         return calibrated_gaussian(*budget, 1, moved, vector_size(size))
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        del features
+        if not isinstance(plan, Sequential):  # statistics say their noise in `interval`
+            return False
+        rounds = rounds_of(plan)
+        return gradients_hidden(rounds.part, rounds.count, 1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""
@@ -290,8 +298,8 @@ class PrivateLinearRegression(PrivateRegressor):
         # a shorter one would let round-off of long rows count
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
-                              self._shares(), curvature=1.0, damping=DAMPING,
-                              penalty=ridge)  # fmt: skip
+                              self._shares(), curvature=1.0, damping=DAMPING, penalty=ridge,
+                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
         sizes = Sizes(records, features, features + self.fit_intercept)
         found = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
         closing = None
@@ -311,7 +319,7 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _mu(self) -> float:
         """Return the mu of the whole budget."""
-        return math.inf if self.non_private else mu_of_budget(self.epsilon, self.delta)
+        return mu_of_budget(self.epsilon, self.delta)
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,31 +15,42 @@ import numpy as np
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
-from accountant.plans.plan import Sequential
+from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.binary_labels import checked_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
+    clipped_rows,
     descend,
     logistic_residuals,
     multinomial_residuals,
+)
+from algorithms.base.exact_minimum import (
+    BinomialLoss,
+    ExactMinimum,
+    MultinomialLoss,
+    record_weights,
 )
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.classification_plan import (
     SHARES,
     STEP,
     default_clip,
     default_rounds,
+    longer_steps,
+    shortened_at,
 )
 from algorithms.linear_models.linear_classifier import LinearClassifier
 from algorithms.linear_models.mapped_plan import (
     Sizes,
-    plan_without_noise,
     private_plan,
     released_map,
+    rounds_of,
     takes_products,
 )
 from mechanisms.families.selection import BOOLEAN
@@ -67,16 +79,18 @@ class PrivateLogisticRegression(LinearClassifier):
         Whether a constant is added to scores.
     clip : float or None
         Norm to which a record's gradient is clipped, over the typical length of a mapped row; None
-        takes .4 to .8, more for more records and a larger epsilon.
+        takes .4 to 2, more for more records and a larger epsilon.
     rounds : int or None
         Number of gradients; None takes 5 to 200, by shape and epsilon.
     step : float
-        Step size over half the longest that is stable.
+        Step size over half the longest that is stable; where the signal affords few rounds, steps
+        are longer in proportion.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
-        Euclidean norm to which rows are shortened for the moments alone, at least ``x_bound / 10``;
-        None takes a third of the longest within ``x_bound``, but not less than ``x_bound``.
+        Euclidean norm of a row, with the constant, beyond which a record counts less in the fit:
+        ``(row_bound / norm)^2``; at least ``x_bound / 10``.  Predictions are of whole rows.  None
+        takes the longest within ``x_bound``: every record counts alike.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
@@ -86,7 +100,8 @@ class PrivateLogisticRegression(LinearClassifier):
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        The minimiser of the mean loss itself, for comparison; needs ``epsilon=inf``.  Of several
+        minimisers it is the shortest.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
 
@@ -99,7 +114,7 @@ class PrivateLogisticRegression(LinearClassifier):
     intercept_ : numpy.ndarray of shape (1,) or (classes,)
         The constants of scores.
     rounds_ : int
-        The number of gradients.
+        The number of gradients; 1 without privacy, where the minimiser is released.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -154,7 +169,7 @@ class PrivateLogisticRegression(LinearClassifier):
         self.non_private = non_private
         self.random_state = random_state
 
-    def plan(self, shape: tuple[int, ...]) -> Sequential:
+    def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         _, features = checked_shape(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
@@ -164,33 +179,49 @@ class PrivateLogisticRegression(LinearClassifier):
             POSITIVE.check("clip", self.clip)
         rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
-        self._row_bound(features)
         BOOLEAN.check("fit_intercept", self.fit_intercept)
+        self._row_bound(features)
+        if self.rounds is not None:
+            IntegerRange(1).check("rounds", self.rounds)
+        if self.non_private:
+            return Repeat(NoPrivacy(), 1)
         sizes, mu = self._sizes_and_mu(shape)
         rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
-        IntegerRange(1).check("rounds", rounds)
         products = takes_products(sizes, mu, SHARES)
-        if self.non_private:
-            return plan_without_noise(rounds, products, relation, rate)
-        return private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        plan = private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        return self._warned_plan(plan, features)
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        del features
+        rounds = rounds_of(plan)
+        part = rounds.part if self.batch_rate is None else rounds.part.part
+        return gradients_hidden(part, rounds.count, 1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
         records, features = ledger.shape
+        bound = self._row_bound(features)
+        if self.non_private:
+            return np.asarray(
+                ledger.release(ledger.plan.part, self._exact_minimum(bound, executor))
+            )
         last, two = ledger.plan.parts[-1], self._outputs() == 1
+        sizes, mu = self._sizes_and_mu(ledger.shape)
+        shares = SHARES._replace(shortened=shortened_at(sizes, mu))
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
         # (Boehning & Lindsay)
-        mapped = released_map(ledger, self.x_bound, self._row_bound(features), self.fit_intercept,
-                              executor, SHARES, curvature=0.25 if two else 0.5)  # fmt: skip
-        share = default_clip(*self._sizes_and_mu(ledger.shape)) if self.clip is None else self.clip
-        clip = share * mapped.length
+        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
+                              curvature=0.25 if two else 0.5,
+                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
+        clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
         gradient = MeanOfClippedGradients(
             logistic_residuals if two else multinomial_residuals, clip,
             records * (1.0 if self.batch_rate is None else self.batch_rate), mapped.features,
             executor, self.weight_bound,
         )  # fmt: skip
         start = np.zeros((features + self.fit_intercept, self._outputs()))
-        step = self.step * mapped.longest_step * clip
+        step = self.step * longer_steps(sizes, mu) * mapped.longest_step * clip
         theta = descend(ledger, last.part, gradient, start, step, last.count, average=True)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
@@ -211,7 +242,7 @@ class PrivateLogisticRegression(LinearClassifier):
         """
         X, data = self._checked_fit_data(X, y, weights)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.rounds_ = self.plan_.parts[-1].count
+        self.rounds_ = rounds_of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         found = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = found[:-1].T.copy(), found[-1].copy()
@@ -232,7 +263,7 @@ class PrivateLogisticRegression(LinearClassifier):
         """Return the public sizes, and the mu of the whole budget."""
         records, features = shape
         sizes = Sizes(records, features, (features + self.fit_intercept) * self._outputs())
-        return sizes, math.inf if self.non_private else mu_of_budget(self.epsilon, self.delta)
+        return sizes, mu_of_budget(self.epsilon, self.delta)
 
     def _outputs(self) -> int:
         """Return the number of scores: 1 of two classes."""
@@ -244,7 +275,18 @@ class PrivateLogisticRegression(LinearClassifier):
 
     def _row_bound(self, features: int) -> float:
         x_bound = BOUND.check("x_bound", self.x_bound)
+        longest = math.hypot(x_bound * math.sqrt(features), self.fit_intercept)
         if self.row_bound is not None:
             # a shorter one would let round-off of long rows count
-            return Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound)
-        return x_bound * max(1.0, math.sqrt(features) / 3)
+            return min(longest, Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound))
+        return longest
+
+    def _exact_minimum(self, bound: float, executor: Executor | None) -> ExactMinimum:
+        """Return the query of a fit without privacy."""
+        outputs = self._outputs()
+        objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
+        return ExactMinimum(
+            objective, partial(clipped_rows, bound=self.x_bound), self.fit_intercept, outputs,
+            weights=partial(record_weights, row_bound=bound, intercept=float(self.fit_intercept),
+                            weight_bound=self.weight_bound), executor=executor,
+        )  # fmt: skip

@@ -5,9 +5,12 @@ References: Wang & Xu (2021), Algorithm 3.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self, final
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
@@ -17,17 +20,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
+from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
-from algorithms.base.binary_labels import encode_two_classes
+from algorithms.base.binary_labels import binary_probabilities, encode_two_classes
 from algorithms.base.erm_losses import (
     ERM_LOSSES,
+    ClippedSlopeObjective,
     ErmLoss,
     MeanGradient,
     clipped_row_products,
     norm_clip_factors,
 )
 from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.exact_minimum import ExactMinimum
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
@@ -36,14 +42,18 @@ from algorithms.base.fit_data import (
     validated_labelled_data,
 )
 from algorithms.base.hard_thresholding import keep_largest
-from algorithms.base.noisy_gradient_rounds import affordable_rounds, calibrated_gaussian
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds, calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.signal import gradients_hidden
+from mechanisms.families.selection import BOOLEAN
 
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
 # chosen once on training parts (docs/classification.md says how)
 CLIP = 0.5
+ARRIVED = 1e-6  # moves of rounds without noise, over the largest coefficient
+CONSTANT = 0.5  # feature, over the bound of rows: it makes a longest row longer by an eighth
 NOISE = {"logistic": 2.0, "squared": 0.5}  # that all rounds add to a coefficient
 
 
@@ -78,7 +88,8 @@ class SparseERM(PrivateRegressor):
     batch_rate : float or None
         Sampling probability of a record in a round; None takes all records.
     non_private : bool
-        Fit without noise, for comparison; needs ``epsilon=inf``.
+        For comparison, needs ``epsilon=inf``: the minimiser of the mean loss on the columns that
+        1,000 rounds without noise find; with ``rounds``, so many rounds.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
     residual_clip : float or None
@@ -87,11 +98,16 @@ class SparseERM(PrivateRegressor):
     classes : array_like or None
         The two public classes of a classifier; any other label counts as the first in order.  None
         is enough for boolean labels, and with ``non_private=True``.
+    fit_intercept : bool
+        Whether a constant is added to scores: by a feature that is always ``row_bound / 2``, or
+        less for a longer ``step``, neither thresholded nor penalised.
 
     Attributes
     ----------
     coef_ : numpy.ndarray of shape (features,)
-        Coefficients in the unit ball, at most ``sparsity`` of them not 0.
+        Coefficients of shortened rows, at most ``sparsity`` of them not 0.
+    intercept_ : float
+        The constant of scores.
     classes_ : numpy.ndarray
         The two classes, of a classifier.
     rounds_ : int
@@ -129,6 +145,7 @@ class SparseERM(PrivateRegressor):
         random_state: Any = None,
         residual_clip: float | None = None,
         classes: Any = None,
+        fit_intercept: bool = True,
     ) -> None:
         self.loss = loss
         self.epsilon = epsilon
@@ -143,6 +160,7 @@ class SparseERM(PrivateRegressor):
         self.random_state = random_state
         self.residual_clip = residual_clip
         self.classes = classes
+        self.fit_intercept = fit_intercept
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -150,33 +168,72 @@ class SparseERM(PrivateRegressor):
         IntegerRange(1, features).check("sparsity", self.sparsity)
         loss, _, step = self._settings()
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
-        longest = loss.steepest * ROW_BOUND.check("row_bound", self.row_bound)
+        constant = self._constant()
+        longest = loss.steepest * math.hypot(self.row_bound, constant)
+        size = features + bool(constant)
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
+        elif self.non_private:
+            rounds = 1  # of the minimiser
         else:
             moved, most = 2 * longest * step / records, NOISE[self.loss]
-            rounds = affordable_rounds(moved, features, epsilon, delta, most)
+            rounds = affordable_rounds(moved, size, epsilon, delta, most)
         rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
         # sample, by the bound over the sample's expected size
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
         each: Release = NoPrivacy()
         if not self.non_private:
-            each = calibrated_gaussian(epsilon, delta, rounds, sensitivity, features, rate)
-        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+            each = calibrated_gaussian(epsilon, delta, rounds, sensitivity, size, rate)
+        plan = Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+        return self._warned_plan(plan, features)
+
+    def hidden_by_noise(self, plan: Any, features: int) -> bool:
+        """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        del features
+        part = plan.part if self.batch_rate is None else plan.part.part
+        longest = self._settings()[0].steepest * math.hypot(self.row_bound, self._constant())
+        return gradients_hidden(part, plan.count, longest)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, computed from released values only."""
-        records, features = ledger.shape
+        """Return the coefficients, and the constant last if one is fitted, from released values."""
         loss, penalty, step = self._settings()
+        if self.non_private and self.rounds is None:
+            return np.asarray(ledger.release(NoPrivacy(), self._exact_minimum(executor)))
+        records, features = ledger.shape
         expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
-        gradient = MeanGradient(loss, self.row_bound, expected, executor)
-        theta = np.zeros(features)
+        constant = self._constant()
+        gradient = MeanGradient(loss, self.row_bound, expected, executor, constant)
+        theta = np.zeros(features + bool(constant))
         for _ in range(ledger.plan.count):
             gradient.theta = theta
-            noisy = ledger.release(ledger.plan.part, gradient, shape=features)
-            theta = keep_largest(theta - step * (noisy + penalty * theta), self.sparsity)
+            noisy = ledger.release(ledger.plan.part, gradient, shape=theta.size)
+            theta = self._next(theta, noisy, step, penalty)
         return theta
+
+    def _next(self, theta: Array, gradient: Array, step: float, penalty: float) -> Array:
+        """Return the next iterate: the constant, the last one, is not thresholded."""
+        slopes = slice(0, theta.size - self.fit_intercept)
+        moved = theta - step * gradient
+        moved[slopes] = keep_largest(moved[slopes] - step * penalty * theta[slopes], self.sparsity)
+        return moved
+
+    def _exact_minimum(self, executor: Executor | None) -> ExactSparseMinimum:
+        """Return the query of a fit without privacy."""
+        loss, penalty, step = self._settings()
+        following = partial(self._next, step=step, penalty=penalty)
+        return ExactSparseMinimum(
+            loss, self.row_bound, self._constant(), penalty, self.sparsity, following, executor
+        )
+
+    def _constant(self) -> float:
+        """Return the value of the constant feature; 0 without one."""
+        fitted = BOOLEAN.check("fit_intercept", self.fit_intercept)
+        value = CONSTANT * ROW_BOUND.check("row_bound", self.row_bound)
+        if self.step is not None:  # a step for features that are shorter than the bound
+            smoothness = ERM_LOSSES[LOSS.check("loss", self.loss)].smoothness
+            value = min(value, 1 / math.sqrt(smoothness * POSITIVE.check("step", self.step)))
+        return value if fitted else 0.0
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -191,22 +248,29 @@ class SparseERM(PrivateRegressor):
         self.plan_, self.rounds_ = plan, plan.count
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
-        self.coef_ = self.run(self.ledger_, executor)
+        found = self.run(self.ledger_, executor)
+        self.coef_, self.intercept_ = found[: X.shape[1]], float(found[X.shape[1] :].sum())
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> Array:
-        """Return ``<x, theta>`` of every shortened row; positive for the second class."""
+        """Return the score of every shortened row; positive for the second class."""
         return self._linear_predictor(X)
+
+    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # the same
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of both classes, for every row of X (records, features)."""
+        return binary_probabilities(self._linear_predictor(X))
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
         # rows are shortened as in the fit
-        return clipped_row_products(X, norm_clip_factors(X, self.row_bound), self.coef_)
+        factors = norm_clip_factors(X, self.row_bound)
+        return clipped_row_products(X, factors, self.coef_) + self.intercept_
 
     def predict(self, X: Any) -> Any:
         """Return the class, or the number, of every row of X (records, features)."""
@@ -247,5 +311,52 @@ class SparseERM(PrivateRegressor):
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)
         # steps below 2 / l are stable for smoothness l, which shortened rows bound
-        smooth = loss.smoothness * ROW_BOUND.check("row_bound", self.row_bound) ** 2 + penalty
+        longest = math.hypot(ROW_BOUND.check("row_bound", self.row_bound), self._constant())
+        smooth = loss.smoothness * longest**2 + penalty
         return loss, penalty, 1.8 / smooth
+
+
+@final
+@dataclass(frozen=True)
+class ExactSparseMinimum:
+    """A query: hard thresholding without noise, then the minimiser on the columns it finds."""
+
+    loss: ErmLoss
+    row_bound: float
+    constant: float
+    penalty: float
+    sparsity: int
+    following: Callable[[Array, Array], Array]
+    executor: Executor | None = None
+
+    def __call__(self, data: Any) -> Array:
+        """Return coefficients, and the constant last if one is fitted."""
+        records, features = first_array(data).shape
+        gradient = MeanGradient(self.loss, self.row_bound, records, self.executor, self.constant)
+        theta = np.ones(features + bool(self.constant))
+        if self.sparsity < features:
+            gradient.theta = np.zeros_like(theta)
+            for _ in range(MAX_ROUNDS):
+                theta = self.following(gradient.theta, gradient(data))
+                moved = float(np.abs(theta - gradient.theta).max())
+                if moved <= ARRIVED * float(np.abs(theta).max()):
+                    break
+                gradient.theta = theta
+        columns = np.flatnonzero(theta[:features])
+        minimum = ExactMinimum(
+            ClippedSlopeObjective(self.loss), partial(_shortened, self.row_bound, columns),
+            bool(self.constant), executor=self.executor, ridge=self.penalty, columns=columns.size,
+        )  # fmt: skip
+        found = minimum(data)[:, 0] if columns.size else np.zeros(1)
+        theta = np.zeros(features + bool(self.constant))
+        theta[columns] = found[:-1]
+        theta[features:] = found[-1]
+        return theta
+
+
+def _shortened(row_bound: float, columns: Any, rows: Any) -> Any:
+    """Return some columns of rows that are shortened as whole rows."""
+    factors = norm_clip_factors(rows, row_bound)
+    dense = rows[:, columns]
+    dense = dense.toarray() if hasattr(dense, "toarray") else dense
+    return dense * factors[:, None]

@@ -90,7 +90,9 @@ class EstimatorAdapter:
             one = _fresh_copy(self.algorithm, rng)
             data = (x, y) if self.data_of is None else self.data_of(x, y)
             return _coefficient_vector(one.fit(*data).coef_)
-        return _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
+        found = _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
+        # a constant of predictions comes last
+        return found[: x.shape[1]] if getattr(self.algorithm, "fit_intercept", False) else found
 
     def release_result(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """The result on data that are all private, with ``noise`` times the noise."""

@@ -135,7 +135,8 @@ def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
 
     start = time.perf_counter()
     data = load()
-    lasso = PrivateLasso(EPSILON, DELTA, radius=RADIUS, rounds=ROUNDS, random_state=rng.spawn(1)[0])
+    lasso = PrivateLasso(EPSILON, DELTA, radius=RADIUS, rounds=ROUNDS, fit_intercept=False,
+                         random_state=rng.spawn(1)[0])  # fmt: skip
     claim = ApproxLoss(EPSILON, DELTA)
     found = audit_algorithm(
         lasso, data.train, data.neighbour(), claim, LOSS_SAMPLES, rng,

@@ -105,7 +105,10 @@ def linear(data, epsilon, seed):
 
 
 def lasso(data, epsilon, seed):
-    return PrivateLasso(epsilon, DELTA, random_state=seed).fit(*data.train).score(*data.test)
+    """It has an intercept, as `linear`."""
+    (x, y), (other_x, other_y) = data
+    made = PrivateLasso(epsilon, DELTA, random_state=seed)
+    return made.fit(x[:, :-1], y).score(other_x[:, :-1], other_y)
 
 
 def clipped_gradient_descent(data, epsilon, seed, rounds=200, clip=0.8):

@@ -124,7 +124,12 @@ def excesses(
     found = {ZERO: loss(np.zeros(truth.features)) - least}
     for way in ways:
         made = PrivateLasso(
-            way.epsilon, DELTA, selection=way.selection, random_state=seed, method="frank-wolfe"
+            way.epsilon,
+            DELTA,
+            selection=way.selection,
+            random_state=seed,
+            method="frank-wolfe",
+            fit_intercept=False,
         )
         found[way.name] = loss(made.fit(x, y).coef_) - least
     walk = FrankWolfe("squared", L1Ball(1.0), 1.0, DELTA)

@@ -74,7 +74,8 @@ def errors(
         return float(np.square(predicted - y[test]).mean())
 
     def fitted(epsilon: float, rounds: int | None) -> float:
-        made = kind(epsilon, DELTA, data.radius, rounds, random_state=seed, method="frank-wolfe")
+        made = kind(epsilon, DELTA, data.radius, rounds, random_state=seed, method="frank-wolfe",
+                    fit_intercept=False)  # fmt: skip
         return error(made.fit(x[train], y[train]).predict(x[test]))
 
     middle = np.median(y[train]) if data.classes else y[train].mean()

@@ -13,7 +13,7 @@ import numpy as np
 from accountant import calibrate
 from algorithms import LabelIHT, SparseERM
 from algorithms.base.hard_thresholding import step_window
-from algorithms.base.noisy_gradient_rounds import affordable_rounds
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds
 from algorithms.base.non_private import NotPrivateWarning
 from audits.papers.sparse_regression import PrintedSign, printed_probability
 from experiments.charts import Options
@@ -55,13 +55,13 @@ def accuracies(options: Options) -> Iterator[str]:
     def accuracy(epsilon: float, seed: int = 0, **settings: Any) -> float:
         made = SparseERM(
             epsilon=epsilon, delta=1e-5, sparsity=10, classes=[-1, 1], random_state=seed,
-            non_private=epsilon == math.inf, **settings,
+            non_private=epsilon == math.inf, fit_intercept=False, **settings,
         )  # fmt: skip
         return float(made.fit(x[train], y[train]).score(x[test], y[test]))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
-        free = accuracy(math.inf)
+        free = accuracy(math.inf, rounds=MAX_ROUNDS)
     # as many as add noise of an eighth: 105 of step 7.2 on the whole sample
     few = affordable_rounds(2 * 7.2 / len(train), x.shape[1], 2.0, 1e-5, 0.125)
     longer = {"rounds": 40, "step": 20.0, "residual_clip": 1.0}

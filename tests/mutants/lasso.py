@@ -60,7 +60,7 @@ class StopsOnPrivateResidual(PrivateLasso):
 
 def run_of(kind, delta, rounds, neighbour):
     """A run of a private LASSO beside one record more or less."""
-    return Run(kind(1.0, delta, rounds=rounds), (X, Y), neighbour)
+    return Run(kind(1.0, delta, rounds=rounds, fit_intercept=False), (X, Y), neighbour)
 
 
 FLIPPED = with_first_record(1.0, 1.0 if Y[0] < 0 else -1.0)

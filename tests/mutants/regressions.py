@@ -25,7 +25,8 @@ LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rou
 LOCAL = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1, "rounds": 2}
 NUMBERS = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1}
 PUBLIC = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "label_bound": 1.2}
-CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10}
+CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10,
+           "fit_intercept": False}  # fmt: skip
 LINEAR = {"epsilon": 1.0, "delta": 1e-5, "method": "descent", "rounds": 5}
 WHOLE = {**LINEAR, "method": "statistics"}
 CONFIDENCE = 1 - 1e-6

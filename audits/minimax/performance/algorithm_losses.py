@@ -142,7 +142,9 @@ def lasso_loss(
     data, theirs = rng.spawn(2)
     family = BernoulliProducts(p)
     rows = family.sample(family.means(data), n - p, data)
-    model = PrivateLasso(setting["epsilon"], setting["delta"], rounds=None if noise else 400)
+    model = PrivateLasso(
+        setting["epsilon"], setting["delta"], rounds=None if noise else 400, fit_intercept=False
+    )
     x, y = append_ridge(rows)
     found = EstimatorAdapter.of(model).estimate(x, y, theirs, noise)
     return float((ridge_loss(rows, found) - least_ridge_loss(rows)) / n)

@@ -66,7 +66,9 @@ def _label_iht(setting: Setting) -> Any:
 def _lasso(setting: Setting) -> Any:
     from algorithms.frank_wolfe.private_lasso import PrivateLasso
 
-    return PrivateLasso(setting["epsilon"], setting["delta"], method="frank-wolfe")
+    return PrivateLasso(
+        setting["epsilon"], setting["delta"], method="frank-wolfe", fit_intercept=False
+    )
 
 
 def _erm(setting: Setting) -> Any:
@@ -75,7 +77,7 @@ def _erm(setting: Setting) -> Any:
     return SparseERM(
         loss="squared", epsilon=setting["epsilon"], delta=setting["delta"], sparsity=setting["s"],
         row_bound=math.sqrt(setting["p"]), step=0.5, rounds=8,
-        residual_clip=1.0,
+        residual_clip=1.0, fit_intercept=False,
     )  # fmt: skip
 
 

@@ -97,7 +97,8 @@ def test_any_labels_and_classes_that_do_not_occur():
     found = LabelPrivateClassifier(8.0, classes=["yew", "oak", "elm", "ash"], random_state=0)
     found.fit(X, names)
     assert found.classes_.tolist() == ["ash", "elm", "oak", "yew"]
-    assert found.coef_.shape == (4, 5)
+    assert found.coef_.shape == (4, 4)
+    assert found.intercept_.shape == (4,)
     assert found.score(X, names) > 0.8
     assert found.predict_proba(X).shape == (600, 4)
     assert found.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
@@ -113,7 +114,8 @@ def test_a_run_on_a_ledger_of_its_own_plan_is_the_fit():
     model = LabelPrivateClassifier(2.0, classes=["yes", "no"], random_state=5).fit(X, y)
     plan, codes = model.plan(X.shape), np.searchsorted(model.classes_, y)
     ledger = Ledger(codes, plan, rng=5, public=model.prepared(X))
-    assert model.run(ledger).tolist() == model.coef_.tolist()
+    assert model.run(ledger).tolist() == model.optimiser_.coef_.tolist()
+    assert (model.coef_.shape, model.intercept_.shape) == ((1, 2), (1,))
 
 
 def test_plans_need_no_data_but_the_classes():

@@ -18,8 +18,8 @@ from algorithms.base.clipped_gradient_descent import (
     FeatureMap,
     squared_residuals,
 )
+from algorithms.base.exact_minimum import project_to_l1_ball
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.frank_wolfe.projected_descent import project_to_l1_ball
 from algorithms.linear_models.regression_rounds import SHARES, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,

@@ -76,7 +76,7 @@ def test_rounds_and_products_follow_shapes_and_epsilon():
     rounds = [default_rounds(Sizes(n, 20, 21), 0.2) for n in (10, 3000, 10**7)]
     assert rounds[0] == 5 < rounds[1] < rounds[2] == 200
     clips = [default_clip(Sizes(n, 20, 21), 0.2) for n in (10, 10_000, 10**7)]
-    assert clips[0] == 0.4 < clips[1] < clips[2] == 0.8
+    assert clips[0] == 0.4 < clips[1] < clips[2] == 2.0
     assert [takes_products(Sizes(n, 20, 21), 0.2, SHARES) for n in (100, 10_000)] == [False, True]
     assert not takes_products(Sizes(10**9, 2000, 2001), 0.2, SHARES)
 
@@ -136,17 +136,18 @@ def test_it_learns_two_and_three_classes_dense_sparse_and_in_chunks(rate):
     assert made.predict_proba(X[:5]).shape == (5, 3)
 
 
-def test_many_features_are_centred_without_their_products():
-    made = PrivateLogisticRegression(epsilon=math.inf, delta=1e-6, non_private=True, rounds=30)
+def test_many_features_are_fitted_without_their_products():
+    made = PrivateLogisticRegression(epsilon=math.inf, delta=1e-6, non_private=True)
     wide = np.hstack([X[:200] + 0.5, np.zeros((200, 1100))])
+    labels = Y[:200] ^ (np.random.default_rng(1).random(200) < 0.1)  # not separable
     found = []
     for kind in (np.asarray, sparse.csr_array):
         with pytest.warns(NotPrivateWarning):
-            found.append(made.fit(kind(wide), Y[:200]).coef_)
-    assert len(made.plan_.parts) == 2
-    assert found[0] == pytest.approx(found[1], abs=1e-7)
+            found.append(made.fit(kind(wide), labels).coef_)
+    assert made.rounds_ == made.plan_.count == 1
+    assert found[0] == pytest.approx(found[1], abs=1e-5)
     with pytest.warns(NotPrivateWarning):
-        assert made.score(wide, Y[:200]) > 0.9
+        assert made.score(wide, Y[:200]) > 0.8
     assert "NOT PRIVATE" in made.summary()
 
 

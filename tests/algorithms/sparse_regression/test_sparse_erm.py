@@ -59,7 +59,7 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, rate):
     [("logistic", 7.2, 2.0, (30, 3_000, 10**6)), ("squared", 1.8, 0.5, (30, 3_000, 10**6))],
 )
 def test_default_rounds_are_those_that_noise_allows(loss, step, most, records):
-    made = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3)
+    made = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3, fit_intercept=False)
     plans = [made.plan((n, 20)) for n in records]
     counts = [plan.count for plan in plans]
     assert counts[0] == 1 < counts[1] < counts[2] == 1000
@@ -70,7 +70,8 @@ def test_default_rounds_are_those_that_noise_allows(loss, step, most, records):
 
 @pytest.mark.parametrize("loss", list(ERM_LOSSES))
 def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
-    noisy = SparseERM(loss=loss, epsilon=2.0, delta=1e-5, sparsity=3, rounds=10)
+    bare = {"epsilon": 2.0, "delta": 1e-5, "fit_intercept": False}
+    noisy = SparseERM(loss=loss, sparsity=3, rounds=10, **bare)
     plans = [
         noisy.plan((100, 20)),
         noisy.set_params(residual_clip=0.5).plan((100, 20)),
@@ -96,7 +97,8 @@ def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
 
 def test_golden_noise():
     # methods 11: T=50, n=1e4, G=1, (2, 1e-3), replace: mu = .691927, sigma exact 2.043877e-3
-    made = SparseERM(epsilon=2.0, delta=1e-3, sparsity=5, rounds=50, residual_clip=1.0)
+    bare = {"residual_clip": 1.0, "fit_intercept": False}
+    made = SparseERM(epsilon=2.0, delta=1e-3, sparsity=5, rounds=50, **bare)
     plan = made.plan((10_000, 30))
     assert plan.part.scale == pytest.approx(2.043877e-3, rel=2e-6)
     assert plan.part.sensitivity == 2e-4

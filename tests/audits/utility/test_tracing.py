@@ -39,20 +39,24 @@ def one_record_a_machine(x, y):
 
 
 CENTRAL = {
-    "lasso": (PrivateLasso(1.0, DELTA, rounds=200), None),
-    "lasso, laplace": (PrivateLasso(1.0, DELTA, rounds=200, selection="laplace"), None),
-    "logistic lasso": (PrivateLogisticLasso(1.0, DELTA, rounds=200), append_ridge_twice),
+    "lasso": (PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False), None),
+    "lasso, laplace": (
+        PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False, selection="laplace"), None,
+    ),
+    "logistic lasso": (
+        PrivateLogisticLasso(1.0, DELTA, rounds=200, fit_intercept=False), append_ridge_twice,
+    ),
     "Frank-Wolfe": (FrankWolfe("squared", L1Ball(1.0), 1.0, DELTA, rounds=200), None),
     "Gaussian Frank-Wolfe": (
         GaussianFrankWolfe("squared", L2Ball(1.0), 1.0, DELTA, rounds=50, row_bound=16.0), None,
     ),
     "squared ERM": (
         SparseERM(loss="squared", epsilon=1.0, delta=DELTA, sparsity=256, rounds=50,
-                  row_bound=16.0), None,
+                  row_bound=16.0, fit_intercept=False), None,
     ),
     "logistic ERM": (
         SparseERM(loss="logistic", epsilon=1.0, delta=DELTA, sparsity=256, rounds=50,
-                  row_bound=16.0), append_ridge_twice,
+                  row_bound=16.0, fit_intercept=False), append_ridge_twice,
     ),
     "vote": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
     "thresholded mean": (ThresholdedMean(1.0, DELTA, select=64, bound=1.0), members_alone),
@@ -122,7 +126,7 @@ def test_a_function_and_an_estimator_are_audited_too():
 
 
 def test_the_largest_factor_falsifies_and_its_runs_are_its_own():
-    algorithm = PrivateLasso(1.0, DELTA, rounds=100)
+    algorithm = PrivateLasso(1.0, DELTA, rounds=100, fit_intercept=False)
     found = audit_tracing(algorithm, search=5, rng=3, **SMALL)
     plain = audit_tracing(algorithm, rng=3, **SMALL)
     assert plain.noise_factor is None
@@ -134,16 +138,19 @@ def test_the_largest_factor_falsifies_and_its_runs_are_its_own():
 
 def test_same_seed_same_scores():
     one, two = (
-        audit_tracing(PrivateLasso(1.0, DELTA, rounds=20), rng=5, **SMALL) for _ in range(2)
+        audit_tracing(PrivateLasso(1.0, DELTA, rounds=20, fit_intercept=False), rng=5, **SMALL)
+        for _ in range(2)
     )
     assert np.array_equal(one.members, two.members)
     assert one.seed == 5
-    other = audit_tracing(PrivateLasso(1.0, DELTA, rounds=20), rng=6, **SMALL)
+    other = audit_tracing(PrivateLasso(1.0, DELTA, rounds=20, fit_intercept=False), rng=6, **SMALL)
     assert not np.array_equal(one.members, other.members)
 
 
 def test_the_curve_is_that_of_the_scores():
-    found = audit_tracing(PrivateLasso(1.0, DELTA, rounds=200), noise=0.0, rng=1, **SMALL)
+    found = audit_tracing(
+        PrivateLasso(1.0, DELTA, rounds=200, fit_intercept=False), noise=0.0, rng=1, **SMALL
+    )
     assert [rate for rate, _ in found.curve] == list(FALSE_POSITIVE_RATES)
     shares = [share for _, share in found.curve]
     assert shares == sorted(shares)
@@ -185,7 +192,7 @@ def test_a_randomised_answer_of_exactly_epsilon_is_falsified_as_rarely_as_stated
 @pytest.mark.slow
 def test_the_figure_of_the_issue():
     """w = 24, p = k = 2048: TPR 1.00 at 5 % false positives, at chance for the private one."""
-    algorithm = PrivateLasso(1.0, DELTA, rounds=400)
+    algorithm = PrivateLasso(1.0, DELTA, rounds=400, fit_intercept=False)
     start = time.process_time()
     free = audit_tracing(algorithm, delta=DELTA, noise=0.0, rng=1)
     assert free.true_positives(0.05) == 1.0
@@ -207,7 +214,7 @@ def test_the_figure_of_the_issue():
 )  # fmt: skip
 def test_bad_settings_are_refused(changed, words):
     with pytest.raises(ParameterError, match=words):
-        audit_tracing(PrivateLasso(1.0, DELTA, rounds=2), **SMALL | changed)
+        audit_tracing(PrivateLasso(1.0, DELTA, rounds=2, fit_intercept=False), **SMALL | changed)
 
 
 def test_what_cannot_be_judged_is_refused():
@@ -223,6 +230,8 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(ParameterError, match="algorithm"):
         audit_tracing(3, 1.0, **SMALL)
     with pytest.raises(ParameterError, match="replaced records"):
-        audit_tracing(PrivateLasso(1.0, DELTA, rounds=2, relation="add-remove"), **SMALL)
+        audit_tracing(
+            PrivateLasso(1.0, DELTA, rounds=2, fit_intercept=False, relation="add-remove"), **SMALL
+        )
     with pytest.raises(ParameterError, match="replaced records"):
         audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, label_bound=1.0), **SMALL)

@@ -1,0 +1,325 @@
+"""The minimiser of a mean loss of a linear model: what a fit without privacy releases.
+
+The objective is the one that the private rounds descend: the mean over records of ``weight loss(x'
+slopes + constant, y)``.  The constant is not penalised, and the slopes may be bound to an l1 ball.
+Without a ball, of several minimisers the shortest is taken, its constant with it.
+
+References: Liu & Nocedal (1989) for the quasi-Newton search; Beck & Teboulle (2009) for projected
+steps, O'Donoghue & Candes (2015) for their restarts; Jaggi (2013) for the gap that ends them;
+Duchi, Shalev-Shwartz, Singer & Chandra (2008) for the projection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+from scipy.special import expit, logsumexp, softmax
+
+from accountant.ledger.private_data import first_array, take_rows
+from accountant.numerics import Array
+from algorithms.base.clipped_gradient_descent import row_weights, squared_lengths
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+
+MOST_WHITENED = 1000  # features: of more, the products of features are too many to keep
+RANK = 1e-13  # eigenvalues of products below this part of the largest are round-off
+MOST_STEPS = 2000  # of the quasi-Newton search
+MOST_PROJECTIONS = 20_000  # of projected steps
+GAP = 1e-10  # by what the objective may exceed its minimum, in units of the loss
+
+Rows = Callable[[Any], Any]
+Weights = Callable[[Any, tuple[Any, ...]], Array]
+
+
+class ScoreObjective(Protocol):
+    """The loss of a record as a function of its scores, one or several."""
+
+    curvature: float  # at least the second derivative in every direction of the scores
+
+    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
+        """Return a value for each record, and slopes of the shape of scores."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SquaredError:
+    """The squared error of one score; targets are clipped."""
+
+    y_bound: float
+    curvature: float = 2.0
+
+    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
+        """Return squares of residuals, and twice the residuals."""
+        residuals = scores - np.clip(targets, -self.y_bound, self.y_bound)[:, None]
+        return np.square(residuals)[:, 0], 2 * residuals
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinomialLoss:
+    """Minus the log-likelihood of two classes, the second where the target is positive."""
+
+    curvature: float = 0.25
+
+    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
+        """Return ln(1 + e^{-s}) for the second class and ln(1 + e^s) for the first."""
+        second = (targets > 0)[:, None]
+        values = np.logaddexp(0.0, np.where(second, -scores, scores))
+        return values[:, 0], expit(scores) - second
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MultinomialLoss:
+    """Minus the log-likelihood of classes 0, 1, ... with a score for each."""
+
+    curvature: float = 0.5
+
+    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
+        """Return ln sum e^s - s_y; a class that does not exist is taken for the nearest one."""
+        own = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
+        place = np.arange(len(own)), own
+        slopes: Array = softmax(scores, axis=1)
+        slopes[place] -= 1.0
+        return logsumexp(scores, axis=1) - scores[place], slopes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockObjective:
+    """The summed value and gradient of a block of records, at coefficients of mapped rows."""
+
+    objective: ScoreObjective
+    rows: Rows
+    weights: Weights
+    slopes: Array
+    constant: Array
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return the value, then the gradient by features, the constants last."""
+        rows = self.rows(block[0])
+        scores = np.stack([row_products(rows, one) for one in self.slopes.T], axis=1)
+        values, slopes = self.objective(scores + self.constant, block[1])
+        weights = self.weights(rows, block)
+        slopes = slopes * weights[:, None]
+        gradient = np.stack([weighted_row_sum(rows, one) for one in slopes.T])
+        total = np.column_stack([gradient, slopes.sum(axis=0)]).T
+        return np.append(float(values @ weights), total.ravel())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockGram:
+    """The summed products of weighted rows, to which a constant of 1 is added, in a block."""
+
+    rows: Rows
+    weights: Weights
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return a symmetric matrix, the constant last."""
+        rows = self.rows(block[0])
+        weights = self.weights(rows, block)
+        rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        rows = np.hstack([rows, np.ones((len(rows), 1))])
+        # not BLAS, whose last bits depend on its number of threads
+        return np.asarray(np.einsum("ij,i,ik->jk", rows, weights, rows, optimize=False))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockMoments:
+    """The sum of weighted rows, of their squared lengths, and of weights, in a block."""
+
+    rows: Rows
+    weights: Weights
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector."""
+        rows = self.rows(block[0])
+        weights = self.weights(rows, block)
+        square = float(squared_lengths(rows) @ weights)
+        return np.append(weighted_row_sum(rows, weights), [square, weights.sum()])
+
+
+def record_weights(
+    rows: Any,
+    block: tuple[Any, ...],
+    *,
+    row_bound: float = math.inf,
+    intercept: float = 0.0,
+    weight_bound: float = 1.0,
+) -> Array:
+    """Return what each record counts: by its length, and by its weight if the block has weights."""
+    weights = row_weights(rows, row_bound, intercept)
+    if len(block) > 2:
+        weights = weights * np.clip(block[2] / weight_bound, 0.0, 1.0)
+    return weights
+
+
+@final
+@dataclass(frozen=True)
+class ExactMinimum:
+    """A query: the minimiser, of shape (features + 1, outputs), the constants last.
+
+    ``rows`` makes the rows of the model from those of the data, ``weights`` says what each record
+    counts, and ``l1_radius`` bounds the slopes.  ``ridge`` adds its half times the squared length
+    of slopes, without a ball; ``columns`` is how many features ``rows`` gives, if not all.
+    """
+
+    objective: ScoreObjective
+    rows: Rows
+    fit_intercept: bool
+    outputs: int = 1
+    l1_radius: float = math.inf
+    weights: Weights = record_weights
+    executor: Executor | None = None
+    ridge: float = 0.0
+    columns: int | None = None
+
+    def __call__(self, data: Any) -> Array:
+        """Return coefficients of the rows that ``rows`` makes."""
+        found = self._unbound(data)
+        if np.abs(found[:-1]).sum() > self.l1_radius:
+            found = self._in_the_ball(data)
+        return found
+
+    def _mean(self, work: Any, data: Any) -> Array:
+        blocks = (take_rows(data, who) for who in row_blocks(data))
+        return ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
+
+    def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
+        """Return them at coefficients of shape (features + 1, outputs)."""
+        work = BlockObjective(self.objective, self.rows, self.weights, theta[:-1], theta[-1])
+        found = self._mean(work, data)
+        gradient = found[1:].reshape(theta.shape)
+        gradient[:-1] += self.ridge * theta[:-1]
+        if not self.fit_intercept:
+            gradient[-1] = 0.0
+        return float(found[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
+
+    def _unbound(self, data: Any) -> Array:
+        """Return the minimiser without a ball, by a search in coordinates of one curvature."""
+        from scipy.optimize import minimize
+
+        features = self.columns or first_array(data).shape[1]
+        root: Array | None = None
+        if features <= MOST_WHITENED:
+            root = self._whitening(self._mean(BlockGram(self.rows, self.weights), data))
+        size = features + 1 if root is None else root.shape[1]
+
+        def coefficients(flat: Array) -> Array:
+            mapped = flat.reshape(size, self.outputs)
+            return mapped if root is None else np.einsum("ij,jk->ik", root, mapped)
+
+        def at(flat: Array) -> tuple[float, Array]:
+            value, gradient = self._value_and_gradient(data, coefficients(flat))
+            if root is not None:
+                gradient = np.einsum("ij,ik->jk", root, gradient)
+            return value, gradient.ravel()
+
+        found = minimize(
+            at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
+            options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
+        )  # fmt: skip
+        return coefficients(found.x)
+
+    def _whitening(self, gram: Array) -> Array:
+        """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
+
+        Its columns span the rows, so that what is found from 0 is the shortest minimiser.
+        """
+        if not self.fit_intercept:
+            gram[-1] = gram[:, -1] = 0.0
+        gram[:-1, :-1] += self.ridge * np.eye(len(gram) - 1)
+        values, vectors = np.linalg.eigh(gram)
+        known = values > RANK * values[-1]
+        whitened: Array = vectors[:, known] / np.sqrt(values[known])
+        return whitened
+
+    def _in_the_ball(self, data: Any) -> Array:
+        """Return the minimiser in the l1 ball, by projected steps until the gap is closed.
+
+        The rows are centred, which only changes the constant; f - min f <= <g, theta> + r max |g|.
+        """
+        weight, mean, covariance = self._moments(data)
+        centre = mean if self.fit_intercept else np.zeros_like(mean)
+        if covariance is None:  # a squared length is at least the largest eigenvalue
+            spread = self._squared_length(data) - weight * float(centre @ centre)
+        else:
+            covariance += weight * (np.outer(mean, mean) - np.outer(centre, centre))
+            spread = float(np.linalg.eigvalsh(covariance)[-1])
+        curvature = self.objective.curvature
+        longest = curvature * max(spread, 1e-300)
+        constant_step = 1 / (curvature * weight)
+
+        def at(point: Array) -> tuple[float, Array]:
+            """Return value and gradient at slopes and a constant of centred rows."""
+            theta = point.copy()
+            theta[-1] -= centre @ point[:-1]
+            value, gradient = self._value_and_gradient(data, theta[:, None])
+            gradient[:-1, 0] -= centre * gradient[-1, 0]
+            return value, gradient[:, 0]
+
+        if isinstance(self.objective, SquaredError) and covariance is not None:
+            at = self._quadratic(at, covariance, weight)
+        point = np.zeros(centre.size + 1)
+        previous, ahead, momentum = point, point, 1.0
+        for _ in range(MOST_PROJECTIONS):
+            _, gradient = at(ahead)
+            point = ahead.copy()
+            point[:-1] = project_to_l1_ball(ahead[:-1] - gradient[:-1] / longest, self.l1_radius)
+            point[-1] -= constant_step * gradient[-1]
+            slopes = gradient[:-1]
+            gap = float(slopes @ ahead[:-1]) + self.l1_radius * float(np.abs(slopes).max())
+            if 0 <= gap <= GAP and constant_step * gradient[-1] ** 2 <= GAP:
+                break
+            if float((ahead - point) @ (point - previous)) > 0:  # momentum points upwards
+                momentum = 1.0
+            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+            ahead = point + (momentum - 1) / following * (point - previous)
+            previous, momentum = point, following
+        theta = point.copy()
+        theta[-1] -= centre @ point[:-1]
+        return theta[:, None]
+
+    def _moments(self, data: Any) -> tuple[float, Array, Array | None]:
+        """Return the mean weight, the weighted mean of rows, and their covariance times weight."""
+        if first_array(data).shape[1] > MOST_WHITENED:
+            sums = self._mean(BlockMoments(self.rows, self.weights), data)
+            return float(sums[-1]), sums[:-2] / sums[-1], None
+        gram = self._mean(BlockGram(self.rows, self.weights), data)
+        weight, mean = float(gram[-1, -1]), gram[-1, :-1] / gram[-1, -1]
+        return weight, mean, gram[:-1, :-1] - weight * np.outer(mean, mean)
+
+    def _squared_length(self, data: Any) -> float:
+        """Return the weighted mean of squared lengths of rows."""
+        return float(self._mean(BlockMoments(self.rows, self.weights), data)[-2])
+
+    @staticmethod
+    def _quadratic(at: Any, covariance: Array, weight: float) -> Any:
+        """Return value and gradient of a squared error from its products, read once."""
+        start, slope = at(np.zeros(len(covariance) + 1))
+
+        def quadratic(point: Array) -> tuple[float, Array]:
+            moved = 2 * np.append(covariance @ point[:-1], weight * point[-1])
+            return start + float(point @ (slope + moved / 2)), slope + moved
+
+        return quadratic
+
+
+def project_to_l1_ball(vector: Array, radius: float) -> Array:
+    """Return the nearest vector of l1 norm at most ``radius``."""
+    sizes = np.abs(vector)
+    if sizes.sum() <= radius:
+        return vector
+    # every size is lowered by the one number after which the positive ones add up to the radius
+    ordered = np.sort(sizes)[::-1]
+    excess = (np.cumsum(ordered) - radius) / np.arange(1, sizes.size + 1)
+    lowered = excess[np.flatnonzero(ordered > excess)[-1]]
+    shorter: Array = np.sign(vector) * np.maximum(sizes - lowered, 0.0)
+    return shorter

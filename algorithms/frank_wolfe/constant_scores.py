@@ -1,0 +1,142 @@
+"""The constant of a linear model, selected with noise among public candidates.
+
+It is one more selection beside those of vertices, of the same mechanism: a candidate's score is
+minus the absolute mean slope of the loss at it, scaled to the sensitivity of a vertex's score.  One
+selection before the vertices takes the constant alone, one after them corrects it.
+
+References: McSherry & Talwar (2007) for the selection.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from scipy.special import logit
+
+from accountant.ledger.private_data import take_rows
+from accountant.numerics import Array
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
+from algorithms.frank_wolfe.constants import Bounds
+from algorithms.frank_wolfe.dense_scores import clipped_entries
+from mechanisms.lazy_exponential import LazyExponential, ListedScores
+
+SELECTIONS = 2  # of a constant: one before the vertices, one after them
+CANDIDATES = 257  # an odd number, so that 0 is one of them
+WITHIN = 1 - 1e-9  # of the sensitivity: more than round-off of sums
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShiftedSlope:
+    """The slope of a loss at predictions to which a public constant is added."""
+
+    loss: LinearLoss
+    constant: float
+
+    def __call__(self, inner: Array, y: Array) -> Array:
+        """Return the slope."""
+        return self.loss.slope(inner + self.constant, y)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockSlopes:
+    """The summed slopes of a block of records at every candidate, or what gives them."""
+
+    bounds: Bounds
+    loss: LinearLoss
+    theta: Array
+    candidates: Array
+
+    def __call__(self, block: tuple[Any, Array]) -> Array:
+        """Return a sum for each candidate; of residuals one alone for the squared loss."""
+        y = np.clip(block[1], -self.bounds.y, self.bounds.y)
+        inner = row_products(clipped_entries(block[0], self.bounds.x), self.theta)
+        if self.loss is SQUARED:
+            return np.array([np.sum(y - inner)])
+        slopes = (self.loss.slope(inner + one, y).sum() for one in self.candidates)
+        return np.fromiter(slopes, float, self.candidates.size)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstantScores:
+    """A query: the score of every candidate at public coefficients of l1 norm at most ``radius``.
+
+    ``sensitivity`` is that of a vertex's score, to which these are scaled.
+    """
+
+    bounds: Bounds
+    loss: LinearLoss
+    theta: Array
+    radius: float
+    relation: str
+    sensitivity: float
+    executor: Executor | None = None
+
+    @property
+    def candidates(self) -> Array:
+        """The public constants: of residuals within their bound, or of shares by their logit."""
+        if self.loss is SQUARED:
+            most = self.bounds.y + self.radius * self.bounds.x
+            return np.linspace(-most, most, CANDIDATES)
+        return np.asarray(logit((np.arange(CANDIDATES) + 0.5) / CANDIDATES))
+
+    def __call__(self, data: tuple[Any, Array]) -> Array:
+        """Return one number for each candidate."""
+        records, candidates = data[0].shape[0], self.candidates
+        work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
+        pieces = (take_rows(data, who) for who in row_blocks(data))
+        mean = ordered_sum(work, pieces, self.executor) / records
+        if self.loss is SQUARED:
+            mean = mean - candidates
+        unit = self.sensitivity / self.moved(records)
+        return -WITHIN * unit * np.abs(mean)
+
+    def moved(self, records: int) -> float:
+        """Return how far a record moves a mean slope."""
+        replaced = check_relation("relation", self.relation, RECORD_RELATIONS)
+        inner = self.radius * self.bounds.x
+        if self.loss is SQUARED:
+            largest = self.bounds.y + inner
+            return (2 * largest if replaced is Adjacency.REPLACE_ONE else largest) / records
+        # slopes of one label are logistic values at b - inner to b + inner, those of the other less
+        # by 1, so that all of them lie within 1 + tanh(inner / 2)
+        reach = 1 + math.tanh(inner / 2) if replaced is Adjacency.REPLACE_ONE else 1.0
+        return reach / records
+
+
+def released_constant(ledger: Any, mechanism: Any, query: ConstantScores) -> float:
+    """Return the candidate that a mechanism of vertices selects."""
+    asked: Any = _Listed(query) if isinstance(mechanism, LazyExponential) else query
+    if not hasattr(mechanism, "scale"):  # without privacy
+        asked = _Best(query)
+    return float(query.candidates[int(ledger.release(mechanism, asked))])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The query for a mechanism that computes scores on demand."""
+
+    query: ConstantScores
+
+    def __call__(self, data: tuple[Any, Array]) -> ListedScores:
+        return ListedScores(self.query(data))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Best:
+    """The query without privacy: the place of the largest score."""
+
+    query: ConstantScores
+
+    def __call__(self, data: tuple[Any, Array]) -> int:
+        return int(np.argmax(self.query(data)))
