@@ -1,0 +1,32 @@
+"""Law: where an engine is made coarse, the interval that it claims still contains the truth.
+
+A bound on an error is seen where the error is made: few nodes, short rules, points far apart,
+factors known to few digits.  `tests/mutants/error_bounds.py` drops the terms of the bounds, one at
+a time.
+"""
+
+import pytest
+
+from tests.laws.error_bounds import contours, epochs, finite_pairs, proof_series, quadratures
+
+LAWS = {
+    "contours": contours.contour_violation,
+    "sums of a contour": contours.sum_violation,
+    "phases of a contour": contours.phases_violation,
+    "rough cumulants": contours.rough_violation,
+    "finite pairs": finite_pairs.violation,
+    "mixtures": quadratures.mixture_violation,
+    "Renyi curves": quadratures.renyi_violation,
+    "lines of an epoch": epochs.line_violation,
+    "products on a lattice": epochs.product_violation,
+    "sums on a lattice": epochs.lattice_violation,
+    "proofs by contours": proof_series.contour_violation,
+    "decays in proofs": proof_series.decay_violation,
+    "mixtures in proofs": proof_series.mixture_violation,
+    "epochs in proofs": proof_series.allocation_violation,
+}
+
+
+@pytest.mark.parametrize("engine", LAWS)
+def test_a_coarse_engine_claims_no_more_than_is_true(engine):
+    assert LAWS[engine]() == ""
