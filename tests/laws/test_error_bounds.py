@@ -7,7 +7,14 @@ a time.
 
 import pytest
 
-from tests.laws.error_bounds import contours, epochs, finite_pairs, proof_series, quadratures
+from tests.laws.error_bounds import (
+    contours,
+    epochs,
+    finite_pairs,
+    proof_lattices,
+    proof_series,
+    quadratures,
+)
 
 LAWS = {
     "contours": contours.contour_violation,
@@ -18,11 +25,16 @@ LAWS = {
     "mixtures": quadratures.mixture_violation,
     "Renyi curves": quadratures.renyi_violation,
     "lines of an epoch": epochs.line_violation,
+    "rough lines of an epoch": epochs.rough_line_violation,
+    "rules of an epoch": epochs.rule_violation,
     "products on a lattice": epochs.product_violation,
     "sums on a lattice": epochs.lattice_violation,
+    "cells on a lattice": epochs.cells_violation,
     "proofs by contours": proof_series.contour_violation,
     "decays in proofs": proof_series.decay_violation,
     "mixtures in proofs": proof_series.mixture_violation,
+    "lattices in proofs": proof_lattices.lattice_violation,
+    "discrete Gaussians in proofs": proof_lattices.discrete_gaussian_violation,
     "epochs in proofs": proof_series.allocation_violation,
 }
 

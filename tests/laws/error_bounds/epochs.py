@@ -17,24 +17,27 @@ from accountant.numerics.quadrature import gauss_legendre_panels
 ROUND_OFF = 1e-9  # of the truths, which are sums of floats
 
 
-def _part_of_two(mu, k, cut, sign):
-    """E (k - S)_+, or E (S - k)_+ with ``sign`` -1, where both of two log-normals are below a cut."""
-    x, weight, _ = gauss_legendre_panels(np.linspace(-10.0, min(cut, 10.0), 121))
+def _excess_of_sum(mu, k, steps, cut=10.0):
+    """E (k - S)_+ of a sum of log-normals all below a cut, by rules over all of them but one."""
+    if steps == 1:
+        at = np.minimum(np.log(np.maximum(k, 1e-300)) / mu + mu / 2, cut)
+        return np.where(k > 0, k * ndtr(at) - ndtr(at - mu), 0.0)
+    rule = (np.linspace(-9.0, cut, 121), 24) if steps == 2 and k.ndim == 1 else (
+        np.linspace(-9.0, cut, 41), 8)  # fmt: skip
+    x, weight, _ = gauss_legendre_panels(*rule)
     weight = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    left = k - np.exp(mu * x - mu * mu / 2)
-    at = np.log(np.maximum(left, 1e-300)) / mu + mu / 2
-    at = np.where(left > 0, np.minimum(at, cut), -np.inf)
-    inside = left * ndtr(at) - ndtr(at - mu)
-    if sign < 0:
-        inside = inside - left * ndtr(cut) + ndtr(cut - mu)
-    return float(weight @ inside)
+    left = np.subtract.outer(k, np.exp(mu * x - mu * mu / 2))
+    return _excess_of_sum(mu, left, steps - 1, cut) @ weight
 
 
-def _truth(law, mu, k, cut):
-    if law is Law.NO_JUMPS:
-        return _part_of_two(mu, k, cut, -1)
-    whole = _part_of_two(mu, k, 10.0, 1)
-    return whole if law is Law.WHOLE else whole - _part_of_two(mu, k, cut, 1)
+def _truth(law, mu, k, steps, cut):
+    """What a line inverts."""
+    if law is Law.NO_JUMPS:  # E (S - k)_+ where all are below the cut
+        mass, mean = ndtr(cut), ndtr(cut - mu)
+        first = steps * mean * mass ** (steps - 1) - k * mass**steps
+        return _excess_of_sum(mu, k, steps, cut) + first
+    whole = _excess_of_sum(mu, k, steps)
+    return whole if law is Law.WHOLE else whole - _excess_of_sum(mu, k, steps, cut)
 
 
 def line_violation(seeds=range(60)):
@@ -51,19 +54,16 @@ def line_violation(seeds=range(60)):
             continue
         k = 10 ** rng.uniform(-0.3, 1.3, 4)
         value, error, height = line.excess(k - 2 * line.centre)
-        for x, low, high in zip(
-            k.tolist(), (value - error) * np.exp(height), (value + error) * np.exp(height),
-            strict=True,
-        ):  # fmt: skip
-            truth = _truth(law, mu, x, cut)
-            if not low - ROUND_OFF <= truth <= high + ROUND_OFF:
-                return f"seed {seed}, {law}: {truth} not in [{low}, {high}]"
+        truth = _truth(law, mu, k, 2, cut)
+        low, high = (value - error) * np.exp(height), (value + error) * np.exp(height)
+        if not np.all((low <= truth + ROUND_OFF) & (truth - ROUND_OFF <= high)):
+            return f"seed {seed}, {law}: {truth} not in [{low}, {high}]"
     return ""
 
 
 def rough_line_violation():
     """A line whose transform, or that of its jumps, errs by as much as it says."""
-    k = np.array([1.2, 2.0, 2.9])
+    k = np.array([1.8, 2.6, 3.9])
     for law, tilt in ((Law.WHOLE, 0.8), (Law.JUMPS, 0.8), (Law.NO_JUMPS, -0.8)):
         cut = math.inf if law is Law.WHOLE else 1.0
         for name, off in itertools.product(("transform", "jump"), (0.01, -0.01, 0.01j, -0.01j)):
@@ -80,11 +80,12 @@ def rough_line_violation():
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(LogNormalRule, name, rough)
-                line = Line(law, 0.7, 2, tilt, cut)
-                value, error, height = line.excess(k - 2 * line.centre)
-            truth = np.array([_truth(law, 0.7, x, cut) for x in k.tolist()])
+                patch.setattr(lognormal_inversion, "WANTED", 12.0)
+                line = Line(law, 0.7, 3, tilt, cut)
+                value, error, height = line.excess(k - 3 * line.centre)
+            truth = _truth(law, 0.7, k, 3, cut)
             low, high = (value - error) * np.exp(height), (value + error) * np.exp(height)
-            if not np.all((low <= truth + ROUND_OFF) & (truth - ROUND_OFF <= high)):
+            if not np.all((low <= truth + 1e-6) & (truth - 1e-6 <= high)):
                 return f"{law}, {name} {off}: {truth} not in [{low}, {high}]"
     return ""
 
@@ -148,17 +149,6 @@ def product_violation():
     total = lognormal_lattice._sum(Terms(ones + 1e-3, 1e-3), Terms(far + 1e-4, 1e-4))
     off = float(np.max(np.abs(total.value - ones - far)))
     return "" if off <= total.error * (1 + 1e-9) else f"{off} is above {total.error}"
-
-
-def _excess_of_sum(mu, k, steps):
-    """E (k - S)_+ of a sum of log-normals, by rules over all of them but one."""
-    if steps == 1:
-        at = np.log(np.maximum(k, 1e-300)) / mu + mu / 2
-        return np.where(k > 0, k * ndtr(at) - ndtr(at - mu), 0.0)
-    x = np.linspace(-9.0, 9.0, 181)
-    weight = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
-    left = np.subtract.outer(k, np.exp(mu * x - mu * mu / 2))
-    return _excess_of_sum(mu, left, steps - 1) @ weight
 
 
 def lattice_violation():

@@ -41,12 +41,13 @@ def mixture_violation(seeds=range(60)):
         pair = _mixture(rng)
         a, h = float(10 ** rng.uniform(-1, 0.5)), float(rng.uniform(0.2, 2.0))
         z = (a + 1j * h * np.arange(6.0)).reshape(2, 3)
-        deviations = 9.7 if rng.random() < 0.5 else float(rng.uniform(0.5, 2.0))
+        deviations = float(rng.uniform(0.5, 2.0)) if seed % 3 else 9.7
+        digits = float(rng.uniform(1.0, 6.0)) if seed % 3 < 2 else 42.0
         with pytest.MonkeyPatch.context() as patch:
             # the relations in which the constants of the module stand
             patch.setattr(mixture_pair, "TAIL_DEVIATIONS", deviations)
             patch.setattr(mixture_pair, "TAIL_ERROR", max(1e-20, 4 * float(ndtr(-deviations))))
-            patch.setattr(mixture_pair, "DIGITS", float(rng.uniform(1.0, 6.0)))
+            patch.setattr(mixture_pair, "DIGITS", digits)
             mixture_pair._rule.cache_clear()
             mixture_pair._reach.cache_clear()
             value, error = pair.cgf(z)
@@ -75,17 +76,22 @@ def renyi_violation(seeds=range(60)):
     """The quadrature of a Renyi curve with an error of some percent, and early ends."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        curve = SampledGaussianRenyi(
-            float(10 ** rng.uniform(-1, 0.4)), float(10 ** rng.uniform(-2, -0.1)), bool(seed % 2)
-        )
-        z = np.sort(10 ** rng.uniform(-1, 1, 4))
+        added, windows = bool(seed % 2), seed // 2 % 2
+        if not windows:
+            mu, rate, z = 10 ** rng.uniform(-1, 0.4), 10 ** rng.uniform(-2, -0.1), (-1, 1.2)
+        elif added:  # one window around a peak far on the left
+            mu, rate, z = rng.uniform(0.05, 0.3), rng.uniform(0.3, 0.9), (0.3, 2.0)
+        else:  # two, with a valley between them
+            mu, rate, z = rng.uniform(1.2, 2.0), 10 ** rng.uniform(-4, -1), (0.5, 1.0)
+        curve, z = SampledGaussianRenyi(float(mu), float(rate), added), 10 ** rng.uniform(*z, 4)
         # an error of the rule is a share of the integral, which may be some percent of what is found
-        nats, room = ((3.0, 8.0), 3e-3) if seed % 3 else ((37.0, 38.0), 1e-9)
-        tail = float(rng.uniform(1.5, 6.0)) if seed % 3 == 0 else 12.0
+        coarse, short = seed % 3 != 0, seed % 3 != 1
+        nats, room = ((3.0, 8.0), 3e-3) if coarse else ((37.0, 38.0), 1e-9)
+        tail = float(rng.uniform(1.5, 4.0)) if short else 12.0
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sampled_gaussian_renyi, "NATS", float(rng.uniform(*nats)))
             patch.setattr(SampledGaussianRenyi, "_tail", property(lambda _, tail=tail: tail))
-            patch.setattr(sampled_gaussian_renyi, "SHARED_REACH", 64.0 if seed % 4 else 0.0)
+            patch.setattr(sampled_gaussian_renyi, "SHARED_REACH", 0.0 if windows else 64.0)
             found = curve.divergence(z + 1)
         truth = _divergences(curve, z)
         if np.any(found < truth * (1 - room)):
