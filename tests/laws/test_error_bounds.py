@@ -9,18 +9,25 @@ import pytest
 
 from tests.laws.error_bounds import (
     contours,
+    cumulants,
     epochs,
     finite_pairs,
+    grids,
     proof_lattices,
     proof_series,
     quadratures,
 )
+from tests.mutants.unseen_terms import UNSEEN
 
 LAWS = {
     "contours": contours.contour_violation,
     "sums of a contour": contours.sum_violation,
     "phases of a contour": contours.phases_violation,
     "rough cumulants": contours.rough_violation,
+    "cumulants": cumulants.violation,
+    "transforms on a grid": grids.transform_violation,
+    "noise on a grid": grids.noise_violation,
+    "few outcomes": grids.few_outcomes_violation,
     "finite pairs": finite_pairs.violation,
     "mixtures": quadratures.mixture_violation,
     "Renyi curves": quadratures.renyi_violation,
@@ -42,3 +49,10 @@ LAWS = {
 @pytest.mark.parametrize("engine", LAWS)
 def test_a_coarse_engine_claims_no_more_than_is_true(engine):
     assert LAWS[engine]() == ""
+
+
+def test_terms_that_no_law_sees_are_still_in_the_code():
+    for term, reason in UNSEEN.items():
+        with pytest.MonkeyPatch.context() as patch:
+            term(patch)
+        assert reason

@@ -40,6 +40,7 @@ def _cost(p: Any, q: Any, delta: float) -> float:
 
 def _normals(ahead: dict[float, float], behind: dict[float, float] | None = None):
     """Mixtures of normal laws by their shifts: outputs above a point."""
+
     def above(some):
         return sum(w * ndtr(m - POINTS) for m, w in some.items())
 
@@ -48,6 +49,7 @@ def _normals(ahead: dict[float, float], behind: dict[float, float] | None = None
 
 def _laplace(m: float, rate: float = 1.0):
     """Laplace noise at m, in a sample, against that at 0."""
+
     def above(x):
         return np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
 
@@ -59,7 +61,9 @@ def _outcomes(p, q):
     """Finitely many outcomes, the most telling first."""
     with np.errstate(divide="ignore"):
         order = np.argsort(-np.asarray(p) / np.asarray(q))
-    return lambda delta: _cost(np.cumsum(np.asarray(p)[order]), np.cumsum(np.asarray(q)[order]), delta)
+    return lambda delta: _cost(
+        np.cumsum(np.asarray(p)[order]), np.cumsum(np.asarray(q)[order]), delta
+    )
 
 
 def _response(epsilon, rate=1.0):
@@ -90,6 +94,7 @@ def _truncated(mu, rate, records, batch):
 
 def _greatest(mu, batches):
     """The greatest of several sums, one of which has the record."""
+
     def above(first):
         return 1 - ndtr(POINTS - first) * ndtr(POINTS) ** (batches - 1)
 
@@ -154,7 +159,7 @@ CASES = {
     ),
     "ApproxLoss": Case(
         {"kind": "ApproxLoss", "epsilon": 0.5, "delta": 1e-4},
-        _alone(lambda delta: _response(0.5)(delta)),
+        _alone(_response(0.5)),
     ),
     "DiscreteLaplaceLoss": Case(
         {"kind": "DiscreteLaplaceLoss", "scale": 3.0, "shift": 2},

@@ -5,12 +5,16 @@ from typing import Any, NamedTuple
 from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
-from accountant.composition import contour
+from accountant.composition import contour, pld_grid
 from accountant.composition.aliasing import AliasingBound
+from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
-from accountant.losses import connect_the_dots
+from accountant.composition.enumeration import Enumeration
+from accountant.composition.fft_composition import SumOnGrid
+from accountant.composition.lattice import Lattice
+from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
 from accountant.losses.mixture_pair import MixturePair
-from accountant.numerics import lognormal_lattice
+from accountant.numerics import exponential_sums, lognormal_lattice
 from accountant.verifier import lattice, parts, series
 from tests.mutants.edits import edit
 
@@ -66,6 +70,67 @@ TERMS = {
         "fixed": Dropped(Contour, "bounds", "self._sum_error[0] + "),
         "fixed at many": Dropped(Contour, "_log_upper", "self._sum_error[0] + "),
     },
+    "cumulants": {
+        "finite": Dropped(
+            exponential_sums, "_finite_cgf_block", "16 * ULP * (size + np.abs(value))",
+            "0 * (size + np.abs(value))",
+        ),
+        "terms of finite": Dropped(
+            exponential_sums, "_finite_cgf_block", "(size + np.abs(value))", "np.abs(value)"
+        ),
+        "phases of finite": Dropped(
+            exponential_sums, "_finite_cgf_block",
+            "size = 1 + ordered_dot(np.abs(terms), np.abs(loss)) * np.abs(z[:, 0]) / np.abs(total)",
+            "size = 1.0",
+        ),
+        "powers": Dropped(exponential_sums, "power_round_off", "16 * ULP * count", "0 * count"),
+        "sums in powers": Dropped(exponential_sums, "power_round_off", "1 + own_error + ", "1 + "),
+        "Laplace": Dropped(
+            laplace_cgf, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
+        ),
+        "response": Dropped(
+            randomised_response, "response_cgf", "return value, 16 * ULP * size",
+            "return value, 0 * size",
+        ),
+        "terms of a response": Dropped(
+            randomised_response, "response_cgf", "terms + np.abs(value) + far", "np.abs(value)"
+        ),
+        "phases of a response": Dropped(
+            randomised_response, "response_cgf", "np.abs(z) * epsilon * np.exp",
+            "np.minimum(np.abs(z) * epsilon, 1.0) * np.exp",
+        ),
+        "factors": Dropped(PlanCGF, "cf_ratio", " + error * np.abs(product)"),
+        "summands": Dropped(PlanCGF, "value_at", "size + error", "size"),
+    },
+    "transforms on a grid": {
+        "wrapped and cut": Dropped(
+            SumOnGrid, "delta", "self.error_1 / (1 + a) + wrapped", "self.error_1 / (1 + a)"
+        ),
+        "kernel": Dropped(
+            SumOnGrid, "delta", "wrapped += math.exp(-a * (used - 1) * h)", "pass"
+        ),
+        "round-off at many": Dropped(SumOnGrid, "upper_deltas", " + missed"),
+    },
+    "noise on a grid": {
+        "noise": Dropped(
+            pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "
+        ),
+        "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 16 * ULP"),
+        "cut off, below": Dropped(pld_grid, "grid_of_sum", "noise += cut_off", "pass"),
+        "cut off, above": Dropped(
+            pld_grid, "grid_of_sum", "nats -= math.log1p(-min(cut_off, 0.5))", "pass"
+        ),
+    },
+    "few outcomes": {
+        "enumeration": Dropped(
+            Enumeration, "__init__", "self._error += 8 * ULP * (size + count)", "pass"
+        ),
+        "lattice": Dropped(
+            Lattice, "_bounds", "total - noise - alias, total + noise", "total - alias, total"
+        ),
+        "aliases": Dropped(Lattice, "_bounds", "total - noise - alias", "total - noise"),
+        "terms": Dropped(Lattice, "integrate", "error + turn", "turn"),
+    },
     "finite pairs": {
         "gaps": Dropped(
             connect_the_dots, "pair_below",
@@ -111,18 +176,14 @@ TERMS = {
         "rule, added": Dropped(
             SampledGaussianRenyi, "_rule_error", "4.2 * ordered_dot", "0 * ordered_dot"
         ),
-        "tails": Dropped(SampledGaussianRenyi, "_sum_block", "error + ordered_dot", "error + 0 * ordered_dot"),
+        "tails": Dropped(
+            SampledGaussianRenyi, "_sum_block", "error + ordered_dot", "error + 0 * ordered_dot"
+        ),
         "one bump": Dropped(
             SampledGaussianRenyi, "_of_one_bump", "error + np.exp(left_out - value)", "error"
         ),
         "between two bumps": Dropped(
             SampledGaussianRenyi, "_of_two_bumps", " + math.exp(between[i] - total)"
-        ),
-        "left of two bumps": Dropped(
-            SampledGaussianRenyi, "_of_two_bumps", "edges, LEFT_TAIL", "edges, NO_TAIL"
-        ),
-        "right of two bumps": Dropped(
-            SampledGaussianRenyi, "_of_two_bumps", "window, RIGHT_TAIL", "window, NO_TAIL"
         ),
         "of small moments": Dropped(
             SampledGaussianRenyi, "_by_quadrature", "np.exp(log_moment + error)",
@@ -215,7 +276,7 @@ TERMS = {
         "Gaussian": Dropped(parts, "gaussian", "- u**2", "- 2 * u**2"),
     },
     "mixtures in proofs": {
-        "left of the nodes": Dropped(parts, "mixture", "outside = left + ends[1]", "outside = ends[1]"),
+        "left of the nodes": Dropped(parts, "mixture", "outside = left + ends", "outside = ends"),
         "beyond the nodes": Dropped(parts, "mixture", " + ends[1] / (end - c)"),
         "summed nodes": Dropped(parts, "mixture", " + scale * sum(ends[2:], arb(0))"),
         "size on the line": Dropped(
@@ -224,7 +285,7 @@ TERMS = {
         ),
         "rule": Dropped(parts, "mixture", "share * size + outside", "outside"),
         "rule at twice the distance": Dropped(parts, "mixture", "(1 + top.max(arb(1)))", "1"),
-        "decay": Dropped(parts, "mixture", "return sum(each, arb(0)) + error", "return sum(each, arb(0))"),
+        "decay": Dropped(parts, "mixture", "sum(each, arb(0)) + error", "sum(each, arb(0))"),
     },
     "lattices in proofs": {
         "points not kept": Dropped(lattice, "composed", "low + lost.max(arb(0))", "low"),

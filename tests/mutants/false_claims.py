@@ -5,7 +5,8 @@ from tests.mutants.error_bounds import Dropped
 
 MUTANTS = {
     "group of a Gaussian": (
-        "GaussianLoss", Dropped(plan, "_release", '(size * number("mu")) ** 2', 'number("mu") ** 2'),
+        "GaussianLoss",
+        Dropped(plan, "_release", '(size * number("mu")) ** 2', 'number("mu") ** 2'),
     ),
     "group of a Gaussian by its root": (
         "GaussianLoss",

@@ -120,7 +120,8 @@ def truncation_of_both(rng, changed):
     first = int(rng.integers(1, 60))
     v = h * np.arange(first + 1, first + 60_000)
     fall = np.exp(-s * (v * v - (first * h) ** 2) / 2)
-    whole = h * fall @ (1 / np.abs((a + 1j * v) * (a + 1 + 1j * v)) + (2 if changed else 1) * s)
+    size = 1 / np.abs((a + 1j * v) * (a + 1 + 1j * v)) + (2 if changed else 1) * s
+    whole = h * fall @ size
     return gap(1 / (first * h), whole)
 
 
@@ -340,8 +341,8 @@ def word_ranges(rng, changed):
 
 
 THEOREMS = [
-    poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing, truncation_of_both,
-    laplace_decay,
+    poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing,
+    truncation_of_both, laplace_decay,
     moved_line, size_on_a_line, trapezoid_on_a_strip, composition, domination, rounded_masses,
     poisson_sample, largest_loss, smallest_test, one_step_allocation,
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,

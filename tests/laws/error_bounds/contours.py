@@ -115,7 +115,8 @@ class RoughCGF(PlanCGF):
 
     def value_at(self, z):
         value, error = super().value_at(z)
-        return value + self.errors[0], error + abs(self.errors[0])
+        off = self.errors[0] + self.errors[1] * (np.imag(z) != 0)
+        return value + off, error + np.abs(off)
 
     def cf_ratio(self, z):
         ratio, error = super().cf_ratio(z)

@@ -35,10 +35,11 @@ def lattice_violation(seeds=range(80)):
         for seed in seeds:
             rng = np.random.default_rng(seed)
             pair, n = _random_pair(rng), int(rng.integers(1, 6))
-            given = dict(
-                a=float(rng.uniform(0.3, 9.0)), h=float(10 ** rng.uniform(-1.5, 0)),
-                slack=float(rng.choice([0.0, 0.01, 0.2])), size=int(rng.choice([4, 12, 4096])),
-            )  # fmt: skip
+            given = {
+                "a": float(rng.uniform(0.3, 9.0)), "h": float(10 ** rng.uniform(-1.5, 0)),
+                "slack": float(rng.choice([0.0, 0.01, 0.2])),
+                "size": int(rng.choice([4, 12, 4096])),
+            }  # fmt: skip
             top = max(math.log(p / q) for p, q in pair[1] if q)
             epsilon = float(rng.uniform(-0.5, 0.9)) * n * top
             truth = _delta(pair[1], n, epsilon)
