@@ -102,6 +102,7 @@ class Search:
         return max(found, key=lambda one: one[1], default=(None, self._lower))
 
     def _items(self, way: int, *, lower: bool) -> Items:
+        parts.Part.left = verdict.BUDGET
         with ctx.workprec(DIGITS):
             items = [(case(one, above=not lower), n) for one, n in self._ways[way].items()]
         return [(one, n) for one, n in items if one]

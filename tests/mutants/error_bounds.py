@@ -84,7 +84,7 @@ TERMS = {
             "size = 1.0",
         ),
         "powers": Dropped(exponential_sums, "power_round_off", "16 * ULP * count", "0 * count"),
-        "sums in powers": Dropped(exponential_sums, "power_round_off", "1 + own_error + ", "1 + "),
+        "sums in powers": Dropped(exponential_sums, "power_round_off", "1 + own_error + "),
         "Laplace": Dropped(
             laplace_cgf, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
         ),

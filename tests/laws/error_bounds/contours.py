@@ -92,7 +92,10 @@ def phases_violation(epsilons=(30.0, 1e4, 1e5, 1e6, 1e7)):
         for start in epsilons:
             for epsilon in (start * (1 + 0.013 * k) for k in range(12)):
                 turn = mpmath.expj(-mpmath.mpf(step) * mpmath.mpf(epsilon))
-                total = mpmath.polyval(terms[::-1], turn).real
+                total = mpmath.mpf(0)
+                for term in terms[::-1]:
+                    total = total * turn + term
+                total = total.real
                 if total <= 0:
                     continue
                 truth = mpmath.log(total) + height - a * mpmath.mpf(epsilon)

@@ -34,7 +34,7 @@ def _moment(pair, z):
     return WEIGHT @ np.exp(ahead + np.multiply.outer(z, ahead - behind)).T
 
 
-def mixture_violation(seeds=range(60)):
+def mixture_violation(seeds=(*range(60), 102)):
     """Rules of a mixture with an error of some percent, and ends that cut off as much."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
