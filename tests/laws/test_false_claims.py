@@ -102,10 +102,9 @@ def _greatest(mu, batches):
     return lambda delta: _cost(above(mu), above(0.0), delta)
 
 
-def _one_of_two(mu):
-    """A record in one of two steps: outputs whose sum is above a point."""
-    shift = mu / math.sqrt(2)
-    return _normals({shift: 1.0})
+def _one_of_many(mu, steps):
+    """A record in one of several steps: outputs whose sum is above a point."""
+    return _normals({mu / math.sqrt(steps): 1.0})
 
 
 # --- the plans
@@ -205,8 +204,8 @@ CASES = {
         _alone(_greatest(1.0, 3)), relations=("replace-one",), lattice=True,
     ),
     "RandomAllocation": Case(
-        {"kind": "RandomAllocation", "part": NORMAL, "steps": 2},
-        _alone(_one_of_two(1.0)), relations=("add-remove",),
+        {"kind": "RandomAllocation", "part": {"kind": "GaussianLoss", "mu": 0.5}, "steps": 20},
+        _alone(_one_of_many(0.5, 20)), relations=("add-remove",), sizes=(1, 2),
     ),
     # what holds others
     "Sequential": Case(
