@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY
 
 HULL_PASSES = 30  # over all points at once, before one goes from point to point
 Profile = Callable[[Array], Array]
@@ -73,11 +73,15 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     # to its own chord is greatest where those meet.
     left, right = np.maximum(np.diff(slope)[:-1], 0.0), np.maximum(np.diff(slope)[1:], 0.0)
     gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
-    lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0)) - 4 * ULP * values
-    lowered = np.maximum(lowered, infinity)
-    # Beyond the points only `infinity` is known; where the curve reaches it inside the last cell,
-    # the whole cell must be that low.
-    lowered[-1 if gap[-1] <= 0 else -2 :] = infinity
+    lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
+    # a value is known to a share of itself, and so is each of the three that make a gap
+    lowered[1:] -= 4 * ACCURACY * values[1:]
+    # The curve is at least `infinity`, which is all that is known beyond the points.  A cell that
+    # leaves something open and ends there must be that low as a whole.
+    reached = lowered <= infinity
+    reached[-1] = True
+    first = max(int(np.argmax(reached)), 1)
+    lowered[first - (gap[first - 1] > 0) :] = infinity
     return _pair_on_hull(points, x, lowered, lower_hull(x, lowered), infinity)
 
 

@@ -108,6 +108,6 @@ def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
             tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
             value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
         # what the terms cancel to is inexact by an ulp of them
-        terms = np.minimum(np.abs(z) * shift, 1.0) * np.exp(z.real * shift - value.real)
+        terms = np.abs(z) * shift * np.exp(z.real * shift - value.real)
         size = terms + np.abs(value) + far
     return value, 16 * ULP * size

@@ -60,6 +60,6 @@ def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
             s = np.broadcast_to(z, far.shape)[far]
             x = np.broadcast_to(epsilon, far.shape)[far]
             value[far] = s * x + np.log1p(np.exp(-(2 * s + 1) * x)) - np.log1p(np.exp(-x))
-        terms = np.minimum(np.abs(z) * epsilon, 1.0) * np.exp(z.real * epsilon - value.real)
+        terms = np.abs(z) * epsilon * np.exp(z.real * epsilon - value.real)
         size = terms + np.abs(value) + far
     return value, 16 * ULP * size

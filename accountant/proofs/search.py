@@ -107,6 +107,7 @@ class Search:
         return max(found, key=lambda one: one[1], default=(None, self._lower))
 
     def _items(self, way: int, back: bool, *, lower: bool) -> Items:
+        parts.Part.left = verdict.BUDGET
         releases = self._ways[way]
         if lower:
             releases = on_path(releases, json.loads(json.dumps(self._path(way, back))))

@@ -20,7 +20,7 @@ def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
     # |j| > J add at most B / (pi U), U = Jh, B >= |M(a + iv) e^{-z eps}|, v >= U.  Smoothing by a
     # further N(mu, 1), mu^2 = S: D_S >= delta, and M decays.  d D_s / ds = p_s / 2, p_s the density
     # of the loss at eps, p_s <= e^{(S-s)/8} sqrt(S/s) p_S for s <= S: D_S - delta <= e^{S/8} S p_S,
-    # at most the same sum without 1 / (z (z + 1)), truncated by B / (pi SU): Mills' ratio.
+    # the sum without 1 / (z (z + 1)).  D_S and S p_S together are truncated by B / (pi U): Mills.
     a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
     count, more = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
     parts.spend(20 * count * len(made))
@@ -44,8 +44,8 @@ def contour(made: list[Any], entry: Fields, epsilon: float) -> tuple[arb, arb]:
         return arb(0), found + missed
     period, beyond = 2 * arb.pi() / step, chernoff(b)
     falls = ((a - arb(b)) * period).exp()
-    lower = found - missed - mass / ((a * period).exp() - 1) - beyond * falls / (1 - falls)
-    lower -= (arb(more) / 8).exp() * (more * total(0) + missed) if more else 0
+    lower = found - mass / ((a * period).exp() - 1) - beyond * falls / (1 - falls)
+    lower -= (arb(more) / 8).exp() * ((more * total(0) if more else 0) + missed)
     return lower, found + missed
 def allocated(mu2: arb, t: int, entry: Fields, at: Any = None) -> Any:
     """Return g(K) of an epoch of t steps, a sum of log-normals; or its `tails` for K of a rule."""

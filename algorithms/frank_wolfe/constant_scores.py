@@ -114,10 +114,13 @@ class ConstantScores:
 
 def released_constant(ledger: Any, mechanism: Any, query: ConstantScores) -> float:
     """Return the candidate that a mechanism of vertices selects."""
-    asked: Any = _Listed(query) if isinstance(mechanism, LazyExponential) else query
-    if not hasattr(mechanism, "scale"):  # without privacy
-        asked = _Best(query)
-    return float(query.candidates[int(ledger.release(mechanism, asked))])
+    asked: Any = query
+    shape: tuple[int, ...] | None = (query.candidates.size,)
+    if isinstance(mechanism, LazyExponential):
+        asked, shape = _Listed(query), None
+    elif not hasattr(mechanism, "scale"):  # without privacy
+        asked, shape = _Best(query), ()
+    return float(query.candidates[int(ledger.release(mechanism, asked, shape=shape))])
 
 
 @final

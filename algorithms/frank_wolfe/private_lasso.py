@@ -162,7 +162,7 @@ class L1Estimator(PrivateRegressor):
                     self._exact_objective(bounds), partial(clipped_rows, bound=bounds.x),
                     self.fit_intercept, l1_radius=bounds.radius, executor=executor,
                 )  # fmt: skip
-                return np.asarray(ledger.release(plan.part, minimum))[:, 0]
+                return np.asarray(ledger.release(plan.part, minimum, shape=(features + 1, 1)))[:, 0]
             return run_projected_descent(ledger, bounds, self._loss, self.fit_intercept, executor)
         bounds, constant = self._bounds(), 0.0
         if self.fit_intercept:

@@ -203,9 +203,9 @@ class PrivateLogisticRegression(LinearClassifier):
         records, features = ledger.shape
         bound = self._row_bound(features)
         if self.non_private:
-            return np.asarray(
-                ledger.release(ledger.plan.part, self._exact_minimum(bound, executor))
-            )
+            minimum = self._exact_minimum(bound, executor)
+            shape = features + 1, self._outputs()
+            return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
         last, two = ledger.plan.parts[-1], self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
         shares = SHARES._replace(shortened=shortened_at(sizes, mu))

@@ -199,7 +199,9 @@ class SparseERM(PrivateRegressor):
         """Return the coefficients, and the constant last if one is fitted, from released values."""
         loss, penalty, step = self._settings()
         if self.non_private and self.rounds is None:
-            return np.asarray(ledger.release(NoPrivacy(), self._exact_minimum(executor)))
+            size = ledger.shape[1] + bool(self._constant())
+            minimum = self._exact_minimum(executor)
+            return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         records, features = ledger.shape
         expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
         constant = self._constant()

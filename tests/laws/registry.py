@@ -35,8 +35,10 @@ from tests.laws import (
     test_decoders,
     test_directions,
     test_early_stops,
+    test_error_bounds,
     test_exact,
     test_exact_selection,
+    test_false_claims,
     test_fits,
     test_frames,
     test_gate,
@@ -70,7 +72,9 @@ from tests.mutants import (
     declared_shapes,
     directions,
     early_stops,
+    error_bounds,
     exact_selection,
+    false_claims,
     fits,
     frames,
     frank_wolfe,
@@ -285,6 +289,19 @@ register(
 register(
     "noise of strategies", lambda patched: under(patched, test_correlated_noise.grid_violation),
     {patched.__name__: (patched, None) for patched in correlated_noise.GRID_MUTANTS},
+)  # fmt: skip
+
+for _name, _violation in test_error_bounds.LAWS.items():
+    register(
+        f"error bounds: {_name}", functools.partial(under, violation=_violation),
+        {name: (term, None) for name, term in error_bounds.TERMS[_name].items()},
+    )  # fmt: skip
+
+register(
+    "false claims",
+    lambda given: under(given[0], functools.partial(test_false_claims.violation, given[1])),
+    {name: ((wrong, (case,)), (None, (case,)))
+     for name, (case, wrong) in false_claims.MUTANTS.items()},
 )  # fmt: skip
 
 for _name, _violation in test_exact_selection.VIOLATIONS.items():

@@ -131,7 +131,8 @@ def test_a_hostile_file_ends_with_one_line_and_status_2(name, tmp_path, capsys):
 
 CODE = """
 import sys, time
-from accountant.verifier import verify, ProofError
+from accountant.verifier import verdict, verify, ProofError
+verdict.BUDGET /= 10  # of a minute six seconds are left: what it takes grows with it
 for name in sys.argv[1:]:
     start = time.process_time()
     with open(name, "rb") as file:
@@ -139,12 +140,12 @@ for name in sys.argv[1:]:
             print(name, verify(file.read(2**20 + 1)).word)
         except ProofError as error:
             print(name, "no proof")
-    assert time.process_time() - start < 60, name
+    assert time.process_time() - start < 6, name
 """
 
 
 def test_the_checker_keeps_its_limits_of_time_and_memory(tmp_path):
-    """All of them in one process that may use 60 s and 2 GB."""
+    """All of them in one process that may use 60 s and 2 GB, each a tenth of its minute."""
     names = []
     for raw in HOSTILE.values():
         (path := tmp_path / f"{len(names)}.json").write_bytes(raw)
@@ -264,6 +265,17 @@ WRONG = (
 )  # fmt: skip
 
 
+def coarse(whole):
+    """The same file with short lattices: it proves less, and is read as any other."""
+    for entry in [*whole["above"], whole["below"]]:
+        if entry["road"] == "lattice":
+            entry["h"], entry["size"] = (0.05).hex(), 256
+            for rule in entry["rules"]:
+                span = float.fromhex(rule["step"]) * rule["count"]
+                rule["count"], rule["step"] = 40, (span / 40).hex()
+    return whole
+
+
 def refuses_or_judges(raw):
     with contextlib.suppress(ProofError):
         verify(raw)
@@ -272,7 +284,7 @@ def refuses_or_judges(raw):
 @pytest.mark.parametrize("road", PLANS)
 def test_a_wrong_value_anywhere_is_a_verdict_or_no_proof(road):
     """Whatever stands in a field, the checker raises nothing else."""
-    whole = content(road)
+    whole = coarse(content(road))
     dear = road in ("allocation", "sampled Gaussians")
     for k, place in enumerate(places(whole)):
         if place and (k % 3 == 0 or not dear):
@@ -282,7 +294,7 @@ def test_a_wrong_value_anywhere_is_a_verdict_or_no_proof(road):
 @pytest.mark.slow
 @pytest.mark.parametrize("road", PLANS)
 def test_every_wrong_value_anywhere_is_a_verdict_or_no_proof(road):
-    whole = content(road)
+    whole = coarse(content(road))
     for place in places(whole):
         for value in WRONG if place else ():
             replace_at(whole, place, value)

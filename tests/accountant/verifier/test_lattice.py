@@ -28,18 +28,29 @@ def _enough(monkeypatch):
         yield
 
 
-def brute(some, n, epsilon):
-    """Return sum (p - e^eps q)_+ over the outcomes of n releases."""
+def outcomes_of(some, n):
+    """Return the masses of n releases under P and under Q."""
     p, q = law = np.array(some).T
     for _ in range(n - 1):
         p, q = (np.outer(one, each).ravel() for one, each in zip((p, q), law, strict=True))
+    return p, q
+
+
+def brute(some, n, epsilon):
+    """Return sum (p - e^eps q)_+ over the outcomes of n releases."""
+    p, q = outcomes_of(some, n)
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
-def bounds(items, epsilon, *, above, back=False, rules=(), a=2.0, h=0.05, size=4096, slack=0.0):
-    """Return what `composed` says of an epsilon, in floats."""
+def composed(items, *, above, back=False, rules=(), a=2.0, h=0.05, size=4096, slack=0.0):
+    """Return the checker's bounds as a function of epsilon."""
     entry = {"a": a.hex(), "h": h.hex(), "size": size, "slack": slack.hex(), "rules": list(rules)}
-    low, high = sums.composed(items, back, Fields(entry, "an entry"), above=above)(epsilon)
+    return sums.composed(items, back, Fields(entry, "an entry"), above=above)
+
+
+def bounds(items, epsilon, **given):
+    """Return what `composed` says of an epsilon, in floats."""
+    low, high = composed(items, **given)(epsilon)
     return float(low), float(high)
 
 
@@ -168,12 +179,16 @@ CASES = {
 def test_noise_is_between(name, n, back):
     release, some, rules = CASES[name]
     some = [(q, p) for p, q in some] if back else some
+    p, q = outcomes_of(some, n)
+    high, low = (
+        composed([(release, n)], above=above, back=back, rules=rules, h=0.02)
+        for above in (True, False)
+    )
     for epsilon in (0.0, 0.15, 0.4):
-        true = brute(some, n, epsilon)
-        high, low = (bounds([(release, n)], epsilon, above=above, back=back, rules=rules, h=0.02)
-                     [above] for above in (True, False))  # fmt: skip
-        assert low - CUT <= true <= high + CUT
-        assert high - low < 2e-2
+        true = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+        least, most = float(low(epsilon)[0]), float(high(epsilon)[1])
+        assert least - CUT <= true <= most + CUT
+        assert most - least < 2e-2
 
 
 def test_the_greatest_of_batches_is_cut_as_it_is():

@@ -114,6 +114,17 @@ def smoothing(rng, changed):
     return min(above - true + 1e-14, true - less + 1e-14)
 
 
+def truncation_of_both(rng, changed):
+    # of an atom where epsilon is, all phases are 1: nothing cancels
+    s, a, h = 10 ** rng.uniform(-3, 0), rng.uniform(0.01, 1.0), rng.uniform(0.01, 0.3)
+    first = int(rng.integers(1, 60))
+    v = h * np.arange(first + 1, first + 60_000)
+    fall = np.exp(-s * (v * v - (first * h) ** 2) / 2)
+    size = 1 / np.abs((a + 1j * v) * (a + 1 + 1j * v)) + (2 if changed else 1) * s
+    whole = h * fall @ size
+    return gap(1 / (first * h), whole)
+
+
 def laplace_decay(rng, changed):
     m, a, u = rng.uniform(0.05, 6.0), rng.uniform(0.05, 4.0), rng.uniform(0.3, 40.0)
     v = u * (1 + np.linspace(0, 3, 200))
@@ -330,7 +341,8 @@ def word_ranges(rng, changed):
 
 
 THEOREMS = [
-    poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing, laplace_decay,
+    poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing,
+    truncation_of_both, laplace_decay,
     moved_line, size_on_a_line, trapezoid_on_a_strip, composition, domination, rounded_masses,
     poisson_sample, largest_loss, smallest_test, one_step_allocation,
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,

@@ -1,0 +1,71 @@
+"""Finite pairs above and below a profile that is known at few points, or to few digits."""
+
+import itertools
+
+import mpmath
+import numpy as np
+
+from accountant import GaussianLoss, PureLoss
+from accountant.losses import connect_the_dots
+from accountant.numerics.rounding import ACCURACY
+
+LOSSES = GaussianLoss(0.9), PureLoss(1.3)
+EPSILONS = np.linspace(-3.0, 3.0, 241)
+
+
+def _profile(pair):
+    """The profile of a finite pair, in floats."""
+    return -np.expm1(np.minimum(EPSILONS[:, None] - pair.loss, 0.0)) @ pair.mass + pair.infinity
+
+
+def _exact_profile(pair, epsilon):
+    """The profile of a finite pair, in 30 digits."""
+    with mpmath.workdps(30):
+        terms = [
+            mpmath.mpf(float(m)) * (1 - mpmath.exp(mpmath.mpf(epsilon) - mpmath.mpf(float(x))))
+            for x, m in zip(pair.loss, pair.mass, strict=True)
+            if x > epsilon
+        ]
+        return mpmath.fsum(terms) + mpmath.mpf(float(pair.infinity))
+
+
+def few_points_violation():
+    """Points far apart, in even and uneven steps: the chords leave much open."""
+    rng = np.random.default_rng(3)
+    uneven = [np.sort(rng.uniform(-2.0, 2.0, int(rng.integers(3, 9)))) for _ in range(6)]
+    even = [np.linspace(-2.0, 2.0, count) for count in (3, 6, 12)]
+    for loss, points in itertools.product(LOSSES, (*even, *uneven)):
+        below = connect_the_dots.pair_below(loss.profile_any_epsilon, 0.0, points)
+        above = connect_the_dots.pair_above(loss.profile_any_epsilon, points)
+        truth = loss.profile_any_epsilon(EPSILONS)
+        low, high = _profile(below), _profile(above)
+        wrong = (low > truth + 1e-12) | (high < truth - 1e-12)
+        if wrong.any():
+            return f"{points}: {truth[wrong]} not in {low[wrong]}, {high[wrong]}"
+    return ""
+
+
+def rough_profile_violation():
+    """A profile of which as many digits are right as a profile must have."""
+    # straight lines between the points, and no two corners beside each other: no chord leaves
+    # anything open
+    points = np.linspace(-1.0, 1.5, 11)
+    pair = connect_the_dots.FinitePair(points[[2, 6, 10]], np.array([0.5, 0.3, 0.2]), 0.0)
+    for off in (-0.99 * ACCURACY, 0.0, 0.99 * ACCURACY):
+
+        def profile(epsilon, off=off):
+            sticks = -np.expm1(np.minimum(np.asarray(epsilon)[..., None] - pair.loss, 0.0))
+            return sticks @ pair.mass * (1 + off)
+
+        below = connect_the_dots.pair_below(profile, 0.0, points)
+        above = connect_the_dots.pair_above(profile, points)
+        for epsilon in (-3.0, *points.tolist(), 0.1):
+            truth, low, high = (_exact_profile(one, epsilon) for one in (pair, below, above))
+            if not low <= truth <= high:
+                return f"off by {off}, {epsilon}: {truth} not in [{low}, {high}]"
+    return ""
+
+
+def violation():
+    """What is wrong with either."""
+    return few_points_violation() or rough_profile_violation()

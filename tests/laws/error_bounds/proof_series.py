@@ -1,0 +1,215 @@
+"""Coarse lines of the checker of proofs: few nodes, far apart, and short rules.
+
+Each law computes the truth on another road, and asks whether the interval still contains it.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from flint import acb, arb, ctx
+from scipy.special import ndtr
+
+from accountant.verifier import parts, series
+from accountant.verifier.plan import Fields, NoProof
+
+ROUND_OFF = 1e-12  # of the truths, which are floats
+
+
+def fields(**given):
+    """Fields of an entry; floats as the checker reads them."""
+    hexadecimal = {
+        key: value.hex() if isinstance(value, float) else value for key, value in given.items()
+    }
+    return Fields(hexadecimal, "an entry")
+
+
+def claim_violation(bounds, truth, case):
+    """Say that a truth is not between two balls, with room for the truth's own round-off."""
+    low, high = (float(one) for one in (bounds[0].lower(), bounds[1].upper()))
+    room = ROUND_OFF * (1 + abs(truth))
+    return "" if low - room <= truth <= high + room else f"{case}: {truth} not in [{low}, {high}]"
+
+
+# --- contours
+
+
+def _finite(rng):
+    """A pair of two or three outcomes, at times with one that Q never has."""
+    p, q = rng.dirichlet(np.full(int(rng.integers(2, 4)), 1.5), 2)
+    if rng.random() < 0.3:
+        p = np.append(0.8 * p, 0.2)
+        q = np.append(q, 0.0)
+    law = [(arb(a), arb(b)) for a, b in zip(p.tolist(), q.tolist(), strict=True)]
+    some = q > 0
+
+    def delta(epsilon):
+        return float(np.maximum(p[some] - math.exp(epsilon) * q[some], 0).sum())
+
+    return parts.finite(law, arb(1)), delta, float(np.max(np.log(p[some] / q[some])))
+
+
+def _gaussian(rng):
+    mu = float(rng.uniform(0.2, 2.0))
+
+    def delta(epsilon):
+        far = math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+        return float(ndtr(mu / 2 - epsilon / mu) - far)
+
+    return parts.gaussian(arb(mu) ** 2), delta, mu
+
+
+def _laplace(rng):
+    m = float(rng.uniform(0.2, 3.0))
+
+    def delta(epsilon):
+        return -math.expm1((min(epsilon, m) - m) / 2) if epsilon > -m else -math.expm1(epsilon)
+
+    return parts.laplace(arb(m)), delta, m
+
+
+def contour_violation(seeds=range(300)):
+    """A line of few nodes, for one release of each kind."""
+    with ctx.workprec(128):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            part, delta, size = (_finite, _gaussian, _laplace)[seed % 3](rng)
+            epsilon = float(rng.uniform(-0.8, 1.0)) * size
+            a, h = float(rng.uniform(0.2, 3.0)), float(10 ** rng.uniform(-1.5, 1.0))
+            entry = fields(
+                a=a, b=0.0 if seed % 5 == 0 else a + float(10 ** rng.uniform(-1.5, 1.5)), h=h,
+                nodes=int(rng.integers(2, 12)),
+                smooth=0.0 if rng.random() < 0.5 else float(10 ** rng.uniform(-4, 0)),
+            )  # fmt: skip
+            parts.Part.left = math.inf
+            found = series.contour([(part, 1)], entry, epsilon)
+            wrong = claim_violation(found, delta(epsilon), f"seed {seed}")
+            if wrong:
+                return wrong
+    return ""
+
+
+# --- transforms of one release: what is left out of a rule, and how they decay
+
+
+def _mixture_case(rng):
+    """A mixture on either side, a coarse rule, and a real part."""
+
+    def side(most, sign):
+        few = int(rng.integers(1, 3))
+        weights = rng.integers(1, 9, few)
+        shifts = sign * (rng.permutation(8)[:few] + 1)
+        shifts[0] *= few == 1 or rng.random() < 0.5
+        total = int(weights.sum())
+        return [(Fraction(int(w), total), Fraction(int(s), 8) * most)
+                for w, s in zip(weights, shifts, strict=True)]  # fmt: skip
+
+    away = side(Fraction(1), -1) if rng.random() < 0.6 else [(Fraction(1), Fraction(0))]
+    sides = parts.balls(1, side(Fraction(2), 1), away)
+    wide = float(max(s for _, s in sides[0]) - min(s for _, s in sides[1]))
+    rule = {
+        "y": float(rng.uniform(0.2, 0.99)) * math.pi / 2 / wide,
+        "h": float(10 ** rng.uniform(-1, 0.2)),
+        "first": -int(rng.integers(0, 8)), "last": int(rng.integers(0, 8)),
+    }  # fmt: skip
+    a = float(10 ** rng.uniform(-1, 1.3))
+    most = max(float(s) for _, s in sides[0])
+    least = min(float(s) for _, s in sides[1])
+    centre = (1 + a) * most - a * least
+    rule["far"] = max(rule["last"], math.ceil(centre / rule["h"]) + int(rng.integers(1, 4)))
+    return sides, rule, a
+
+
+def _exact_moment(sides, z):
+    """Return M(z) by Arb's own integration."""
+
+    def integrand(x, _):
+        f, g = parts.logs(sides, x)
+        return (f + z * (f - g) - x * x / 2).exp() / (2 * arb.pi()).sqrt()
+
+    return acb.integral(integrand, -24, 30)
+
+
+# random cases, among which are some that need each term of the bound
+MIXTURES = (1, 5, 6, 9, 15, 24, 28, 29, 74, 123)
+
+
+def mixture_violation(seeds=MIXTURES):
+    """Rules of a mixture's transform with few nodes; and its size beyond a frequency."""
+    with ctx.workprec(64):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            sides, rule, a = _mixture_case(rng)
+            parts.Part.left = math.inf
+            own = {name: fields(**rule).left for name in ("line", "decay")}
+            h = float(rng.uniform(0.05, 3.0))
+            part = parts.mixture(sides, Fields(dict(own), "rules"))
+            try:
+                line = part.line(a, h, 2)
+                size = parts.mixture(sides, Fields(dict(own), "rules")).decay(a, arb(h))
+            except NoProof:
+                continue
+            true = [_exact_moment(sides, acb(a, h * j)) for j in (0, 1)]
+            if not all(x.overlaps(y) for x, y in zip(line, true, strict=True)):
+                return f"seed {seed}: {true} are not in {line}"
+            if not size >= abs(true[1]).lower():
+                return f"seed {seed}: {abs(true[1])} is above {size}"
+    return ""
+
+
+def decay_violation(seeds=range(60)):
+    """How a release's transform decays, where that is a formula."""
+    with ctx.workprec(128):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            part = (_finite, _gaussian, _laplace)[seed % 3](rng)[0]
+            a, u = float(rng.uniform(0.05, 3.0)), float(10 ** rng.uniform(-1, 1))
+            parts.Part.left = math.inf
+            most, step = part.decay(a, arb(u)), u / 8
+            for value in part.line(a, step, 40)[8:]:
+                if not abs(value).lower() <= most:
+                    return f"seed {seed}: {abs(value)} is above {most}"
+    return ""
+
+
+# --- epochs of random allocation
+
+
+def _sum_of_two(mu, k):
+    """Return E (k - S)_+ and P(S < k) of two log-normals, by a fine rule over one of them."""
+    x = np.linspace(-11, 11, 2201)
+    weight = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    left = np.maximum(k - np.exp(mu * x - mu * mu / 2), 1e-300)
+    d = np.log(left) / mu
+    below = ndtr(d + mu / 2)
+    return float(weight @ (left * below - ndtr(d - mu / 2))), float(weight @ below)
+
+
+def allocation_violation(seeds=range(60)):
+    """The sum of two log-normals by few nodes, asked for one value and for several."""
+    with ctx.workprec(128):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            mu, h = float(rng.uniform(0.3, 1.2)), float(10 ** rng.uniform(-1.0, 0.3))
+            most = min(6.0, 0.95 * 2 * math.pi / h)
+            k = float(rng.uniform(0.3, 1.0)) * most
+            given = {
+                "a": float(10 ** rng.uniform(-1.3, 0.5)), "h": h,
+                "y": float(rng.uniform(0.05, 0.99)) * math.pi / 2 / (2 * mu),
+                "step": float(10 ** rng.uniform(-0.7, 0.4)),
+                "turn": float(rng.uniform(0.1, 0.99)) * math.pi / 2 / mu,
+                "nodes": int(2 ** rng.uniform(1, 7)),
+            }  # fmt: skip
+            parts.Part.left = math.inf
+            entry = fields(**given)
+            excess, below = _sum_of_two(mu, k)
+            one = series.allocated(arb(mu) ** 2, 2, entry, arb(k))
+            wrong = claim_violation((one, one), excess, f"seed {seed}")
+            tails = fields(**given, first=k, length=256, count=1)
+            (p, q, _), *_ = series.allocated(arb(mu) ** 2, 2, tails)
+            wrong = wrong or claim_violation((q, q), 1 - below, f"seed {seed}, Q")
+            above = (excess + 2 - k * below) / 2
+            wrong = wrong or claim_violation((p, p), above, f"seed {seed}, P")
+            if wrong:
+                return wrong
+    return ""

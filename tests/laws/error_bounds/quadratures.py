@@ -1,0 +1,125 @@
+"""Coarse quadratures: rules of few points, cut off early, against integrals that are known."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from accountant.amplification.sampled_gaussian import sampled_gaussian_renyi
+from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
+from accountant.losses import mixture_pair
+from accountant.losses.mixture_pair import MixturePair
+from accountant.losses.normal_mixture import Side
+
+ROUND_OFF = 1e-11  # of the truths, which are floats
+X = np.linspace(-14.0, 14.0, 5601)  # a fine rule: its error is below all floats
+WEIGHT = np.exp(-X * X / 2) * (X[1] - X[0]) / math.sqrt(2 * math.pi)
+
+# --- mixtures of normal laws
+
+
+def _mixture(rng):
+    few = int(rng.integers(1, 3))
+    weights = rng.dirichlet(np.ones(few)).tolist()
+    right = Side(tuple(np.sort(rng.uniform(0.1, 2.0, few)).tolist()), tuple(weights))
+    away = Side((float(rng.uniform(0.1, 1.0)),), (1.0,)) if rng.random() < 0.5 else (
+        Side((0.0, float(rng.uniform(0.3, 1.5))), (0.4, 0.6)))  # fmt: skip
+    return MixturePair(right, away)
+
+
+def _moment(pair, z):
+    """E e^(zL) by a fine rule."""
+    ahead, behind = pair.right.log_ratio(X), pair.left.log_ratio(-X)
+    return WEIGHT @ np.exp(ahead + np.multiply.outer(z, ahead - behind)).T
+
+
+def mixture_violation(seeds=(*range(60), 102)):
+    """Rules of a mixture with an error of some percent, and ends that cut off as much."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        pair = _mixture(rng)
+        a, h = float(10 ** rng.uniform(-1, 0.5)), float(rng.uniform(0.2, 2.0))
+        z = (a + 1j * h * np.arange(6.0)).reshape(2, 3)
+        deviations = float(rng.uniform(0.5, 2.0)) if seed % 3 else 9.7
+        digits = float(rng.uniform(1.0, 6.0)) if seed % 3 < 2 else 42.0
+        with pytest.MonkeyPatch.context() as patch:
+            # the relations in which the constants of the module stand
+            patch.setattr(mixture_pair, "TAIL_DEVIATIONS", deviations)
+            patch.setattr(mixture_pair, "TAIL_ERROR", max(1e-20, 4 * float(ndtr(-deviations))))
+            patch.setattr(mixture_pair, "DIGITS", digits)
+            mixture_pair._rule.cache_clear()
+            mixture_pair._reach.cache_clear()
+            value, error = pair.cgf(z)
+            ratio, missed = pair.cf_ratio(z, 1)
+            decay = pair.log_cf_bound(a, h * np.arange(1.0, 6.0))
+        mixture_pair._rule.cache_clear()
+        mixture_pair._reach.cache_clear()
+        truth = _moment(pair, z.ravel()).reshape(z.shape)
+        room = ROUND_OFF * np.abs(truth[0, 0])
+        off = np.abs(np.exp(value) - truth)
+        if np.any(off > np.abs(np.exp(value)) * np.expm1(np.minimum(error, 50.0)) + room):
+            return f"seed {seed}: a cumulant is {off.max()} off, {error.max()} is claimed"
+        off = np.abs(ratio - truth / truth[0, 0])
+        if np.any(off > missed + ROUND_OFF):
+            return f"seed {seed}: a ratio is {off.max()} off, {missed.max()} is claimed"
+        least = np.log(np.abs(truth.ravel()[1:] / truth[0, 0]))
+        if np.any(least > decay + ROUND_OFF):
+            return f"seed {seed}: {least} is above {decay}"
+    return ""
+
+
+# --- Renyi curves of sampled Gaussians
+
+
+def renyi_violation(seeds=range(60)):
+    """The quadrature of a Renyi curve with an error of some percent, and early ends."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        added, windows = bool(seed % 2), seed // 2 % 2
+        if not windows:
+            mu, rate, z = 10 ** rng.uniform(-1, 0.4), 10 ** rng.uniform(-2, -0.1), (-1, 1.2)
+        elif added:  # one window around a peak far on the left
+            mu, rate, z = rng.uniform(0.05, 0.3), rng.uniform(0.3, 0.9), (0.3, 2.0)
+        else:  # two, with a valley between them
+            mu, rate, z = rng.uniform(1.2, 2.0), 10 ** rng.uniform(-4, -1), (0.5, 1.0)
+        curve, z = SampledGaussianRenyi(float(mu), float(rate), added), 10 ** rng.uniform(*z, 4)
+        # an error of the rule is a share of the integral, some percent of what is found
+        coarse, short = seed % 3 != 0, seed % 3 != 1
+        nats, room = ((3.0, 8.0), 3e-3) if coarse else ((37.0, 38.0), 1e-9)
+        if windows and not added:  # what is between two bumps is seen where the rule is fine
+            nats, room, short = (2.0, 3.0), 1e-9, True
+        tail = float(rng.uniform(1.5, 4.0)) if short else 12.0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sampled_gaussian_renyi, "NATS", float(rng.uniform(*nats)))
+            patch.setattr(SampledGaussianRenyi, "_tail", property(lambda _, tail=tail: tail))
+            if windows and not added:
+                patch.setattr(SampledGaussianRenyi, "_step", _fine_step)
+            patch.setattr(sampled_gaussian_renyi, "SHARED_REACH", 0.0 if windows else 64.0)
+            found = curve.divergence(z + 1)
+        truth = _divergences(curve, z)
+        if np.any(found < truth * (1 - room)):
+            return f"seed {seed}: {found} is below {truth}"
+    return ""
+
+
+def _fine_step(curve, _):
+    return 0.05, 1.3 / curve.mu, 1.3
+
+
+def _divergences(curve, z):
+    """Divergences by a fine rule, without cancellation."""
+    x = np.linspace(-30.0, 60.0, 36001)
+    log_ratio = np.logaddexp(
+        math.log1p(-curve.rate), math.log(curve.rate) + curve.mu * x - curve.mu**2 / 2
+    )
+    power = -z if curve.record_added else z + 1
+    y = np.multiply.outer(power, log_ratio)
+    density = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    terms = np.exp(y - x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    far = np.abs(y) > 1e-3
+    excess = np.where(far, terms - density * (1 + power[:, None] * np.expm1(log_ratio)), 0.0)
+    ratio = np.expm1(log_ratio)
+    near = density * (power * (power - 1) / 2)[:, None] * ratio**2
+    near *= 1 + (power - 2)[:, None] * ratio / 3
+    return np.log1p(np.where(far, excess, near).sum(axis=1)) / z

@@ -1,0 +1,53 @@
+"""Law: where an engine is made coarse, the interval that it claims still contains the truth.
+
+A bound on an error is seen where the error is made: few nodes, short rules, points far apart,
+factors known to few digits.  `tests/mutants/test_mutants.py` asks each law once about the engine as
+it is, and once without each term of its bound.
+"""
+
+import pytest
+
+from tests.laws.error_bounds import (
+    contours,
+    cumulants,
+    epochs,
+    finite_pairs,
+    grids,
+    proof_lattices,
+    proof_series,
+    quadratures,
+)
+from tests.mutants.unseen_terms import UNSEEN
+
+LAWS = {
+    "contours": contours.contour_violation,
+    "sums of a contour": contours.sum_violation,
+    "phases of a contour": contours.phases_violation,
+    "rough cumulants": contours.rough_violation,
+    "cumulants": cumulants.violation,
+    "transforms on a grid": grids.transform_violation,
+    "noise on a grid": grids.noise_violation,
+    "few outcomes": grids.few_outcomes_violation,
+    "finite pairs": finite_pairs.violation,
+    "mixtures": quadratures.mixture_violation,
+    "Renyi curves": quadratures.renyi_violation,
+    "lines of an epoch": epochs.line_violation,
+    "rough lines of an epoch": epochs.rough_line_violation,
+    "rules of an epoch": epochs.rule_violation,
+    "products on a lattice": epochs.product_violation,
+    "sums on a lattice": epochs.lattice_violation,
+    "cells on a lattice": epochs.cells_violation,
+    "proofs by contours": proof_series.contour_violation,
+    "decays in proofs": proof_series.decay_violation,
+    "mixtures in proofs": proof_series.mixture_violation,
+    "lattices in proofs": proof_lattices.lattice_violation,
+    "discrete Gaussians in proofs": proof_lattices.discrete_gaussian_violation,
+    "epochs in proofs": proof_series.allocation_violation,
+}
+
+
+def test_terms_that_no_law_sees_are_still_in_the_code():
+    for term, reason in UNSEEN.items():
+        with pytest.MonkeyPatch.context() as patch:
+            term(patch)
+        assert reason

@@ -1,0 +1,325 @@
+"""Bounds on errors that lack one of their terms: by law, each an edit of one function."""
+
+from typing import Any, NamedTuple
+
+from accountant.amplification.allocation.lognormal_inversion import Line
+from accountant.amplification.allocation.lognormal_rule import LogNormalRule
+from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
+from accountant.composition import contour, pld_grid
+from accountant.composition.aliasing import AliasingBound
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.contour import Contour
+from accountant.composition.enumeration import Enumeration
+from accountant.composition.fft_composition import SumOnGrid
+from accountant.composition.lattice import Lattice
+from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
+from accountant.losses.mixture_pair import MixturePair
+from accountant.numerics import exponential_sums, lognormal_lattice
+from accountant.verifier import lattice, parts, series
+from tests.mutants.edits import edit
+
+
+class Dropped(NamedTuple):
+    """A term that is left out: what stands in place of ``old`` in one function of ``owner``."""
+
+    owner: Any
+    function: str
+    old: str
+    new: str = ""
+
+    def __call__(self, patch):
+        edit(patch, *self)
+
+
+SumOnLattice = lognormal_lattice._SumOnLattice
+TERMS = {
+    "contours": {
+        "truncation": Dropped(
+            Contour, "bounds", "noise += math.exp(min(self._truncated, 700.0))", "pass"
+        ),
+        "truncation at many": Dropped(
+            Contour, "_log_upper", " + math.exp(min(self._truncated, 700.0))"
+        ),
+        "aliases": Dropped(
+            Contour, "bounds",
+            " - math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))",
+        ),
+        "aliases below": Dropped(
+            AliasingBound, "log_bound", "np.logaddexp(left, right)", "right"
+        ),
+        "aliases above": Dropped(AliasingBound, "log_bound", "np.logaddexp(left, right)", "left"),
+        "smoothing": Dropped(Contour, "bounds", "low -= added", "pass"),
+    },
+    "sums of a contour": {
+        "additions": Dropped(contour, "_round_off", " + 64 * ULP * float(np.sum(size))"),
+    },
+    "phases of a contour": {
+        "growing": Dropped(Contour, "bounds", " + self._sum_error[1] * abs(epsilon)"),
+        "growing at many": Dropped(
+            Contour, "_log_upper", " + self._sum_error[1] * np.abs(epsilon)"
+        ),
+    },
+    "rough cumulants": {
+        "height": Dropped(Contour, "_scale_error", "2 * self._height_error + "),
+        "height at many": Dropped(Contour, "_log_upper", "2 * self._height_error + "),
+        "scale": Dropped(
+            Contour, "bounds", "noise += self._scale_error(scale) * abs(total)", "pass"
+        ),
+        "scale at many": Dropped(Contour, "_log_upper", "scale_error * np.abs(total) + "),
+        "terms": Dropped(contour, "_round_off", "float(np.sum(error)) + "),
+        "fixed": Dropped(Contour, "bounds", "self._sum_error[0] + "),
+        "fixed at many": Dropped(Contour, "_log_upper", "self._sum_error[0] + "),
+    },
+    "cumulants": {
+        "finite": Dropped(
+            exponential_sums, "_finite_cgf_block", "16 * ULP * (size + np.abs(value))",
+            "0 * (size + np.abs(value))",
+        ),
+        "terms of finite": Dropped(
+            exponential_sums, "_finite_cgf_block", "(size + np.abs(value))", "np.abs(value)"
+        ),
+        "phases of finite": Dropped(
+            exponential_sums, "_finite_cgf_block",
+            "size = 1 + ordered_dot(np.abs(terms), np.abs(loss)) * np.abs(z[:, 0]) / np.abs(total)",
+            "size = 1.0",
+        ),
+        "powers": Dropped(exponential_sums, "power_round_off", "16 * ULP * count", "0 * count"),
+        "sums in powers": Dropped(exponential_sums, "power_round_off", "1 + own_error + "),
+        "Laplace": Dropped(
+            laplace_cgf, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
+        ),
+        "response": Dropped(
+            randomised_response, "response_cgf", "return value, 16 * ULP * size",
+            "return value, 0 * size",
+        ),
+        "terms of a response": Dropped(
+            randomised_response, "response_cgf", "terms + np.abs(value) + far", "np.abs(value)"
+        ),
+        "phases of a response": Dropped(
+            randomised_response, "response_cgf", "np.abs(z) * epsilon * np.exp",
+            "np.minimum(np.abs(z) * epsilon, 1.0) * np.exp",
+        ),
+        "factors": Dropped(PlanCGF, "cf_ratio", " + error * np.abs(product)"),
+        "summands": Dropped(PlanCGF, "value_at", "size + error", "size"),
+    },
+    "transforms on a grid": {
+        "wrapped and cut": Dropped(
+            SumOnGrid, "delta", "self.error_1 / (1 + a) + wrapped", "self.error_1 / (1 + a)"
+        ),
+        "kernel": Dropped(
+            SumOnGrid, "delta", "wrapped += math.exp(-a * (used - 1) * h)", "pass"
+        ),
+        "round-off at many": Dropped(SumOnGrid, "upper_deltas", " + missed"),
+    },
+    "noise on a grid": {
+        "noise": Dropped(
+            pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "
+        ),
+        "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 16 * ULP"),
+        "cut off, below": Dropped(pld_grid, "grid_of_sum", "noise += cut_off", "pass"),
+        "cut off, above": Dropped(
+            pld_grid, "grid_of_sum", "nats -= math.log1p(-min(cut_off, 0.5))", "pass"
+        ),
+    },
+    "few outcomes": {
+        "enumeration": Dropped(
+            Enumeration, "__init__", "self._error += 8 * ULP * (size + count)", "pass"
+        ),
+        "lattice": Dropped(
+            Lattice, "_bounds", "total - noise - alias, total + noise", "total - alias, total"
+        ),
+        "aliases": Dropped(Lattice, "_bounds", "total - noise - alias", "total - noise"),
+        "terms": Dropped(Lattice, "integrate", "error + turn", "turn"),
+    },
+    "finite pairs": {
+        "gaps": Dropped(
+            connect_the_dots, "pair_below",
+            " - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))",
+        ),
+        "gaps before a point": Dropped(
+            connect_the_dots, "pair_below",
+            "np.maximum(np.append(0.0, gap), np.append(gap, 0.0))", "np.append(gap, 0.0)",
+        ),
+        "gaps behind a point": Dropped(
+            connect_the_dots, "pair_below",
+            "np.maximum(np.append(0.0, gap), np.append(gap, 0.0))", "np.append(0.0, gap)",
+        ),
+        "accuracy below": Dropped(
+            connect_the_dots, "pair_below", "lowered[1:] -= 4 * ACCURACY * values[1:]", "pass"
+        ),
+        "the cell where the curve ends": Dropped(
+            connect_the_dots, "pair_below", "first - (gap[first - 1] > 0)", "first"
+        ),
+        "accuracy above": Dropped(connect_the_dots, "pair_above", " * (1 + ACCURACY)"),
+    },
+    "mixtures": {
+        "rule": Dropped(
+            MixturePair, "cgf",
+            "near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))", "pass",
+        ),
+        "size against the tilted": Dropped(
+            MixturePair, "cgf", " * np.exp(np.minimum(tilted.real - found.real, 700.0))"
+        ),
+        "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * missed"),
+        "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
+        "ends of a decay": Dropped(
+            MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(far, 600.0))"
+        ),
+    },
+    "Renyi curves": {
+        "rule": Dropped(
+            SampledGaussianRenyi, "_sum_block", "self._rule_error(z, x, weight, rule) + "
+        ),
+        "rule, present": Dropped(
+            SampledGaussianRenyi, "_rule_error", "2.1 * math.exp(-nats) * strip", "0 * strip"
+        ),
+        "rule, added": Dropped(
+            SampledGaussianRenyi, "_rule_error", "4.2 * ordered_dot", "0 * ordered_dot"
+        ),
+        "tails": Dropped(
+            SampledGaussianRenyi, "_sum_block", "error + ordered_dot", "error + 0 * ordered_dot"
+        ),
+        "one bump": Dropped(
+            SampledGaussianRenyi, "_of_one_bump", "error + np.exp(left_out - value)", "error"
+        ),
+        "between two bumps": Dropped(
+            SampledGaussianRenyi, "_of_two_bumps", " + math.exp(between[i] - total)"
+        ),
+        "of small moments": Dropped(
+            SampledGaussianRenyi, "_by_quadrature", "np.exp(log_moment + error)",
+            "np.exp(log_moment)",
+        ),
+        "of great moments": Dropped(
+            SampledGaussianRenyi, "_by_quadrature", "log_moment + error + 1e-13", "log_moment"
+        ),
+    },
+    "lines of an epoch": {
+        "aliases": Dropped(
+            Line, "excess",
+            "outside = np.exp(np.minimum(self._log_alias(gap) - height, 700.0))", "outside = 0.0",
+        ),
+        "aliases below": Dropped(Line, "_log_alias", "np.logaddexp(*either)", "either[1]"),
+        "aliases above": Dropped(Line, "_log_alias", "np.logaddexp(*either)", "either[0]"),
+        "truncation": Dropped(
+            Line, "excess",
+            "outside += np.exp(min(self._log_cut_off - self._log_power, 700.0))", "pass",
+        ),
+    },
+    "rough lines of an epoch": {
+        "transform": Dropped(Line, "excess", "self._missed + "),
+        "power": Dropped(Line, "_power", "np.abs(base) * inexact", "0 * np.abs(base)"),
+        "power with jumps": Dropped(
+            Line, "_power", "np.abs(total) * (inexact + ", "np.abs(total) * ("
+        ),
+        "jumps": Dropped(Line, "_power", "jump_error * np.exp(-value.real) + "),
+        "jumps of all": Dropped(Line, "_power", " + np.abs(base) * grown * (1 + inexact)"),
+    },
+    "rules of an epoch": {
+        "panels": Dropped(LogNormalRule, "_panels", "missed * rate", "0.0"),
+        "ends": Dropped(
+            LogNormalRule, "_left_out", "math.exp(min(size, 700.0)) / slope", "0.0"
+        ),
+        "mass outside": Dropped(
+            LogNormalRule, "_outside",
+            "return left + right, (left_v - left) + (right_v - right)", "return 0.0, 0.0",
+        ),
+        "up to the split": Dropped(
+            LogNormalRule, "_up_to_split", "missed = self._error + ", "missed = "
+        ),
+        "along a path": Dropped(LogNormalRule, "_along", "path.error + "),
+    },
+    "products on a lattice": {
+        "transform": Dropped(
+            lognormal_lattice, "_product",
+            "error = FFT_ULPS * ULP * (math.log2(n) + 1) * sizes[0] * sizes[1]", "error = 0.0",
+        ),
+        "left factor": Dropped(lognormal_lattice, "_product", "left.error * totals[1] + "),
+        "right factor": Dropped(lognormal_lattice, "_product", " + right.error * totals[0]"),
+        "both factors": Dropped(
+            lognormal_lattice, "_product", " + POINTS * left.error * right.error"
+        ),
+        "left summand": Dropped(lognormal_lattice, "_sum", "left.error + "),
+        "right summand": Dropped(lognormal_lattice, "_sum", " + right.error"),
+    },
+    "sums on a lattice": {
+        "first excess": Dropped(
+            SumOnLattice, "_at", "error = self._a.error * float(first.sum())", "error = 0.0"
+        ),
+        "later draws": Dropped(
+            SumOnLattice, "_at",
+            "error += self._b.error * float(later.sum()) * (1 - law.first)", "pass",
+        ),
+        "below": Dropped(
+            SumOnLattice, "_at",
+            "value, error = (float(one[place]) for one in self._below_each_place)",
+            "value, error = float(self._below_each_place[0][place]), 0.0",
+        ),
+    },
+    "cells on a lattice": {
+        "cells": Dropped(SumOnLattice, "bounds", "(self._steps + 1) * INEXACT + "),
+        "cells of every draw": Dropped(SumOnLattice, "bounds", "(self._steps + 1) * "),
+    },
+    "proofs by contours": {
+        "truncation above": Dropped(
+            series, "contour", "return lower, found + missed", "return lower, found"
+        ),
+        "truncation above alone": Dropped(
+            series, "contour", "return arb(0), found + missed", "return arb(0), found"
+        ),
+        "truncation below": Dropped(series, "contour", " + missed)\n", ")\n"),
+        "aliases below": Dropped(series, "contour", " - mass / ((a * period).exp() - 1)"),
+        "aliases above": Dropped(series, "contour", " - beyond * falls / (1 - falls)"),
+        "smoothing": Dropped(series, "contour", "more * total(0) if more else 0", "0"),
+    },
+    "decays in proofs": {
+        "Laplace": Dropped(parts, "laplace", " * (1 + 1 / (2 * u))"),
+        "Gaussian": Dropped(parts, "gaussian", "- u**2", "- 2 * u**2"),
+    },
+    "mixtures in proofs": {
+        "left of the nodes": Dropped(parts, "mixture", "outside = left + ends", "outside = ends"),
+        "beyond the nodes": Dropped(parts, "mixture", " + ends[1] / (end - c)"),
+        "summed nodes": Dropped(parts, "mixture", " + scale * sum(ends[2:], arb(0))"),
+        "size on the line": Dropped(
+            parts, "mixture",
+            "outside *= (y**2 / 2).exp() * (y * (nearest - least) / 2).cos() ** (-a)", "pass",
+        ),
+        "rule": Dropped(parts, "mixture", "share * size + outside", "outside"),
+        "rule at twice the distance": Dropped(parts, "mixture", "(1 + top.max(arb(1)))", "1"),
+        "decay": Dropped(parts, "mixture", "sum(each, arb(0)) + error", "sum(each, arb(0))"),
+    },
+    "lattices in proofs": {
+        "points not kept": Dropped(lattice, "composed", "low + lost.max(arb(0))", "low"),
+        "infinite losses": Dropped(
+            lattice, "composed", "lost.max(arb(0)) + 1 - finite", "lost.max(arb(0))"
+        ),
+        "slack": Dropped(lattice, "composed", ", moved + n * move", ", moved - n * top"),
+        "mean of a cell": Dropped(lattice, "law", "found[b] += most", "found[a] += most"),
+    },
+    "discrete Gaussians in proofs": {
+        "beyond the listed": Dropped(
+            parts, "outcomes",
+            "whole = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)", "whole = arb(0)",
+        ),
+        "mass": Dropped(
+            parts, "outcomes", 'mass.union(arb(1)) if kind == "discrete gaussian" else mass', "mass"
+        ),
+    },
+    "epochs in proofs": {
+        "rule": Dropped(series, "allocated", "(error + 2 * (y * y / 2)", "(2 * (y * y / 2)"),
+        "rule at twice the distance": Dropped(
+            series, "allocated", "(1 + (2 * y * y).exp())", "1"
+        ),
+        "truncation": Dropped(
+            series, "allocated", "zip(turns, s, strict=True)], top * size,",
+            "zip(turns, s, strict=True)], 0 * top,",
+        ),
+        "aliases of K": Dropped(series, "allocated", "most * x / (1 - x) + "),
+        "aliases of the period": Dropped(series, "allocated", " + period * x / (1 - x) ** 2"),
+        "truncation of the tails": Dropped(
+            series, "allocated", "near(turns, top *", "near(turns, 0 * top *"
+        ),
+        "aliases of the tails": Dropped(
+            series, "allocated", "(mu * d).sin(), x / (1 - x))", "(mu * d).sin(), 0 * x)"
+        ),
+    },
+}  # fmt: skip

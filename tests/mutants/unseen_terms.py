@@ -1,0 +1,81 @@
+"""Terms of bounds on errors that no law sees dropped, and why: others are larger, where we looked.
+
+They are kept: each bounds an error that floats may make.  A term of round-off is some ten times
+what round-off is, so that one of several can cover for another.
+"""
+
+from accountant.amplification.allocation.lognormal_inversion import Line
+from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
+from accountant.composition.contour import Contour
+from accountant.composition.enumeration import Enumeration
+from accountant.composition.fft_composition import SumOnGrid
+from accountant.composition.lattice import Lattice
+from accountant.losses import laplace_cgf
+from accountant.losses.mixture_pair import MixturePair
+from accountant.numerics import lognormal_lattice
+from accountant.verifier import parts, series
+from tests.mutants.error_bounds import Dropped
+
+UNSEEN = {
+    Dropped(Contour, "_scale_error", " + 4 * ULP * (abs(scale) + abs(self._height))"): (
+        "the term that grows with epsilon is 4 ulps of |z| >= a times it, and as large"
+    ),
+    Dropped(Contour, "integrate", "fixed += math.exp(self._truncated) / self.smoothing", "pass"): (
+        "what truncation takes from both sums together is at most the truncation of one, times"
+        " e^(S/8), which is 1 to four digits (docs/proofs/trusted-base.md)"
+    ),
+    Dropped(Contour, "bounds", " + self._density_error[1] * abs(epsilon)"): (
+        "S |z|^2 times the round-off of the sum itself; where that is large, added is above delta"
+    ),
+    Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, own) + "): (
+        "the error of the rule, 5 e^-42, is below it; a law of cumulants sees it of finite losses"
+    ),
+    Dropped(SampledGaussianRenyi, "_sum_block", " + self._round_off(z, x, t, weight)"): (
+        "answers are raised by 16 ulps at the end, and sums of one sign err by less"
+    ),
+    Dropped(SampledGaussianRenyi, "_of_two_bumps", "edges, LEFT_TAIL", "edges, NO_TAIL"): (
+        "what is between the bumps is bounded by its greatest height, which is more"
+    ),
+    Dropped(SampledGaussianRenyi, "_of_two_bumps", "window, RIGHT_TAIL", "window, NO_TAIL"): (
+        "the same"
+    ),
+    Dropped(Line, "_power", "(error + 4 * ULP)", "4 * ULP"): (
+        "the error of the whole power counts that of each factor already"
+    ),
+    Dropped(lognormal_lattice._SumOnLattice, "bounds", " + SUMMED"): (
+        "1e-11 for sums of positive terms, whose round-off is some 1e-14"
+    ),
+    Dropped(Enumeration, "__init__", "_mismatch += 4 * ULP", "_mismatch += 0 * ULP"): (
+        "the error of the logarithms of masses is larger by their size"
+    ),
+    Dropped(Lattice, "integrate", "error + turn", "error"): (
+        "the error of the cumulant has an ulp of the same phases"
+    ),
+    Dropped(Lattice, "_bounds", "2 * self._height_error + "): (
+        "the error of the cumulant at the nodes has that at the tilt in it"
+    ),
+    Dropped(Lattice, "_bounds", " + 4 * ULP * size"): "32 ulps of all terms are more",
+    Dropped(SumOnGrid, "delta", "error = self.error_2 * size + ", "error = "): (
+        "of positive masses the other round-off is more: both together are seen"
+        " (round_off_forgotten in lattices.py)"
+    ),
+    Dropped(SumOnGrid, "delta", "error += 1000 * ULP * abs(value)", "pass"): (
+        "the same, while no value is near the whole"
+    ),
+    Dropped(laplace_cgf, "_laplace_cgf", "terms + np.abs(value) + far", "np.abs(value) + far"): (
+        "a cumulant of Laplace noise is not small where its terms are large, but at its zeros"
+    ),
+    Dropped(series, "allocated", "(size + ball)", "size"): (
+        "it is in the bound on what is truncated alone, which is larger than that by factors"
+    ),
+    Dropped(series, "allocated", " + 2 * (y * y / 2).exp() * parts.tail(arb(18))"): (
+        "1e-72: a check at 256 bits does not see it, one at 4096 bits may"
+    ),
+    Dropped(parts, "mixture", " * (y * (nearest - least) / 2).cos() ** (-a)"): (
+        "the sizes it bounds fall faster than that; the theorem has a test of its own"
+        " (size_on_a_line)"
+    ),
+    Dropped(parts, "mixture", " + outside) / (1 - share)", ")"): (
+        "a second order: the error of an error"
+    ),
+}
