@@ -137,7 +137,9 @@ class Filter(Ledger):
             If it does not fit; nothing is spent.
         """
         copy = self._copies.of_spent(mechanism)
+        self._refuse_other_process(copy)
         with self._lock:
+            self._refuse_within_a_query(copy)
             self._filter_meter.charge(copy, None)
 
     def remaining(self, plan: Plan) -> int:
@@ -186,7 +188,9 @@ class Filter(Ledger):
             If it does not fit; nothing is spent.
         """
         copy = self._copies.of_spent(plan)
+        self._refuse_other_process(copy)
         with self._lock:
+            self._refuse_within_a_query(copy)
             self._filter_meter.charge_plan(as_plan(copy))
 
     @property

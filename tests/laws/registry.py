@@ -46,7 +46,9 @@ from tests.laws import (
     test_neighbours,
     test_normalised,
     test_parameters,
+    test_power_cuts,
     test_ranked_frames,
+    test_refusals,
     test_repeated,
     test_replays,
     test_sampled_renyi,
@@ -78,8 +80,10 @@ from tests.mutants import (
     lower_bounds,
     mixtures,
     notions,
+    power_cuts,
     private_searches,
     ranked_frames,
+    refusals,
     regressions,
     repeated,
     replays,
@@ -555,6 +559,46 @@ PATCHED = {
     test_directions.test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction: {
         directions.one_direction_caps_a_sample: (8.0,),
     },
+    test_refusals.test_every_gate_and_every_entrance_is_in_the_table: {
+        refusals.has_another_entrance: (),
+    },
+    test_refusals.test_what_is_refused_spends_draws_and_sees_nothing: {
+        refusals.samples_of_each_user: ("Filter",), refusals.samples_of_blocks: ("Ledger",),
+        refusals.releases_in_two_processes: ("Odometer",),
+        refusals.spends_of_a_filter_in_two_processes: ("Filter",),
+        refusals.plans_of_a_filter_in_two_processes: ("Filter",),
+        refusals.takes_any_query: ("Ledger",), refusals.releases_what_is_closed: ("BookLedger",),
+        refusals.checks_no_plan_of_a_book: ("BookLedger of a plan",),
+        refusals.users_below_the_first: ("Ledger",), refusals.users_beyond_the_last: ("Filter",),
+        refusals.users_twice: ("Odometer",), refusals.masks_of_any_length: ("Ledger",),
+        refusals.steps_along_any_plan: ("CoupledGate",),
+        refusals.takes_what_is_not_declared: ("Ledger",),
+    },
+    test_refusals.test_nothing_is_asked_from_inside_of_a_request: {
+        refusals.blocks_within_a_query: ("Ledger",), refusals.releases_within_a_query: ("Ledger",),
+        refusals.labels_within_a_query: ("BookLedger",),
+        refusals.spends_of_a_book_within_a_query: ("BookLedger of users",),
+        refusals.spends_of_a_filter_within_a_query: ("Filter",),
+        refusals.plans_of_a_filter_within_a_query: ("Filter",),
+        refusals.forgets_that_it_answers: ("Odometer",),
+    },
+    test_refusals.test_workers_that_fail_are_not_passed_over: {
+        refusals.passes_over_failed_work: ("raises", "array"),
+        refusals.passes_over_lost_pieces: ("is cancelled", "held by workers"),
+        refusals.takes_nothing_for_answers: ("returns nothing", "array"),
+    },
+    test_power_cuts.test_every_way_to_write_to_a_book_is_in_the_table: {
+        power_cuts.has_another_way_to_write: (),
+    },
+    test_power_cuts.test_nothing_is_seen_or_answered_before_it_is_on_disk: {
+        power_cuts.flushes_nothing: ("release",), power_cuts.forgets_to_flush: ("spend",),
+        power_cuts.flushes_too_early: ("release",), power_cuts.flushes_another_file: ("spend",),
+        power_cuts.flushes_twice: ("spend",), power_cuts.pins_in_memory: ("release",),
+        power_cuts.pins_nothing: ("dataset",),
+    },
+    test_power_cuts.test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew: {
+        power_cuts.checkpoints_unflushed: (),
+    },
     test_replays.test_a_refusal_that_the_data_decide_is_off_plan: {
         replays.forgives_refusals: ("no mechanism",),
         replays.forgives_refusals_of_the_plan: ("a release past the plan",),
@@ -582,7 +626,7 @@ PATCHED = {
 PATCHED_LAWS = [
     found for module in (
         test_book_terms, test_books, test_directions, test_early_stops, test_lower_bounds,
-        test_replays,
+        test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip

@@ -21,6 +21,8 @@ from tests.mutants import (
     ledgers,
     lower_bounds,
     notions,
+    power_cuts,
+    refusals,
     repeated,
     replays,
     specimens,
@@ -72,6 +74,8 @@ def test_every_mutant_has_a_law():
         (early_stops, FunctionType),
         (directions, FunctionType),
         (cells, FunctionType),
+        (power_cuts, FunctionType),
+        (refusals, FunctionType),
         (repeated, FunctionType),
     ):
         own = [one for one in vars(module).values() if belongs(one, module, kind)]
