@@ -19,6 +19,7 @@ from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, Sup
 from algorithms.voting.vote_collection import VoteCollector
 from mechanisms import Laplace, piecewise_uniform
 from mechanisms.exact_noise import integer_directions
+from tests.accountant.book import test_verify_sentences
 from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
@@ -93,6 +94,7 @@ from tests.mutants import (
     sign_vote,
     specimens,
     vectors,
+    verification,
     wrappers,
 )
 
@@ -637,6 +639,16 @@ for _law, _mutants in PATCHED.items():
         {wrong.__name__: ((wrong, case), (lambda patch: None, case))
          for wrong, case in _mutants.items()},
     )  # fmt: skip
+
+register(
+    "sentences of verify",
+    lambda given: under(given[0], lambda: test_verify_sentences.violation(given[1])),
+    {f"says nothing: {name}: {words}": ((patched, words), (None, words))
+     for (_, name, words), patched in verification.SILENT.items()
+     if any(case.says in words for case in test_verify_sentences.CASES)}
+    | {patched.__name__: ((patched, words), (None, words))
+       for patched, words in verification.PARTIAL.items()},
+)  # fmt: skip
 
 # --- notions of composition: every test of tests/laws/test_composition_notions.py is a law
 
