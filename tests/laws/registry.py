@@ -25,6 +25,7 @@ from tests.laws import (
     algorithms,
     test_accountants,
     test_adaptive_adversaries,
+    test_audit_arguments,
     test_book_terms,
     test_books,
     test_calibration,
@@ -60,6 +61,7 @@ from tests.mutants import (
     accountants,
     adaptive_filters,
     additive,
+    audit_arguments,
     books,
     calibrations,
     cells,
@@ -561,6 +563,30 @@ PATCHED = {
     test_directions.test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction: {
         directions.one_direction_caps_a_sample: (8.0,),
     },
+    test_audit_arguments.test_every_audit_is_in_the_table: {
+        audit_arguments.has_another_audit: (),
+    },
+    test_audit_arguments.test_a_confidence_is_between_0_and_1: {
+        audit_arguments.takes_confidences_at_the_ends: ("watch",),
+        audit_arguments.takes_any_confidence_of_a_sensitivity: ("audit of a sensitivity",),
+    },
+    test_audit_arguments.test_a_type_one_error_is_between_0_and_1: {
+        audit_arguments.errors_below_0: (), audit_arguments.errors_above_1: (),
+    },
+    test_audit_arguments.test_an_error_that_is_none_proves_nothing: {
+        audit_arguments.proves_without_an_error: (0.01, -0.1),
+    },
+    test_audit_arguments.test_an_option_that_would_be_passed_over_is_refused: {
+        audit_arguments.passes_over_an_executor: ("an executor",),
+        audit_arguments.passes_over_an_early_stop: ("an early stop",),
+        audit_arguments.passes_over_a_score: ("a score",),
+    },
+    test_audit_arguments.test_a_sensitivity_is_of_records_that_are_replaced: {
+        audit_arguments.adds_and_removes: ("histogram",),
+    },
+    test_audit_arguments.test_a_pair_is_compared_as_it_is_and_in_its_norm: {
+        audit_arguments.compares_in_one_norm: (),
+    },
     test_refusals.test_every_gate_and_every_entrance_is_in_the_table: {
         refusals.has_another_entrance: (),
     },
@@ -627,8 +653,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_book_terms, test_books, test_directions, test_early_stops, test_lower_bounds,
-        test_power_cuts, test_refusals, test_replays,
+        test_audit_arguments, test_book_terms, test_books, test_directions, test_early_stops,
+        test_lower_bounds, test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip

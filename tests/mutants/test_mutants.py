@@ -12,6 +12,7 @@ from tests.laws.common import INSTANCES
 from tests.laws.registry import LAWS
 from tests.mutants import (
     accountants,
+    audit_arguments,
     books,
     calibrations,
     cells,
@@ -74,6 +75,7 @@ def test_every_mutant_has_a_law():
         (early_stops, FunctionType),
         (directions, FunctionType),
         (cells, FunctionType),
+        (audit_arguments, FunctionType),
         (power_cuts, FunctionType),
         (refusals, FunctionType),
         (repeated, FunctionType),
