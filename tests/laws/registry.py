@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from accountant import Budget, Ledger, LedgerCorrupt, OffPlan, PrivateValueError, Tight, calibrate
@@ -45,6 +46,7 @@ from tests.laws import (
     test_ledger,
     test_lower_bounds,
     test_mixtures,
+    test_neighbour_chains,
     test_neighbours,
     test_normalised,
     test_parameters,
@@ -82,6 +84,7 @@ from tests.mutants import (
     logistic_regression,
     lower_bounds,
     mixtures,
+    neighbour_chains,
     notions,
     power_cuts,
     private_searches,
@@ -574,7 +577,7 @@ PATCHED = {
         audit_arguments.errors_below_0: (), audit_arguments.errors_above_1: (),
     },
     test_audit_arguments.test_an_error_that_is_none_proves_nothing: {
-        audit_arguments.proves_without_an_error: (0.01, -0.1),
+        audit_arguments.proves_without_an_error: (-0.1, 0.01),
     },
     test_audit_arguments.test_an_option_that_would_be_passed_over_is_refused: {
         audit_arguments.passes_over_an_executor: ("an executor",),
@@ -586,6 +589,32 @@ PATCHED = {
     },
     test_audit_arguments.test_a_pair_is_compared_as_it_is_and_in_its_norm: {
         audit_arguments.compares_in_one_norm: (),
+    },
+    test_neighbour_chains.test_all_that_is_compared_are_neighbours: {
+        neighbour_chains.replaces_the_only_record: ("one record", "add-remove"),
+        neighbour_chains.removes_a_replaced_record: ("numbers", "replace-one"),
+        neighbour_chains.moves_out_of_the_box: ("around 0", "each"),
+        neighbour_chains.moves_by_two: ("around 0", "each"),
+        neighbour_chains.adds_a_hostile_record_twice: ("rows", "replace-one"),
+        neighbour_chains.exchanges_a_hostile_record: ("numbers", "add-remove"),
+        neighbour_chains.takes_two_stairs_at_once: ("whole", "replace-one"),
+        neighbour_chains.reorders_what_has_an_order: ("numbers", "replace-one"),
+    },
+    test_neighbour_chains.test_every_kind_of_neighbour_is_tried_where_it_belongs: {
+        neighbour_chains.keeps_every_order: ("replace-one",),
+        neighbour_chains.never_empties_the_data: ("add-remove",),
+    },
+    test_neighbour_chains.test_whole_numbers_have_no_hostile_records: {
+        neighbour_chains.hostile_whole_numbers: (),
+    },
+    test_neighbour_chains.test_a_single_record_is_removed_and_not_replaced: {
+        neighbour_chains.replaces_the_only_record: (),
+    },
+    test_neighbour_chains.test_what_is_no_data_set_of_numbers_has_no_box: {
+        neighbour_chains.box_of_nothing: (np.zeros((0, 2)),),
+    },
+    test_neighbour_chains.test_a_data_set_lies_in_its_box: {
+        neighbour_chains.box_without_a_width: ("equal",),
     },
     test_refusals.test_every_gate_and_every_entrance_is_in_the_table: {
         refusals.has_another_entrance: (),
@@ -654,7 +683,7 @@ PATCHED = {
 PATCHED_LAWS = [
     found for module in (
         test_audit_arguments, test_book_terms, test_books, test_directions, test_early_stops,
-        test_lower_bounds, test_power_cuts, test_refusals, test_replays,
+        test_lower_bounds, test_neighbour_chains, test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip
