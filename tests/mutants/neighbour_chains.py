@@ -1,6 +1,7 @@
 """Wrong neighbours: pairs that are none, and kinds of neighbours that are not tried."""
 
 from audits.neighbours import adjacent_chains
+from audits.neighbours.value_spaces import Box
 from tests.mutants.edits import edit
 
 
@@ -69,6 +70,11 @@ def box_of_nothing(patch):
     edit(patch, adjacent_chains, "bounding_box", " or data.size == 0", "")
 
 
-def box_without_a_width(patch):
-    """Takes equal numbers for both ends."""
-    edit(patch, adjacent_chains, "bounding_box", "high if high > low else low + 1.0", "high")
+def box_of_twice_the_width(patch):
+    """Takes numbers that are not there for ends."""
+    edit(patch, adjacent_chains, "bounding_box", "low + 1.0", "low + 2.0")
+
+
+def box_of_any_size(patch):
+    """Takes any shape, and any ends."""
+    patch.setattr(Box, "__post_init__", lambda self: None)
