@@ -29,8 +29,8 @@ MIXED = 12 * Laplace(9.0) + 5 * Gaussian(20.0) + 3 * Exponential(4.0)
 
 
 @pytest.fixture
-def book(stored_book):
-    with Book.open(stored_book.url) as found:
+def book(any_book):
+    with Book.open(any_book.url) as found:
         yield found
 
 
@@ -111,13 +111,13 @@ def test_a_plan_whose_sum_fits_is_added_up(book):
     book.verify()
 
 
-def test_the_choice_survives_processes_and_a_named_run(stored_book):
+def test_the_choice_survives_processes_and_a_named_run(any_book):
     epsilon = Tight().epsilon(MIXED, 1e-6)
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(epsilon + 0.2, 1e-6), "pure", users=20)
         run(book, "d", MIXED, run="monthly")
         first = book.status("d")
-    with Book.open(stored_book.url) as again:
+    with Book.open(any_book.url) as again:
         assert again.status("d") == first
         run(again, "d", MIXED, run="monthly")
         assert again.status("d") == first
