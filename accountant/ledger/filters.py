@@ -135,6 +135,8 @@ class Filter(Ledger):
         ------
         BudgetExceeded
             If it does not fit; nothing is spent.
+        OffPlan
+            If a query of this gate asks, or a fork of the process; nothing is spent.
         """
         copy = self._copies.of_spent(mechanism)
         self._refuse_other_process(copy)
@@ -186,6 +188,8 @@ class Filter(Ledger):
         ------
         BudgetExceeded
             If it does not fit; nothing is spent.
+        OffPlan
+            If a query of this gate asks, or a fork of the process; nothing is spent.
         """
         copy = self._copies.of_spent(plan)
         self._refuse_other_process(copy)
