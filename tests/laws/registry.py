@@ -489,6 +489,12 @@ PATCHED = {
         books.loses_a_line_between_pages: (2,), books.stops_at_a_full_page: (7,),
         books.reads_a_line_twice: (7,),
     },
+    test_books.test_what_was_rolled_back_is_forgotten: {
+        books.remembers_what_was_rolled_back: (),
+    },
+    test_books.test_a_run_that_was_taken_meanwhile_is_no_proof_for_another: {
+        books.proves_by_a_run_that_was_free: (),
+    },
     test_book_terms.test_after_its_end_nothing_is_spent_in_any_process: {
         books.spends_after_the_end: ("closed",), books.keeps_the_terms_it_knew: ("closed",),
         books.trusts_the_clock: ("set back",),
