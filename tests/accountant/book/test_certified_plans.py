@@ -90,7 +90,10 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
             ledger.release(Laplace(1.0), np.sum)
     spent = certified + 0.1 + np.log1p(0.05 * np.expm1(1.0))
     assert book.spent("d") == pytest.approx(spent, rel=1e-12)
-    assert [round(line.epsilon, 9) for line in book.history("d")][-1] == round(spent, 9)
+    lines = book.history("d")
+    assert round(lines[-1].epsilon, 9) == round(spent, 9)
+    for k in (0, -2):  # in the notion beside the plan, also of a step, which says no total
+        assert book.history("d", since=lines[k].seq) == lines[k:][1:]
     book.verify()
 
 

@@ -49,9 +49,10 @@ def test_a_plan_fits_a_book_of_its_own_cost_run_by_run(any_book):
         book.verify()
 
 
-def test_releases_beside_a_plan_have_what_is_left(sqlite_book):
+@pytest.mark.parametrize("users", [None, 20])
+def test_releases_beside_a_plan_have_what_is_left(sqlite_book, users):
     with Book.open(sqlite_book.url, author="ada") as book:
-        book.dataset("d", Budget(EXACT + 0.5, 1e-6), "pure", plan=PLAN, runs=2)
+        book.dataset("d", Budget(EXACT + 0.5, 1e-6), "pure", plan=PLAN, runs=2, users=users)
         run_of(book, "one")
         book.set_quota("d", "ada", 0.35, "beside the plan")  # the plan is no author's
         with book.ledger("d", DATA) as ledger:
