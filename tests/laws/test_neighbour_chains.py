@@ -14,8 +14,7 @@ from audits.neighbours.value_spaces import ALL_RELATIONS, checked_relation
 BOXES = {
     "numbers": Box(0.0, 1.0, (5,)), "around 0": Box(-2.0, 1.0, (4,)), "rows": Box(0.0, 1.0, (3, 2)),
     "whole": Box(0, 9, (5,), whole=True), "one record": Box(-1.0, 1.0, (1,)),
-    "two": Box(-1.0, 1.0, (2,)), "a half line": Box(0.0, np.inf, (3,)),
-    "a line": Box(-np.inf, np.inf, (3,)),
+    "two": Box(-1.0, 1.0, (2,)), "a line": Box(-np.inf, np.inf, (3,)),
 }  # fmt: skip
 ONE_NUMBER = Box(-1.0, 1.0)
 STEPS = 60  # of random neighbours

@@ -40,7 +40,7 @@ def run(book, name, plan, **more):
             ledger.release(leaf, np.sum if not isinstance(leaf, Exponential) else lambda d: d[:3])
 
 
-@pytest.mark.parametrize("notion", [None, "zcdp", "rdp"])
+@pytest.mark.parametrize("notion", [None, "zcdp"])
 def test_a_plan_fits_a_budget_of_its_own_cost(book, notion):
     epsilon = Tight().epsilon(MIXED, 1e-6)
     book.dataset("d", Budget(epsilon, 1e-6), notion)
