@@ -245,3 +245,5 @@ def test_a_run_that_was_taken_meanwhile_is_no_proof_for_another():
         with pytest.raises(ParameterError, match="a proof of the plan"):
             account.reserve_plan(plan, {"run": "july", "coins": []}, None)
         assert (len(seen), book.head) == (2, before)
+        patch.undo()
+        book.verify()

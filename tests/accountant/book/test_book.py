@@ -49,3 +49,13 @@ def test_a_line_that_is_none_has_no_answer(any_book):
         [line] = book.history("d")
         with pytest.raises(ParameterError, match="line must be"):
             book.answer(line._replace(answer=line.seq))
+
+
+@pytest.mark.parametrize("run", ["june", ""])
+def test_a_run_is_of_a_plan(any_book, run):
+    with Book.open(any_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        before = any_book.hash_rows()
+        with pytest.raises(ParameterError, match="run must be given with a plan"):
+            book.ledger("d", DATA, run=run)
+        assert any_book.hash_rows() == before
