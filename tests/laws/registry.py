@@ -493,7 +493,7 @@ PATCHED = {
         books.remembers_what_was_rolled_back: (),
     },
     test_books.test_a_run_that_was_taken_meanwhile_is_no_proof_for_another: {
-        books.proves_by_a_run_that_was_free: (),
+        books.proves_by_a_run_that_was_free: (), books.sets_one_run_aside_as_many: (),
     },
     test_book_terms.test_after_its_end_nothing_is_spent_in_any_process: {
         books.spends_after_the_end: ("closed",), books.keeps_the_terms_it_knew: ("closed",),
@@ -652,6 +652,7 @@ PATCHED = {
         power_cuts.flushes_too_early: ("release",), power_cuts.flushes_another_file: ("spend",),
         power_cuts.flushes_twice: ("spend",), power_cuts.pins_in_memory: ("release",),
         power_cuts.pins_nothing: ("dataset",),
+        books.forgets_the_users_of_a_step: ("release_blocks",),
     },
     test_power_cuts.test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew: {
         power_cuts.checkpoints_unflushed: (),
