@@ -47,6 +47,11 @@ class BookMeter:
         return None if self.run is None else self.run.next
 
     @property
+    def check(self) -> Callable[[Plan], None] | None:
+        """Return what checks the next releases of a plan; None without a plan."""
+        return None if self.run is None else self.run.check
+
+    @property
     def bucket_facts(self) -> dict[str, Any]:
         """Return the buckets that pay, as an entry names them; nothing without buckets."""
         return {"buckets": list(self.buckets)} if self.buckets else {}

@@ -64,6 +64,10 @@ class PlanRun:
         """Return the leaf of the plan that may be released next."""
         return self._cursor.next
 
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan whose releases are not the next ones of this run."""
+        self._cursor.check(plan)
+
     @property
     def has_recorded_steps(self) -> bool:
         """Return whether the next step was released before."""

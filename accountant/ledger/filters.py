@@ -135,9 +135,13 @@ class Filter(Ledger):
         ------
         BudgetExceeded
             If it does not fit; nothing is spent.
+        OffPlan
+            If a query of this gate asks, or a fork of the process; nothing is spent.
         """
         copy = self._copies.of_spent(mechanism)
+        self._refuse_other_process(copy)
         with self._lock:
+            self._refuse_within_a_query(copy)
             self._filter_meter.charge(copy, None)
 
     def remaining(self, plan: Plan) -> int:
@@ -184,9 +188,13 @@ class Filter(Ledger):
         ------
         BudgetExceeded
             If it does not fit; nothing is spent.
+        OffPlan
+            If a query of this gate asks, or a fork of the process; nothing is spent.
         """
         copy = self._copies.of_spent(plan)
+        self._refuse_other_process(copy)
         with self._lock:
+            self._refuse_within_a_query(copy)
             self._filter_meter.charge_plan(as_plan(copy))
 
     @property

@@ -211,6 +211,7 @@ class SparseERM(PrivateRegressor):
             gradient.theta = theta
             noisy = ledger.release(ledger.plan.part, gradient, shape=theta.size)
             theta = self._next(theta, noisy, step, penalty)
+        theta[features:] *= constant
         return theta
 
     def _next(self, theta: Array, gradient: Array, step: float, penalty: float) -> Array:

@@ -21,7 +21,7 @@ from accountant.domains import NON_NEGATIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
-from audits.claims.arguments import checked_pair, seed_and_generator
+from audits.claims.arguments import CONFIDENCE, checked_pair, seed_and_generator
 from audits.claims.claims import Sensitivity
 from audits.claims.findings import Finding, GuessCounts, Outcome
 from audits.neighbours.adjacent_chains import Step, adjacent_chains, bounding_box, neighbours_near
@@ -167,6 +167,7 @@ def audit_sensitivity(
     witness has the distance.
     """
     start = time.perf_counter()
+    level = CONFIDENCE.check("confidence", confidence)
     budget = min(BUDGET.check("runs", runs), 20_000)
     if isinstance(space, tuple):
         space = checked_pair(space)
@@ -178,7 +179,7 @@ def audit_sensitivity(
             query, space, Adjacency.REPLACE_ONE, claim.value, claim.norm, budget, rng
         )
     return Finding(
-        probe.outcome, 0.0, 0.0, probe.evaluations, confidence, probe.witness,
+        probe.outcome, 0.0, 0.0, probe.evaluations, level, probe.witness,
         time.perf_counter() - start, probe.seed, None, GuessCounts(0, 0, 0),
     )  # fmt: skip
 

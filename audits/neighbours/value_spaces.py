@@ -159,8 +159,10 @@ def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator)
     if relation is ValueMoves.ANY or not space.shape:
         return space.random(rng)
     at = int(rng.integers(len(value)))
-    if relation is Adjacency.ADD_REMOVE and len(value) > 1:
-        return np.delete(value, at, axis=0)
+    fresh = np.asarray(space.random(rng))[at % space.shape[0]]
+    if relation is Adjacency.ADD_REMOVE:
+        few = len(value) < 2
+        return np.append(value, fresh[None], axis=0) if few else np.delete(value, at, axis=0)
     other = value.copy()
-    other[at] = np.asarray(space.random(rng))[at % space.shape[0]]
+    other[at] = fresh
     return other

@@ -12,11 +12,23 @@ def postgres_server():
     found.stop()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def stored_book(request, tmp_path):
+def book_of(request, tmp_path):
+    """A book in the kind of database that a fixture asks for."""
     if request.param == "sqlite":
         return SQLiteBookFile(tmp_path / "book.db")
     return request.getfixturevalue("postgres_server").database()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def stored_book(request, tmp_path):
+    """For tests of what a database does: locks, transactions, statements, damage."""
+    return book_of(request, tmp_path)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def any_book(request, tmp_path):
+    """For tests of what entries say, which is the same in every database."""
+    return book_of(request, tmp_path)
 
 
 @pytest.fixture

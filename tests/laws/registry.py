@@ -19,11 +19,13 @@ from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, Sup
 from algorithms.voting.vote_collection import VoteCollector
 from mechanisms import Laplace, piecewise_uniform
 from mechanisms.exact_noise import integer_directions
+from tests.accountant.book import test_verify_sentences
 from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
     test_accountants,
     test_adaptive_adversaries,
+    test_audit_arguments,
     test_book_terms,
     test_books,
     test_calibration,
@@ -47,12 +49,15 @@ from tests.laws import (
     test_ledger,
     test_lower_bounds,
     test_mixtures,
+    test_neighbour_chains,
     test_neighbours,
     test_normalised,
     test_parameters,
     test_passes,
+    test_power_cuts,
     test_ranked_frames,
     test_recorded_noise,
+    test_refusals,
     test_repeated,
     test_replays,
     test_sampled_renyi,
@@ -63,6 +68,7 @@ from tests.mutants import (
     accountants,
     adaptive_filters,
     additive,
+    audit_arguments,
     books,
     calibrations,
     cells,
@@ -87,11 +93,14 @@ from tests.mutants import (
     logistic_regression,
     lower_bounds,
     mixtures,
+    neighbour_chains,
     notions,
     passes,
+    power_cuts,
     private_searches,
     ranked_frames,
     recorded_noise,
+    refusals,
     regressions,
     repeated,
     replays,
@@ -101,6 +110,7 @@ from tests.mutants import (
     sign_vote,
     specimens,
     vectors,
+    verification,
     wrappers,
 )
 
@@ -520,6 +530,12 @@ PATCHED = {
         books.loses_a_line_between_pages: (2,), books.stops_at_a_full_page: (7,),
         books.reads_a_line_twice: (7,),
     },
+    test_books.test_what_was_rolled_back_is_forgotten: {
+        books.remembers_what_was_rolled_back: (),
+    },
+    test_books.test_a_run_that_was_taken_meanwhile_is_no_proof_for_another: {
+        books.proves_by_a_run_that_was_free: (), books.sets_one_run_aside_as_many: (),
+    },
     test_book_terms.test_after_its_end_nothing_is_spent_in_any_process: {
         books.spends_after_the_end: ("closed",), books.keeps_the_terms_it_knew: ("closed",),
         books.trusts_the_clock: ("set back",),
@@ -596,6 +612,92 @@ PATCHED = {
     test_directions.test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction: {
         directions.one_direction_caps_a_sample: (8.0,),
     },
+    test_audit_arguments.test_every_audit_is_in_the_table: {
+        audit_arguments.has_another_audit: (),
+    },
+    test_audit_arguments.test_a_confidence_is_between_0_and_1: {
+        audit_arguments.takes_confidences_at_the_ends: ("watch",),
+        audit_arguments.takes_any_confidence_of_a_sensitivity: ("audit of a sensitivity",),
+    },
+    test_audit_arguments.test_a_type_one_error_is_between_0_and_1: {
+        audit_arguments.errors_below_0: (), audit_arguments.errors_above_1: (),
+    },
+    test_audit_arguments.test_an_error_that_is_none_proves_nothing: {
+        audit_arguments.proves_without_an_error: (-0.1, 0.01),
+    },
+    test_audit_arguments.test_an_option_that_would_be_passed_over_is_refused: {
+        audit_arguments.passes_over_an_executor: ("an executor",),
+        audit_arguments.passes_over_an_early_stop: ("an early stop",),
+        audit_arguments.passes_over_a_score: ("a score",),
+    },
+    test_audit_arguments.test_a_sensitivity_is_of_records_that_are_replaced: {
+        audit_arguments.adds_and_removes: ("histogram",),
+    },
+    test_audit_arguments.test_a_pair_is_compared_as_it_is_and_in_its_norm: {
+        audit_arguments.compares_in_one_norm: (),
+    },
+    test_neighbour_chains.test_all_that_is_compared_are_neighbours: {
+        neighbour_chains.replaces_the_only_record: ("one record", "add-remove"),
+        neighbour_chains.removes_a_replaced_record: ("numbers", "replace-one"),
+        neighbour_chains.moves_out_of_the_box: ("around 0", "each"),
+        neighbour_chains.moves_by_two: ("around 0", "each"),
+        neighbour_chains.adds_a_hostile_record_twice: ("rows", "replace-one"),
+        neighbour_chains.exchanges_a_hostile_record: ("numbers", "add-remove"),
+        neighbour_chains.takes_two_stairs_at_once: ("whole", "replace-one"),
+        neighbour_chains.reorders_what_has_an_order: ("numbers", "replace-one"),
+    },
+    test_neighbour_chains.test_every_kind_of_neighbour_is_tried_where_it_belongs: {
+        neighbour_chains.keeps_every_order: ("replace-one",),
+        neighbour_chains.never_empties_the_data: ("add-remove",),
+    },
+    test_neighbour_chains.test_whole_numbers_have_no_hostile_records: {
+        neighbour_chains.hostile_whole_numbers: (),
+    },
+    test_neighbour_chains.test_a_single_record_is_removed_and_not_replaced: {
+        neighbour_chains.replaces_the_only_record: (),
+    },
+    test_neighbour_chains.test_what_is_no_data_set_of_numbers_has_no_box: {
+        neighbour_chains.box_of_nothing: ("no records",),
+    },
+    test_neighbour_chains.test_neighbours_of_one_number: {
+        neighbour_chains.moves_out_of_the_box: ("each",),
+    },
+    test_neighbour_chains.test_a_box_has_a_size: {neighbour_chains.box_of_any_size: ((0,),)},
+    test_neighbour_chains.test_a_data_set_lies_in_its_box: {
+        neighbour_chains.box_of_twice_the_width: ("equal",),
+    },
+    test_refusals.test_every_gate_and_every_entrance_is_in_the_table: {
+        refusals.has_another_entrance: (),
+    },
+    test_refusals.test_what_is_refused_spends_draws_and_sees_nothing: {
+        refusals.releases_what_is_closed: ("BookLedger",),
+    },
+    test_refusals.test_nothing_is_asked_from_inside_of_a_request: {
+        refusals.blocks_within_a_query: ("Ledger",), refusals.releases_within_a_query: ("Ledger",),
+        refusals.labels_within_a_query: ("BookLedger",),
+        refusals.spends_of_a_book_within_a_query: ("BookLedger of users",),
+        refusals.spends_of_a_filter_within_a_query: ("Filter",),
+        refusals.plans_of_a_filter_within_a_query: ("Filter",),
+        refusals.forgets_that_it_answers: ("Odometer",),
+    },
+    test_refusals.test_workers_that_fail_are_not_passed_over: {
+        refusals.passes_over_failed_work: ("raises", "array"),
+        refusals.passes_over_lost_pieces: ("is cancelled", "held by workers"),
+        refusals.takes_nothing_for_answers: ("returns nothing", "array"),
+    },
+    test_power_cuts.test_every_way_to_write_to_a_book_is_in_the_table: {
+        power_cuts.has_another_way_to_write: (),
+    },
+    test_power_cuts.test_nothing_is_seen_or_answered_before_it_is_on_disk: {
+        power_cuts.flushes_nothing: ("release",), power_cuts.forgets_to_flush: ("spend",),
+        power_cuts.flushes_too_early: ("release",), power_cuts.flushes_another_file: ("spend",),
+        power_cuts.flushes_twice: ("spend",), power_cuts.pins_in_memory: ("release",),
+        power_cuts.pins_nothing: ("dataset",),
+        books.forgets_the_users_of_a_step: ("release_blocks",),
+    },
+    test_power_cuts.test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew: {
+        power_cuts.checkpoints_unflushed: (),
+    },
     test_replays.test_a_refusal_that_the_data_decide_is_off_plan: {
         replays.forgives_refusals: ("no mechanism",),
         replays.forgives_refusals_of_the_plan: ("a release past the plan",),
@@ -622,8 +724,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_book_terms, test_books, test_directions, test_early_stops, test_lower_bounds,
-        test_replays,
+        test_audit_arguments, test_book_terms, test_books, test_directions, test_early_stops,
+        test_lower_bounds, test_neighbour_chains, test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip
@@ -634,6 +736,39 @@ for _law, _mutants in PATCHED.items():
         {wrong.__name__: ((wrong, case), (lambda patch: None, case))
          for wrong, case in _mutants.items()},
     )  # fmt: skip
+
+# of the table of refusals, the gate and the rows that a mutant gets wrong
+REFUSAL_MUTANTS = {
+    refusals.samples_of_each_user: ("Filter", "a secret sample"),
+    refusals.samples_of_blocks: ("Ledger", "a secret sample"),
+    refusals.releases_in_two_processes: ("Odometer", "another process"),
+    refusals.spends_of_a_filter_in_two_processes: ("Filter", "another process"),
+    refusals.plans_of_a_filter_in_two_processes: ("Filter", "another process"),
+    refusals.takes_any_query: ("Ledger", "a query"),
+    refusals.checks_no_plan_of_a_book: ("BookLedger of a plan", "off the plan"),
+    refusals.users_below_the_first: ("Ledger", "users that"),
+    refusals.users_beyond_the_last: ("Filter", "users that"),
+    refusals.users_twice: ("Odometer", "users that"),
+    refusals.masks_of_any_length: ("Ledger", "users that"),
+    refusals.steps_along_any_plan: ("CoupledGate", "off the plan"),
+    refusals.takes_what_is_not_declared: ("Ledger", "what is not declared"),
+}
+register(
+    "refusals: some of the table", gate_violation(test_refusals.refuses_all),
+    {wrong.__name__: ((wrong, case), (lambda patch: None, case))
+     for wrong, case in REFUSAL_MUTANTS.items()},
+)  # fmt: skip
+
+register(
+    "sentences of verify",
+    lambda given: under(given[0], lambda: test_verify_sentences.violation(given[1])),
+    # what is right is held against every case by its own tests
+    {f"says nothing: {name}: {words}": ((patched, words), (None, ""))
+     for (_, name, words), patched in verification.SILENT.items()
+     if any(case.says in words for case in test_verify_sentences.CASES)}
+    | {patched.__name__: ((patched, words), (None, ""))
+       for patched, words in verification.PARTIAL.items()},
+)  # fmt: skip
 
 # --- notions of composition: every test of tests/laws/test_composition_notions.py is a law
 

@@ -7,10 +7,9 @@ fall; and `Tight` is at most every other accountant.
 import math
 
 import numpy as np
-import pytest
 
-from accountant import GDP, PLD, RDP, ZCDP, Advanced, Basic, Tight, UnsupportedPlan
-from tests.laws.random_plans import DRAWS, random_plan
+from accountant import GDP, PLD, RDP, ZCDP, Advanced, Basic, UnsupportedPlan
+from tests.laws.random_plans import DRAWS
 
 SAME = 1e-9  # of delta, and of an epsilon that comes back from it
 WIDTH = 1e-5  # the same of an epsilon that no engine was made for: what a coarse lattice aims at

@@ -200,3 +200,50 @@ def test_a_long_log_is_read_once_and_in_order_however_it_is_paged(rows):
         for line in (0, 3, 17):
             assert book.history("d", since=lines[line].seq) == lines[line + 1 :]
         assert book.verify().entries == book._log.head.seq
+
+
+class NoSpace(Exception):
+    """What ends a transaction before its commit."""
+
+
+def test_what_was_rolled_back_is_forgotten():
+    """The entries of the next transaction have the same numbers."""
+    with opened_book(budget=Budget(1.0)) as book:
+        log = book._log
+        with contextlib.suppress(NoSpace), log.writing():
+            begun = log.append("dataset", {"epsilon": 100.0}, "e", "e")
+            log.append("seed", {}, "e")
+            assert log.entry(begun.seq).facts["epsilon"] == 100.0  # as this transaction has it
+            raise NoSpace
+        with Book.open(log.name) as other:
+            other.dataset("e", Budget(0.3))
+            other.dataset("f", Budget(0.3))
+        with log.reading():
+            assert log.entry(begun.seq).facts["epsilon"] == 0.3
+        assert book.status("e").budget == Budget(0.3)
+        book.verify()
+
+
+def test_a_run_that_was_taken_meanwhile_is_no_proof_for_another():
+    """Whoever saw a free run before the lock, and finds it taken, needs a proof like others."""
+    plan, seen = 2 * Laplace(10.0), []
+    with (
+        opened_book(budget=Budget(1.0), plan=plan, runs=1) as book,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        book.ledger("d", DATA, plan, run="june")
+        account = book._account("d")
+        free = account.free_runs
+
+        def overtaken(asked):
+            seen.append(asked)
+            return 1 if len(seen) == 1 else free(asked)
+
+        patch.setattr(account, "free_runs", overtaken)
+        patch.setattr(account, "verified", True)
+        before = book.head
+        with pytest.raises(ParameterError, match="a proof of the plan"):
+            account.reserve_plan(plan, {"run": "july", "coins": []}, None)
+        assert (len(seen), book.head) == (2, before)
+        patch.undo()
+        book.verify()

@@ -223,3 +223,25 @@ def verifies_no_buckets(patch):
 def verifies_no_runs(patch):
     """Trusts a run to be paid for."""
     patch.setattr(charge_check.ChargeCheck, "_check_runs", lambda *_: None)
+
+
+def remembers_what_was_rolled_back(patch):
+    """Keeps entries that were read in a transaction which failed."""
+    edit(patch, log.Log, "writing", "self.forget_entries()", "pass")
+
+
+def proves_by_a_run_that_was_free(patch):
+    """Does not look again whether a run is still free."""
+    edit(patch, account.Account, "reserve_plan", "elif not paid and verified:", "elif False:")
+
+
+def forgets_the_users_of_a_step(patch):
+    """Names the digest of a step's users, and does not store them."""
+    edit(
+        patch, account.Account, "reserve_step", "if raw is not None:", "if False:",
+    )  # fmt: skip
+
+
+def sets_one_run_aside_as_many(patch):
+    """Writes one run of a plan as a plan of one run."""
+    edit(patch, account.Account, "set_aside", "plan if runs == 1 else ", "")

@@ -12,6 +12,7 @@ from tests.laws.common import INSTANCES
 from tests.laws.registry import LAWS
 from tests.mutants import (
     accountants,
+    audit_arguments,
     books,
     calibrations,
     cells,
@@ -20,7 +21,10 @@ from tests.mutants import (
     gates,
     ledgers,
     lower_bounds,
+    neighbour_chains,
     notions,
+    power_cuts,
+    refusals,
     repeated,
     replays,
     specimens,
@@ -72,6 +76,10 @@ def test_every_mutant_has_a_law():
         (early_stops, FunctionType),
         (directions, FunctionType),
         (cells, FunctionType),
+        (audit_arguments, FunctionType),
+        (neighbour_chains, FunctionType),
+        (power_cuts, FunctionType),
+        (refusals, FunctionType),
         (repeated, FunctionType),
     ):
         own = [one for one in vars(module).values() if belongs(one, module, kind)]

@@ -24,8 +24,8 @@ def test_a_closed_book_is_closed_and_not_corrupt(stored_book):
             use()
 
 
-def test_the_unit_of_a_data_set_never_changes(stored_book):
-    with Book.open(stored_book.url) as book:
+def test_the_unit_of_a_data_set_never_changes(any_book):
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1.0), unit="one household")
         assert book.dataset("d", Budget(1.0)).unit == "one household"
         with pytest.raises(ParameterError, match="unit must be 'one household'"):
@@ -33,19 +33,29 @@ def test_the_unit_of_a_data_set_never_changes(stored_book):
 
 
 @pytest.mark.parametrize("name", ["d ", " d", " ", "cafe\u0301"])
-def test_names_that_look_the_same_are_refused(stored_book, name):
-    with Book.open(stored_book.url) as book:
-        before = stored_book.hash_rows()
+def test_names_that_look_the_same_are_refused(any_book, name):
+    with Book.open(any_book.url) as book:
+        before = any_book.hash_rows()
         with pytest.raises(ParameterError, match="name must be"):
             book.dataset(name, Budget(1.0))
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
 
 
-def test_a_line_that_is_none_has_no_answer(stored_book):
-    with Book.open(stored_book.url) as book:
+def test_a_line_that_is_none_has_no_answer(any_book):
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)
         [line] = book.history("d")
         with pytest.raises(ParameterError, match="line must be"):
             book.answer(line._replace(answer=line.seq))
+
+
+@pytest.mark.parametrize("run", ["june", ""])
+def test_a_run_is_of_a_plan(any_book, run):
+    with Book.open(any_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        before = any_book.hash_rows()
+        with pytest.raises(ParameterError, match="run must be given with a plan"):
+            book.ledger("d", DATA, run=run)
+        assert any_book.hash_rows() == before

@@ -36,8 +36,8 @@ TENTH = Laplace(10.0)  # costs 0.1
 
 
 @pytest.fixture
-def book(stored_book):
-    with Book.open(stored_book.url) as found:
+def book(any_book):
+    with Book.open(any_book.url) as found:
         yield found
 
 
@@ -54,28 +54,28 @@ class Watched:
         self.ledger._noise = self.kept
 
 
-def test_rows_11_and_12_ten_tenths_fit_exactly_and_nothing_after(stored_book, book):
+def test_rows_11_and_12_ten_tenths_fit_exactly_and_nothing_after(any_book, book):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
         for k in range(10):
             ledger.release(TENTH, np.sum)
             assert book.spent("d") == (k + 1) / 10
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         for least in (TENTH, Laplace(1e299)):
             with (
                 pytest.raises(BudgetExceeded, match="and 0 is left of the limit 1 "),
                 Watched(ledger),
             ):
                 ledger.release(least, unlooked)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
     assert [line.outcome for line in book.history("d")] == ["answered"] * 10
     assert book.verify().entries == 22
 
 
-def test_row_22_a_refusal_looks_at_nothing_draws_nothing_and_is_constant(stored_book, book):
+def test_row_22_a_refusal_looks_at_nothing_draws_nothing_and_is_constant(any_book, book):
     book.dataset("d", Budget(0.5))
     words = set()
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     for data in (DATA, DATA * 1e6, -DATA):
         with book.ledger("d", data) as ledger, Watched(ledger):
             with pytest.raises(BudgetExceeded) as refused:
@@ -86,7 +86,7 @@ def test_row_22_a_refusal_looks_at_nothing_draws_nothing_and_is_constant(stored_
         "this needs epsilon 1, and 0.5 is left of the limit 0.5 (0 is spent; "
         "Budget(epsilon=0.5, delta=0.0)); Laplace(scale=2.000"
     )
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_row_22_a_refusal_looks_at_nothing_draws_nothing_and_is_constant(stored_
         ("gdp", Budget(1.0, 1e-6), Gaussian(20.0)),
     ],
 )
-def test_a_book_refuses_when_the_filter_in_memory_does(stored_book, notion, budget, mechanism):
+def test_a_book_refuses_when_the_filter_in_memory_does(any_book, notion, budget, mechanism):
     gate = Filter(DATA, budget, notion)
     allowed = 0
     try:
@@ -109,7 +109,7 @@ def test_a_book_refuses_when_the_filter_in_memory_does(stored_book, notion, budg
         made = 0
     try:
         while made <= allowed:
-            with Book.open(stored_book.url) as book:  # anew for every few spends
+            with Book.open(any_book.url) as book:  # anew for every few spends
                 book.dataset("d", budget, notion)
                 with book.ledger("d", DATA) as ledger:
                     for _ in range(7):
@@ -117,7 +117,7 @@ def test_a_book_refuses_when_the_filter_in_memory_does(stored_book, notion, budg
                         made += 1
     except BudgetExceeded:
         pass
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         assert made == allowed
         status = book.status("d")
         assert status.total == gate.spent
@@ -181,7 +181,7 @@ def test_row_24_a_query_that_fails_is_charged_and_recorded(book):
     book.verify()
 
 
-def test_row_25_an_interrupted_release_is_charged_and_an_interrupted_wait_is_not(stored_book, book):
+def test_row_25_an_interrupted_release_is_charged_and_an_interrupted_wait_is_not(any_book, book):
     book.dataset("d", Budget(1.0))
 
     def interrupted(_):
@@ -191,41 +191,39 @@ def test_row_25_an_interrupted_release_is_charged_and_an_interrupted_wait_is_not
         with pytest.raises(KeyboardInterrupt):
             ledger.release(TENTH, interrupted)
         assert book.spent("d") == 0.1
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         ledger._book_meter.account.log.storage.ask = interrupted  # before anything is written
         with pytest.raises(KeyboardInterrupt):
             ledger.release(TENTH, unlooked)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
 
 
-def test_row_16_a_labelled_release_is_made_once(stored_book, book):
+def test_row_16_a_labelled_release_is_made_once(any_book, book):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
         first = ledger.release(TENTH, lambda data: data[:3], label="three", shape=3)
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         with Watched(ledger):
             again = ledger.release(TENTH, unlooked, label="three")
         assert np.array_equal(first, again)
         assert not again.flags.writeable
         with pytest.raises(ParameterError, match="label must be one that no other mechanism"):
             ledger.release(Laplace(20.0), unlooked, label="three")
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         assert ledger.release(TENTH, lambda data: data[:3], label="others", shape=3) is not None
-    with Book.open(stored_book.url) as other, other.ledger("d", DATA) as ledger:
+    with Book.open(any_book.url) as other, other.ledger("d", DATA) as ledger:
         assert np.array_equal(ledger.release(TENTH, unlooked, label="three"), first)
     assert book.spent("d") == 0.2
     assert [line.label for line in book.history("d")] == ["three", "others"]
 
 
-def test_row_16_killed_after_the_commit_the_stored_answer_comes_back(
-    stored_book, book, monkeypatch
-):
+def test_row_16_killed_after_the_commit_the_stored_answer_comes_back(any_book, book, monkeypatch):
     book.dataset("d", Budget(1.0))
 
     def dies():
         from accountant.book.book_ledger import BookLedger
 
-        with Book.open(stored_book.url) as own, own.ledger("d", DATA) as ledger:
+        with Book.open(any_book.url) as own, own.ledger("d", DATA) as ledger:
             store = BookLedger._store_answer
 
             def stores_and_dies(*of):
@@ -243,10 +241,10 @@ def test_row_16_killed_after_the_commit_the_stored_answer_comes_back(
     assert book.spent("d") == 0.1
 
 
-def test_row_19_a_book_and_its_ledgers_are_not_copied(stored_book, book):
+def test_row_19_a_book_and_its_ledgers_are_not_copied(any_book, book):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         for one in (book, ledger):
             for how in (copy.copy, copy.deepcopy, pickle.dumps):
                 with pytest.raises(TypeError, match="cannot be copied or pickled"):
@@ -262,7 +260,7 @@ def test_row_19_a_book_and_its_ledgers_are_not_copied(stored_book, book):
                 book.ledger("d", DATA, 3 * TENTH)
 
         assert exit_status_in_child(forked) == 0
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         ledger.release(TENTH, np.sum)  # the parent's connection still works
     book.verify()
 
@@ -273,22 +271,22 @@ def test_row_19_a_book_and_its_ledgers_are_not_copied(stored_book, book):
      np.array([object()]), [[1.0], [1.0, 2.0]], (DATA, DATA[:3])],
     ids=["nan", "inf", "empty", "scalar", "object", "ragged", "lengths"],
 )  # fmt: skip
-def test_row_26_wrong_data_are_refused_before_any_spend(stored_book, book, data):
+def test_row_26_wrong_data_are_refused_before_any_spend(any_book, book, data):
     book.dataset("d", Budget(1.0))
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     with pytest.raises(ParameterError):
         book.ledger("d", data, 3 * TENTH, run="june")
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
 
 
-def test_row_32_a_seed_must_be_called_insecure_and_is_marked(stored_book, book):
+def test_row_32_a_seed_must_be_called_insecure_and_is_marked(any_book, book):
     book.dataset("d", Budget(1.0))
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     for rng in (7, np.random.Generator(np.random.PCG64(7))):
         with pytest.raises(ParameterError, match="rng must be None") as refused:
             book.ledger("d", DATA, rng=rng)
         assert "7" not in str(refused.value)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
     with book.ledger("d", DATA, rng=7, insecure_seed=True) as ledger:
         ledger.release(TENTH, np.sum)
     with book.ledger("d", DATA) as ledger:
@@ -296,20 +294,20 @@ def test_row_32_a_seed_must_be_called_insecure_and_is_marked(stored_book, book):
     assert [line.seeded for line in book.history("d")] == [True, False]
 
 
-def test_row_33_the_same_seed_twice_is_refused(stored_book, book):
+def test_row_33_the_same_seed_twice_is_refused(any_book, book):
     book.dataset("d", Budget(1.0))
     book.dataset("e", Budget(1.0))
     with book.ledger("d", DATA, rng=7, insecure_seed=True) as ledger:
         ledger.release(TENTH, np.sum)
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     for name, plan in (("d", None), ("e", None), ("e", 2 * TENTH)):
         with pytest.raises(ParameterError, match="the same noise twice cancels"):
             book.ledger(name, DATA, plan, rng=7, insecure_seed=True)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
     book.ledger("d", DATA, rng=8, insecure_seed=True)
 
 
-def test_row_34_no_seed_and_no_data_value_is_in_the_book(stored_book, book):
+def test_row_34_no_seed_and_no_data_value_is_in_the_book(any_book, book):
     seed, value = 918273645, 0.123456789123
     book.dataset("d", Budget(1.0))
     with book.ledger("d", np.full(5, value), rng=seed, insecure_seed=True) as ledger:
@@ -317,7 +315,7 @@ def test_row_34_no_seed_and_no_data_value_is_in_the_book(stored_book, book):
         with pytest.raises(ValueError, match="no"):
             ledger.release(TENTH, lambda _: int("no" + str(value)))
         shown = [repr(book), repr(ledger), str(book.history("d")), str(book.status("d"))]
-    shown.append(str(stored_book.fetch("SELECT * FROM entries")))
+    shown.append(str(any_book.fetch("SELECT * FROM entries")))
     for words in shown:
         for secret in (str(seed), str(value), value.hex(), hex(seed)[2:]):
             assert secret not in words
@@ -338,51 +336,51 @@ class Faulty:
     [[0, 0, 0, 0], [2**64 - 1] * 4, [5, 6, 7, 5], None],
     ids=["zeros", "ones", "repeats", "stuck"],
 )
-def test_row_35_a_broken_generator_releases_nothing(stored_book, book, words):
+def test_row_35_a_broken_generator_releases_nothing(any_book, book, words):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
         if words is None:
             words = [1, 2, 3, 4]
             ledger._noise = Faulty(iter([words]))
             ledger.spend(TENTH)
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         ledger._noise = Faulty(iter([words]))
         with pytest.raises(UnhealthyRandomness, match="the same words again"):
             ledger.release(TENTH, unlooked)
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
 
 
-def test_row_20_noise_that_another_process_used_is_refused(stored_book, book):
+def test_row_20_noise_that_another_process_used_is_refused(any_book, book):
     book.dataset("d", Budget(1.0))
     for first in (True, False):  # as two machines made from one snapshot would
         with book.ledger("d", DATA) as ledger:
             ledger._noise = Faulty(iter([[1, 2, 3, 4]]))
             if first:
                 ledger.spend(TENTH)
-                before = stored_book.hash_rows()
+                before = any_book.hash_rows()
             else:
                 with pytest.raises(UnhealthyRandomness, match="earlier release with the same"):
                     ledger.release(TENTH, unlooked)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
 
 
 @pytest.mark.parametrize(
     "name", ["", "a\nb", "\x1b[31mred", "\u202egnp", "\xa0x", "x\0", "\ud800", 3, None, "x" * 201]
 )
-def test_row_41_names_that_do_not_show_what_they_are_are_refused(stored_book, book, name):
+def test_row_41_names_that_do_not_show_what_they_are_are_refused(any_book, book, name):
     book.dataset("d", Budget(1.0))
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     with pytest.raises(ParameterError, match="1 to 200 printable characters"):
         book.dataset(name, Budget(1.0))
     with book.ledger("d", DATA) as ledger, pytest.raises(ParameterError):
         ledger.release(TENTH, unlooked, label=name if name is not None else "")
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
 
 
-def test_a_data_set_is_opened_once_and_never_changes(stored_book, book):
+def test_a_data_set_is_opened_once_and_never_changes(any_book, book):
     first = book.dataset("d", Budget(1.0, 1e-6), "gdp")
     assert book.dataset("d") == first == book.dataset("d", Budget(1.0, 1e-6), "gdp")
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     for wrong in (
         {"budget": Budget(2.0, 1e-6)},
         {"budget": Budget(1.0, 1e-6), "notion": "zcdp"},
@@ -397,7 +395,7 @@ def test_a_data_set_is_opened_once_and_never_changes(stored_book, book):
         book.dataset("e", Budget(1.0, 1e-6), "pld")
     with pytest.raises(ParameterError, match="name must be a data set of this book"):
         book.ledger("e", DATA)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
     assert book.names == ["d"]
 
 
@@ -423,30 +421,30 @@ def test_row_14_a_locked_book_is_waited_for_and_then_busy(stored_book):
         assert book.spent("d") == 0.1
 
 
-def test_a_plan_is_paid_at_once_and_followed(stored_book, book):
+def test_a_plan_is_paid_at_once_and_followed(any_book, book):
     book.dataset("d", Budget(1.0))
     plan = Sequential([Repeat(TENTH, 3), Laplace(5.0)])
     with book.ledger("d", DATA, plan) as ledger:
         assert book.spent("d") == 0.5
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         with pytest.raises(OffPlan):
             ledger.release(Laplace(5.0), unlooked)
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         for _ in range(3):
             ledger.release(TENTH, np.sum)
         ledger.release(Laplace(5.0), np.sum)
         with pytest.raises(OffPlan):
             ledger.release(TENTH, unlooked)
     assert book.spent("d") == 0.5
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     with pytest.raises(BudgetExceeded):
         book.ledger("d", DATA, Repeat(TENTH, 6))
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
     assert [line.outcome for line in book.history("d")] == ["planned"] + ["answered"] * 4
     book.verify()
 
 
-def test_a_named_run_goes_on_after_a_crash_with_the_answers_it_gave(stored_book, book):
+def test_a_named_run_goes_on_after_a_crash_with_the_answers_it_gave(any_book, book):
     book.dataset("d", Budget(1.0))
     plan = Repeat(TENTH, 5)
     with book.ledger("d", DATA, plan, run="june") as ledger:
@@ -458,7 +456,7 @@ def test_a_named_run_goes_on_after_a_crash_with_the_answers_it_gave(stored_book,
     assert book.spent("d") == 0.5
     with pytest.raises(ParameterError, match="a name that no run of another plan has"):
         book.ledger("d", DATA, Repeat(TENTH, 4), run="june")
-    with Book.open(stored_book.url) as other, other.ledger("d", DATA, plan, run="june") as ledger:
+    with Book.open(any_book.url) as other, other.ledger("d", DATA, plan, run="june") as ledger:
         with Watched(ledger):
             assert [ledger.release(TENTH, unlooked) for _ in range(2)] == first
         assert ledger.coins.random() == coins
@@ -473,10 +471,10 @@ def test_a_named_run_goes_on_after_a_crash_with_the_answers_it_gave(stored_book,
     book.verify()
 
 
-def test_one_run_in_two_processes_is_drawn_once(book, stored_book):
+def test_one_run_in_two_processes_is_drawn_once(book, any_book):
     book.dataset("d", Budget(1.0))
     plan = Repeat(TENTH, 2)
-    with book.ledger("d", DATA, plan, run="r") as one, Book.open(stored_book.url) as other:
+    with book.ledger("d", DATA, plan, run="r") as one, Book.open(any_book.url) as other:
         with other.ledger("d", DATA, plan, run="r") as two:
             one.release(TENTH, np.sum)
             with pytest.raises(OffPlan, match="goes on in another process"):
@@ -486,7 +484,7 @@ def test_one_run_in_two_processes_is_drawn_once(book, stored_book):
     book.verify()
 
 
-def test_users_of_the_local_model_pay_for_themselves(stored_book, book):
+def test_users_of_the_local_model_pay_for_themselves(any_book, book):
     users, coin = 1000, TENTH
     book.dataset("d", Budget(0.3), users=users)
     data = np.arange(users, dtype=float)
@@ -498,20 +496,20 @@ def test_users_of_the_local_model_pay_for_themselves(stored_book, book):
             assert ledger.release_each(coin, lambda rows: rows, who).shape == (300,)
             expected[who] += 1
         ledger.release_each(coin, lambda rows: rows, slice(0, 0))
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         full = np.flatnonzero(expected == 3)
         assert full.size
         with pytest.raises(BudgetExceeded):
             ledger.release_each(coin, unlooked, full[:1])
         with pytest.raises(BudgetExceeded):
             ledger.release(coin, unlooked)  # everybody would pay
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         ledger.release_each(coin, lambda rows: rows, expected < 2)
         expected[expected < 2] += 1
     found = book.spent_each("d")
     assert np.allclose(found, expected / 10, rtol=0, atol=1e-12)
     assert book.spent("d") == expected.max() / 10
-    with Book.open(stored_book.url) as other:
+    with Book.open(any_book.url) as other:
         assert np.array_equal(other.spent_each("d"), found)
     assert [line.who for line in book.history("d")][:4] == [300, 300, 300, 0]
     book.verify()
@@ -519,7 +517,7 @@ def test_users_of_the_local_model_pay_for_themselves(stored_book, book):
         book.ledger("d", DATA)
 
 
-def test_blocks_of_users_are_stored_one_by_one(stored_book, book):
+def test_blocks_of_users_are_stored_one_by_one(any_book, book):
     book.dataset("d", Budget(1.0), users=20)
     blocks = [slice(0, 7), np.arange(7, 20)]
     with book.ledger("d", DATA) as ledger:
@@ -538,14 +536,14 @@ def test_blocks_of_users_are_stored_one_by_one(stored_book, book):
     book.verify()
 
 
-def test_a_closed_ledger_releases_nothing(stored_book, book):
+def test_a_closed_ledger_releases_nothing(any_book, book):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
         pass
-    before = stored_book.hash_rows()
+    before = any_book.hash_rows()
     with pytest.raises(OffPlan, match="was closed"):
         ledger.release(TENTH, unlooked)
-    assert stored_book.hash_rows() == before
+    assert any_book.hash_rows() == before
 
 
 def test_live_epsilon_comes_in_five_milliseconds(book):
@@ -653,16 +651,16 @@ class CrookedRelease(Release):
     [Crooked(-0.5), Crooked(float("nan")), Crooked(0.1, float("nan")), Crooked(0.001, -1.0)],
     ids=["negative", "nan", "nan mass", "negative mass"],
 )
-def test_a_cost_below_zero_or_none_refunds_nothing(stored_book, budget, loss):
-    with Book.open(stored_book.url) as book:
+def test_a_cost_below_zero_or_none_refunds_nothing(any_book, budget, loss):
+    with Book.open(any_book.url) as book:
         book.dataset("d", budget)
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         with (
             book.ledger("d", DATA, undeclared=True) as ledger,
             pytest.raises((UnsupportedPlan, BudgetExceeded)),
         ):
             ledger.release(CrookedRelease(loss), unlooked)
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
     gate = Filter(DATA, budget, undeclared=True)
     with pytest.raises((UnsupportedPlan, BudgetExceeded)):
         gate.release(CrookedRelease(loss), unlooked)
@@ -682,8 +680,8 @@ def test_a_plan_of_many_repetitions_holds_nobody_up(sqlite_book):
         book.verify()
 
 
-def test_two_mechanisms_at_once_under_one_label_are_not_mixed_up(stored_book):
-    with Book.open(stored_book.url) as one, Book.open(stored_book.url) as two:
+def test_two_mechanisms_at_once_under_one_label_are_not_mixed_up(any_book):
+    with Book.open(any_book.url) as one, Book.open(any_book.url) as two:
         one.dataset("d", Budget(1.0))
         with one.ledger("d", DATA) as ledger, two.ledger("d", DATA) as other:
 
@@ -699,14 +697,14 @@ def test_two_mechanisms_at_once_under_one_label_are_not_mixed_up(stored_book):
         one.verify()
 
 
-def test_a_mechanism_that_is_not_declared_here_is_no_corruption(stored_book, monkeypatch):
+def test_a_mechanism_that_is_not_declared_here_is_no_corruption(any_book, monkeypatch):
     from accountant.plans import plan
 
     @dataclass(frozen=True)
     class Ours(CrookedRelease):
         loss: Loss = Laplace(10.0).loss
 
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with monkeypatch.context() as there:
             there.setattr(plan, "DECLARED_PLAN_KINDS", [*plan.DECLARED_PLAN_KINDS])

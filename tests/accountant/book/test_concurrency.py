@@ -159,7 +159,7 @@ def plans(url, names, seconds, sent):
     sent.send(rounds)
 
 
-@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(60, marks=pytest.mark.slow)])
 def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(stored_book, seconds):
     with Book.open(stored_book.url) as book:
         for name in "ab":

@@ -118,8 +118,8 @@ def rows_read(book, monkeypatch):
     return counts
 
 
-def test_the_end_of_a_long_history_is_read_without_its_beginning(stored_book, monkeypatch):
-    with Book.open(stored_book.url) as book:
+def test_the_end_of_a_long_history_is_read_without_its_beginning(any_book, monkeypatch):
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 3000)
         rows = rows_read(book, monkeypatch)
@@ -154,11 +154,11 @@ def test_a_streamed_history_holds_no_one_up_and_ends_where_it_was(stored_book, s
         assert len(book.history("d")) == 31
 
 
-def test_a_page_whose_entries_were_changed_is_not_shown(stored_book, small_pages):
-    with Book.open(stored_book.url) as book:
+def test_a_page_whose_entries_were_changed_is_not_shown(any_book, small_pages):
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 30)
-        stored_book.tamper("UPDATE entries SET body = replace(body, '10.0', '90.0') WHERE seq = 20")
+        any_book.tamper("UPDATE entries SET body = replace(body, '10.0', '90.0') WHERE seq = 20")
         lines = book.iter_history("d")
         with pytest.raises(LedgerCorrupt, match="entry 20"):
             list(lines)
@@ -209,14 +209,14 @@ def test_the_command_line_computes_few_epsilons_and_shows_all(sqlite_book, monke
         assert _displayed_epsilons([]) == []
 
 
-def test_the_command_line_selects(stored_book, capsys):
-    mixed(stored_book)
+def test_the_command_line_selects(any_book, capsys):
+    mixed(any_book)
 
     def shown(*words):
-        assert run_app(app, "ledger", ["history", stored_book.url, "d", *map(str, words)]) == 0
+        assert run_app(app, "ledger", ["history", any_book.url, "d", *map(str, words)]) == 0
         return capsys.readouterr().out.splitlines()
 
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         whole = book.history("d")
     assert [int(line.split()[0]) for line in shown()] == [line.seq for line in whole]
     assert shown("--last", 3) == shown()[-3:]
@@ -227,12 +227,12 @@ def test_the_command_line_selects(stored_book, capsys):
     found = json.loads("\n".join(shown("--json", "--last", 2)))
     assert [one["seq"] for one in found["history"]] == [line.seq for line in whole[-2:]]
     for words in (("--last", "0"), ("--last", "x"), ("--since", "1.5"), ("--since", "nan")):
-        assert run_app(app, "ledger", ["history", stored_book.url, "d", *words]) == 2
+        assert run_app(app, "ledger", ["history", any_book.url, "d", *words]) == 2
 
 
-def test_exports_are_written_line_by_line(stored_book):
-    mixed(stored_book)
-    with Book.open(stored_book.url) as book:
+def test_exports_are_written_line_by_line(any_book):
+    mixed(any_book)
+    with Book.open(any_book.url) as book:
         whole, status = book.history("d"), book.status("d")
     for lines in (whole, []):
         pieces = list(history_json(status, lines))
@@ -247,15 +247,15 @@ def test_exports_are_written_line_by_line(stored_book):
 
 
 @pytest.mark.parametrize("steps", [1, 5])
-def test_a_resumed_run_reads_its_own_entries_only(stored_book, monkeypatch, steps):
+def test_a_resumed_run_reads_its_own_entries_only(any_book, monkeypatch, steps):
     plan = Repeat(TENTH, 8)
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 1500)
         with book.ledger("d", DATA, plan, run="june") as ledger:
             given = [ledger.release(TENTH, np.sum) for _ in range(steps)]
         append_spends(book, 1500)
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         rows = rows_read(book, monkeypatch)
         with book.ledger("d", DATA, plan, run="june") as ledger:
             assert rows[0] < 100

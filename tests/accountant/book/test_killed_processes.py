@@ -95,7 +95,7 @@ def sweep(template, url, renew, times, kills, seed, **given):
 SWEEP = [pytest.param(2500, seed, marks=pytest.mark.slow) for seed in range(1, 5)]
 
 
-@pytest.mark.parametrize(("kills", "seed"), [(60, 0), *SWEEP])
+@pytest.mark.parametrize(("kills", "seed"), [(30, 0), *SWEEP])
 def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
     sweep_files(tmp_path, kills, seed, {})
 
@@ -108,7 +108,7 @@ def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
         ({"users": 20}, {}),
     ],
 )
-@pytest.mark.parametrize("kills", [6, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, pytest.param(600, marks=pytest.mark.slow)])
 def test_row_15_windows_buckets_and_quotas_with_users_are_killed_alike(
     tmp_path, kills, options, given
 ):

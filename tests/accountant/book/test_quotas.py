@@ -41,14 +41,14 @@ def spends(book, mechanism=TENTH, name="d"):
     raise AssertionError("no end")
 
 
-def test_an_author_spends_the_quota_and_no_more(stored_book):
-    with opened(stored_book, "ada") as ada, opened(stored_book, "bob") as bob:
+def test_an_author_spends_the_quota_and_no_more(any_book):
+    with opened(any_book, "ada") as ada, opened(any_book, "bob") as bob:
         ada.dataset("d", Budget(1.0))
         with bob.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)  # before there were quotas
         bob.set_quota("d", "bob", 0.3, "two more")
         assert spends(bob) == 2
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         words = (
             r"needs epsilon 0\.1, and 0 is left of the limit 0\.3 .*quota of 'bob', which Book\.s"
         )
@@ -60,7 +60,7 @@ def test_an_author_spends_the_quota_and_no_more(stored_book):
             ):
                 with pytest.raises(BudgetExceeded, match=words):
                     refused()
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         assert spends(ada) == 7  # the whole stays below the budget
         assert bob.spent("d") == 1.0
         found = bob.quotas("d")
@@ -224,9 +224,9 @@ def test_a_book_written_before_takes_terms_and_quotas(tmp_path):
 
 
 @pytest.mark.parametrize("first", ["quota", "spends"])
-def test_with_users_a_quota_is_of_each_user(stored_book, first):
+def test_with_users_a_quota_is_of_each_user(any_book, first):
     halves = slice(0, 10, 1), slice(5, 15, 1)
-    with opened(stored_book, "ada") as ada, opened(stored_book, "bob") as bob:
+    with opened(any_book, "ada") as ada, opened(any_book, "bob") as bob:
         ada.dataset("d", Budget(1.0), users=20)
         if first == "quota":
             bob.set_quota("d", "ada", 0.2, "two of ten")
@@ -237,10 +237,10 @@ def test_with_users_a_quota_is_of_each_user(stored_book, first):
                 bob.set_quota("d", "ada", 0.2, "two of ten")
             ledger.spend(TENTH, halves[1])  # of the first 5 only .1 is ada's
             ledger.spend(TENTH, slice(0, 5, 1))
-            before = stored_book.hash_rows()
+            before = any_book.hash_rows()
             with pytest.raises(BudgetExceeded, match="quota of 'ada'"):
                 ledger.spend(TENTH, slice(9, 12, 1))
-            assert stored_book.hash_rows() == before
+            assert any_book.hash_rows() == before
             ledger.spend(TENTH, slice(10, 20, 1))
         assert ada.quotas("d") == [("ada", 0.2, 0.2), ("bob", 0.5, None)]
         assert ada.status("d").quotas == (("ada", 0.2, 0.2),)

@@ -28,19 +28,19 @@ def run_of(book, name, plan=PLAN):
         return ledger.release(NOISE, np.sum)
 
 
-def test_a_plan_fits_a_book_of_its_own_cost_run_by_run(stored_book):
-    with Book.open(stored_book.url) as book, Book.open(stored_book.url) as other:
+def test_a_plan_fits_a_book_of_its_own_cost_run_by_run(any_book):
+    with Book.open(any_book.url) as book, Book.open(any_book.url) as other:
         opened = book.dataset("d", Budget(EXACT, 1e-6), plan=PLAN, runs=2)
         assert (opened.epsilon, opened.runs, opened.after_plan) == (EXACT, (0, 2), True)
         first = run_of(book, "one")
         assert run_of(other, "one") == first  # the same run, which is paid for once
         assert other.remaining("d", PLAN) == 1
         run_of(other, "two")
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         for asked in (PLAN, 1 * Laplace(1000.0)):
             with pytest.raises(BudgetExceeded):
                 run_of(book, "three", asked)
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         assert book.status("d").runs == (2, 2)
         assert [line.outcome for line in book.history("d") if line.kind == "plan"] == [
             "set aside", "planned", "planned"
@@ -49,9 +49,10 @@ def test_a_plan_fits_a_book_of_its_own_cost_run_by_run(stored_book):
         book.verify()
 
 
-def test_releases_beside_a_plan_have_what_is_left(sqlite_book):
+@pytest.mark.parametrize("users", [None, 20])
+def test_releases_beside_a_plan_have_what_is_left(sqlite_book, users):
     with Book.open(sqlite_book.url, author="ada") as book:
-        book.dataset("d", Budget(EXACT + 0.5, 1e-6), "pure", plan=PLAN, runs=2)
+        book.dataset("d", Budget(EXACT + 0.5, 1e-6), "pure", plan=PLAN, runs=2, users=users)
         run_of(book, "one")
         book.set_quota("d", "ada", 0.35, "beside the plan")  # the plan is no author's
         with book.ledger("d", DATA) as ledger:

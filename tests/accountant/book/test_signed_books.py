@@ -34,22 +34,22 @@ def without_signatures(facts):
 
 @pytest.mark.parametrize("first", [1, 4, 8])
 @pytest.mark.parametrize("change", [backdated, without_signatures])
-def test_a_log_rewritten_without_the_key_is_found(stored_book, change, first):
-    head = written(stored_book, KEY)
-    stored_book.tamper(*rewritten(stored_book, first, change))
+def test_a_log_rewritten_without_the_key_is_found(any_book, change, first):
+    head = written(any_book, KEY)
+    any_book.tamper(*rewritten(any_book, first, change))
     if first == 1 or change is backdated:  # without the key it is a good book
-        with Book.open(stored_book.url) as book:
+        with Book.open(any_book.url) as book:
             book.verify()
-    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url, key=KEY) as book:
+    with pytest.raises(LedgerCorrupt), Book.open(any_book.url, key=KEY) as book:
         book.verify()
-    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url, key=KEY) as book:
+    with pytest.raises(LedgerCorrupt), Book.open(any_book.url, key=KEY) as book:
         book.verify(head)
 
 
-def test_a_log_rewritten_with_another_key_is_found(stored_book):
-    written(stored_book, OTHER)
+def test_a_log_rewritten_with_another_key_is_found(any_book):
+    written(any_book, OTHER)
     with pytest.raises(LedgerCorrupt, match="signed with another key"):
-        Book.open(stored_book.url, key=KEY)
+        Book.open(any_book.url, key=KEY)
 
 
 def test_a_log_that_was_cut_is_found_by_a_signed_head(sqlite_book, tmp_path):
@@ -68,15 +68,15 @@ def test_a_log_that_was_cut_is_found_by_a_signed_head(sqlite_book, tmp_path):
             book.verify(head)
 
 
-def test_only_a_head_that_was_signed_with_the_key_is_believed(stored_book):
-    head = written(stored_book, KEY)
+def test_only_a_head_that_was_signed_with_the_key_is_believed(any_book):
+    head = written(any_book, KEY)
     plain = head.rpartition(":")[0]
-    with Book.open(stored_book.url, key=KEY) as book:
+    with Book.open(any_book.url, key=KEY) as book:
         book.verify(head)
         for wrong in (plain, f"{plain}:{'0' * 64}", f"7:{head[2:]}"):
             with pytest.raises(ParameterError, match="head must be signed with the key"):
                 book.verify(wrong)
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         assert book.head == plain
         book.verify(plain)
         with pytest.raises(ParameterError, match="key must be given: the head is signed"):
@@ -96,36 +96,36 @@ def test_a_signed_book_is_read_by_all_and_written_with_its_key(stored_book):
     assert stored_book.hash_rows() == before
 
 
-def test_a_book_can_be_signed_later_and_from_then_on(stored_book):
-    written(stored_book, None)
-    with Book.open(stored_book.url, key=KEY) as book:
+def test_a_book_can_be_signed_later_and_from_then_on(any_book):
+    written(any_book, None)
+    with Book.open(any_book.url, key=KEY) as book:
         with pytest.raises(LedgerCorrupt, match="no entry of it is signed"):
             book.verify()
         book.dataset("e", Budget(1.0))  # covers what is before it
         book.verify(book.head)
-    stored_book.tamper(*rewritten(stored_book, 4, backdated))
-    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url, key=KEY) as book:
+    any_book.tamper(*rewritten(any_book, 4, backdated))
+    with pytest.raises(LedgerCorrupt), Book.open(any_book.url, key=KEY) as book:
         book.verify()
 
 
 @pytest.mark.parametrize("key", [b"", b"short", 3, True, ["a key of the auditor"], "no/such/file"])
-def test_what_is_no_key_is_refused(stored_book, key):
+def test_what_is_no_key_is_refused(any_book, key):
     with pytest.raises(ParameterError, match="key must be at least 16 secret bytes"):
-        Book.open(stored_book.url, key=key)
+        Book.open(any_book.url, key=key)
 
 
-def test_a_key_comes_from_a_file_and_is_never_shown(stored_book, tmp_path):
+def test_a_key_comes_from_a_file_and_is_never_shown(any_book, tmp_path):
     file = tmp_path / "book.key"
     file.write_bytes(KEY + b"\n")
-    head = written(stored_book, file)
-    with Book.open(stored_book.url, key=KEY) as book:
+    head = written(any_book, file)
+    with Book.open(any_book.url, key=KEY) as book:
         shown = [repr(book), repr(vars(book)), repr(vars(book._log)), str(book.verify(head))]
     for wrong in (OTHER, KEY[:5]):
         try:
-            Book.open(stored_book.url, key=wrong)
+            Book.open(any_book.url, key=wrong)
         except (LedgerCorrupt, ParameterError) as error:
             shown.append("".join(traceback.format_exception(error)) + repr(error.args))
-    shown.append(str(stored_book.fetch("SELECT * FROM entries")))
+    shown.append(str(any_book.fetch("SELECT * FROM entries")))
     for words in shown:
         for secret in (KEY, OTHER, KEY[:5]):
             assert secret.decode() not in words

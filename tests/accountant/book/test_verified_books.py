@@ -41,11 +41,11 @@ def released(book, name, **given):
         return ledger.release(NOISE, np.sum)
 
 
-def test_a_plan_is_opened_only_with_its_proof(stored_book, proofs):
+def test_a_plan_is_opened_only_with_its_proof(any_book, proofs):
     digest = checked_proof(PLAN, DELTA, proofs / "one").verdict.digest
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         assert book.dataset("d", Budget(3.0, DELTA), verified=True).verified
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         for given, said in (
             ({}, "plan must be given, with its proof="),
             ({"plan": PLAN}, "Tight().certify(plan, 1e-6, proof=FILE) writes it"),
@@ -62,7 +62,7 @@ def test_a_plan_is_opened_only_with_its_proof(stored_book, proofs):
             ):
                 ledger.release(NOISE, unlooked)
             assert said in str(error.value)
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
         assert released(book, "d", plan=PLAN, proof=proofs / "one") != 0
         assert released(book, "d", plan=PLAN, proof=(proofs / "one").read_bytes()) != 0
         [first, *_] = lines = book.history("d")

@@ -1,0 +1,467 @@
+"""Every sentence in which `verify` refuses a book, and a forged book that makes it say each."""
+
+import ast
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+import accountant.book
+from accountant import Book, LedgerCorrupt
+from accountant.book import verification
+from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.chain.head_pin import HeadPin
+from accountant.book.chain.key_index import new_nodes
+from accountant.book.databases.connection import connect
+from accountant.book.index_check import IndexCheck
+from accountant.book.log import Log
+from mechanisms import Laplace
+from tests.accountant.book.forged_books import (
+    DATA,
+    EXACT,
+    KEY,
+    OTHER_KEY,
+    TENTH,
+    Forged,
+    said,
+)
+from tests.accountant.book.test_index_check import checked
+
+SOURCES = Path(accountant.book.__file__).parent
+# the modules that `verify` runs through
+MODULES = (
+    "verification.py", "charge_check.py", "terms_check.py", "index_check.py", "log_reader.py",
+    "log.py", "account_state.py", "account_shares.py", "account_charges.py",
+)  # fmt: skip
+
+
+def test_the_honest_books_are_good(tmp_path):
+    assert said(Forged(tmp_path).path) == ""
+    signed = Forged(tmp_path, KEY).path
+    assert said(signed) == said(signed, key=KEY) == ""
+
+
+# --- what is wrong, and what is said
+
+
+class Case(NamedTuple):
+    """A change to the facts of an entry: where, what becomes of them, and the sentence."""
+
+    says: str
+    where: tuple[Any, ...]  # data set, kind, nth
+    change: Any  # facts that are put in; ... takes a fact away
+
+
+TOTAL, COST, PAID = (
+    "its total is not the sum of what was spent",
+    "its cost is not what its loss",
+    "paid",
+)
+TERMS_OTHER = "changes other terms than it says"
+CASES = [
+    # the chain of charges and answers
+    Case("does not name the charge before it", ("plain", "reserve", 1), {"before": 0}),
+    Case("does not name the charge before it", ("plain", "reserve", 2), {"before": 2}),
+    Case("does not name the charge before it", ("aside", "plan", 1), {"before": 0}),
+    Case("answers what was not reserved", ("plain", "release", 0), {"of": 1}),
+    Case("answers what was not reserved", ("plain", "failed", 0), {"of": 1}),
+    Case("or was answered before", ("plain", "failed", 0), lambda forged: {
+        "of": forged.find("plain", "reserve")["seq"]}),
+    Case("its bytes are others than were stored", ("plain", "release", 0), {"answer": "0" * 64}),
+    Case("its bytes are missing", ("plain", "reserve", 2), {"block": "0" * 64}),
+    # totals
+    Case(TOTAL, ("plain", "reserve", 0), {"total": ["0.05", "0.0"]}),
+    Case(TOTAL, ("plain", "reserve", 2), {"total": ["0.5", "0.0"]}),
+    Case(TOTAL, ("users", "reserve", 1), {"total": ["0.1", "0.0"]}),
+    Case(TOTAL, ("buckets", "reserve", 1), {"total": ["0.1", "0.0"]}),
+    Case(TOTAL, ("aside", "plan", 1), {"total": ["0.6", "0.0"]}),
+    Case(COST, ("plain", "reserve", 0), {"cost": ["0.05", "0.0"]}),
+    Case(COST, ("plain", "reserve", 2), {"loss": {"kind": "PureLoss", "epsilon": 0.3}}),
+    Case("spends more than the budget", ("plain", "dataset", 0), {"epsilon": 0.35}),
+    Case("spends more than the budget", ("users", "dataset", 0), {"epsilon": 0.15}),
+    Case("spends more than the budget", ("buckets", "dataset", 0), {"epsilon": 0.15}),
+    Case("its total is not the sum of what a bucket spent", ("buckets", "reserve", 1),
+         {"buckets": {"a": ["0.1", "0.0"], "b": ["0.1", "0.0"]}}),
+    Case("its total is not the sum of what a bucket spent", ("buckets", "reserve", 0),
+         {"buckets": {}}),
+    Case("its parts are not the sums", ("window", "reserve", 1), lambda forged: {
+        "parts": forged.find("window", "reserve")["parts"]}),
+    Case("its parts are not the sums", ("window", "plan", 0), lambda forged: {
+        "parts": forged.find("window", "reserve", 1)["parts"]}),
+    # plans
+    Case("counts what was spent in another way", ("plain", "reserve", 0), {"certified": 0.1}),
+    Case("counts what was spent in another way", ("certified", "plan", 0), {"certified": ...}),
+    Case("counts what was spent in another way", ("certified", "plan", 0), {"counting": ...}),
+    Case("counts what was spent in another way", ("certified", "reserve", 0), {"counting": ...}),
+    Case("its total is less than what its plan costs", ("certified", "plan", 0),
+         {"certified": EXACT * 0.99}),
+    Case("sets other runs aside", ("aside", "plan", 0), {"runs": 3}),
+    Case("sets other runs aside", ("aside", "plan", 1), {"runs": 2}),
+    Case("sets other runs aside", ("aside", "dataset", 0), {"aside": ...}),
+    Case("sets other runs aside", ("certified", "plan", 0), {"runs": 1}),
+    Case("is a run of a plan that was not set aside", ("aside", "plan", 0), {"runs": ...}),
+    Case("is a run of a plan that was not set aside", ("certified", "plan", 0), {PAID: 1}),
+    Case("is a run of another plan", ("aside", "plan", 1), {PAID: 1}),
+    Case("is a run of another plan", ("aside", "plan", 2), lambda forged: {
+        "plan": forged.find("aside", "plan")["plan"]}),
+    Case("is one run more", ("aside", "plan", 2), {"nth": 1}),
+    Case("is one run more", ("aside", "plan", 1), {"nth": 2}),
+    Case("spends outside of a plan", ("plain", "dataset", 0), {"verified": True}),
+    Case("opens a plan without a proof", ("certified", "dataset", 0), {"verified": True}),
+    # terms
+    Case("changes the terms of a data set that was closed", ("terms", "terms", 1),
+         {"change": "closed", "expires": None}),
+    Case("was made after its data set was closed", ("plain", "dataset", 0),
+         {"expires": "2001-01-01T00:00:00.000000+00:00"}),
+    Case("was made after its data set was closed", ("aside", "dataset", 0),
+         {"expires": "2001-01-01T00:00:00.000000+00:00"}),
+    Case("its time is before that of the entry before", ("certified", "plan", 0),
+         {"time": "2001-01-01T00:00:00.000000+00:00"}),
+    Case("its time is before that of the entry before", ("window", "step", 0),
+         {"time": "2001-01-01T00:00:00.000000+00:00"}),
+    Case(TERMS_OTHER, ("terms", "terms", 0), {"change": "expires"}),
+    Case(TERMS_OTHER, ("terms", "terms", 0), {"change": "all"}),
+    Case(TERMS_OTHER, ("terms", "terms", 1), {"epsilon": 3.0}),
+    Case(TERMS_OTHER, ("terms", "terms", 2), {"expires": None}),
+    Case(TERMS_OTHER, ("terms", "terms", 0), {"quotas": {"ada": 1.0}}),
+    Case(TERMS_OTHER, ("quota", "terms", 1), {"quotas": {"ada": 0.9, "bob": 0.5}}),
+    Case(TERMS_OTHER, ("quota", "terms", 1), {"quotas": {"bob": 0.5}}),
+    Case("changes the terms without a reason", ("terms", "terms", 0), {"reason": ""}),
+    Case("lowers a delta that spends relied on", ("terms", "terms", 0), {"delta": 1e-7}),
+    Case("does not say the largest budget", ("window", "terms", 0), {"largest": 1.0}),
+    Case("does not say the largest budget", ("window", "terms", 0), {"largest": 5.0}),
+    Case("lowers the budget below what was spent", ("terms", "terms", 0), {"epsilon": 0.15}),
+    Case("lowers the budget below what was spent", ("window", "terms", 0),
+         {"epsilon": 0.15, "largest": 1.0}),
+    Case("what its author spent is not the sum of it", ("quota", "reserve", 1),
+         {"own": ["0.1", "0.0"]}),
+    Case("what its author spent is not the sum of it", ("users with a quota", "reserve", 1),
+         {"own": ["0.1", "0.0"]}),
+    Case("spends more than the quota of its author", ("quota", "terms", 0),
+         {"quotas": {"ada": 0.15}}),
+    Case("does not say what each author spent before", ("quota", "terms", 0),
+         {"used": {"ada": ["0.0", "0.0"]}}),
+    Case("does not say what each author spent before", ("quota", "terms", 0), {"used": {}}),
+    Case("does not say what each author spent before", ("users with a quota", "terms", 0),
+         {"used": {}}),
+    Case("does not say what each author spent before", ("quota", "terms", 1),
+         {"used": {"ada": ["0.2", "0.0"]}}),
+    Case("was made in another window than the one that paid for it", ("window", "step", 0),
+         {"latest": "2999-01-01T00:00:00.000000+00:00"}),
+    # the index of keys
+    Case("is not under its keys", ("plain", "reserve", 0), lambda forged: {
+        "index": [["other", forged.find("plain", "reserve")["index"][0][1]]]}),
+    Case("its place in the index is wrong", ("plain", "reserve", 1), lambda forged: {
+        "index": [[key, [1, *path]] for key, path in forged.find("plain", "reserve", 1)["index"]]}),
+    Case("its place in the index is wrong", ("plain", "failed", 0), lambda forged: {"root": 1}),
+    # what an entry is
+    Case("names no users", ("users", "reserve", 0), {"block": None}),
+    Case("names no users", ("users", "reserve", 1), {"who": []}),
+    Case("its bytes are missing or others", ("users", "reserve", 0), {"block": "0" * 64}),
+    Case("an entry holds no plan, mechanism or loss", ("plain", "reserve", 0), {"loss": {}}),
+    Case("an entry holds no plan, mechanism or loss", ("certified", "plan", 0),
+         {"plan": {"kind": "Repeat"}}),
+    Case("an entry does not say what it must", ("plain", "reserve", 0), {"cost": ...}),
+    Case("an entry does not say what it must", ("plain", "reserve", 0), {"total": "much"}),
+    Case("an entry does not say what it must", ("window", "reserve", 0), {"parts": ...}),
+    Case("an entry does not say what it must", ("plain", "release", 0), {"of": ...}),
+    Case("kind must be declared here", ("plain", "reserve", 0), {"loss": {"kind": "Unknown"}}),
+    Case("is not signed, as entries before it are", ("plain", "dataset", 0), {"mac": "0" * 64}),
+]  # fmt: skip
+
+
+def what_is_said(case, folder):
+    """The sentence on a book with the case's change."""
+    forged = Forged(folder)
+    facts = forged.find(*case.where)
+    for name, value in (case.change(forged) if callable(case.change) else case.change).items():
+        facts[name] = value
+        if value is ...:
+            del facts[name]
+    forged.write()
+    return said(forged.path)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.says[:40]}, {case.where}")
+def test_a_forged_entry_is_refused_in_words(tmp_path, case):
+    assert case.says in what_is_said(case, tmp_path)
+
+
+def violation(sentence):
+    """The law for one sentence: which of its cases does not make `verify` say it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            if case.says in sentence:
+                found = what_is_said(case, Path(folder))
+                if case.says not in found:
+                    return f"{case.where}: {case.says!r} is not said, but {found!r}"
+    return ""
+
+
+def damaged(words):
+    """A change of the database itself; the entries stay as they are."""
+    return lambda forged: (forged.ask(words), {})[1]
+
+
+def with_body(body):
+    """An entry of another body, under a right hash."""
+    return lambda forged: (forged.write({5: body}), {})[1]
+
+
+def without_last_charges(log):
+    """An index of the database that leads to no charge."""
+    log.last_charge = lambda dataset: None
+
+
+# what is done to the file, and how it is then verified
+DAMAGES = {
+    "an entry is missing": (damaged("DELETE FROM entries WHERE seq = 5"), {}),
+    "an entry does not fit its hash": (
+        damaged("UPDATE entries SET body = replace(body, 'ada', 'bob') WHERE seq = 5"), {}),
+    "an entry is not JSON": (with_body("{"), {}),
+    "an entry is no entry": (with_body("[]"), {}),
+    "a column does not say what its entry says": (
+        damaged("UPDATE entries SET kind = 'step' WHERE seq = 5"), {}),
+    "has lost or gained entries: its length is noted as another": (
+        damaged("PRAGMA user_version = 5"), {}),
+    "ends at entry ": (damaged("SELECT 1"), {"head": f"999:{'0' * 64}"}),
+    "is another chain than the one that is known": (
+        damaged("SELECT 1"), {"head": f"5:{'0' * 64}"}),
+    "no entry of it is signed with this key": (damaged("SELECT 1"), {"key": KEY}),
+    "an index does not lead to the last spends": (
+        damaged("SELECT 1"), {"patch": without_last_charges}),
+    "its bytes are missing": (damaged("DELETE FROM blobs WHERE seq > 20"), {}),
+    "its bytes are others than were stored": (
+        damaged("UPDATE blobs SET body = x'00' WHERE seq = (SELECT max(seq) FROM blobs)"), {}),
+}  # fmt: skip
+OTHER_ENTRIES = {
+    "a list": "[]", "another number": '{"seq":6,"dataset":null,"kind":"x","key":null}',
+    "no data set": '{"seq":5,"kind":"x","key":null}', "no kind": '{"seq":5,"dataset":null}',
+    "no key": '{"seq":5,"dataset":null,"kind":"x"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", DAMAGES)
+def test_a_damaged_file_is_refused_in_words(tmp_path, sentence):
+    damage, options = DAMAGES[sentence]
+    forged = Forged(tmp_path)
+    damage(forged)
+    assert said(forged.path, **options).startswith(sentence)
+
+
+@pytest.mark.parametrize("what", OTHER_ENTRIES)
+def test_what_is_no_entry_is_none(tmp_path, what):
+    forged = Forged(tmp_path)
+    forged.write({5: OTHER_ENTRIES[what]})
+    assert said(forged.path) == "an entry is no entry"
+
+
+def test_the_last_entry_is_the_one_that_is_known(tmp_path):
+    forged = Forged(tmp_path)
+    count = len(forged.facts)
+    assert said(forged.path, f"{count}:{'0' * 64}").startswith("is another chain")
+    assert "rolled back" in said(forged.path, f"{count + 1}:{'0' * 64}")
+
+
+def test_a_signature_is_of_this_key_and_of_this_place(tmp_path):
+    other = "an entry is signed with another key, or was written anew without the key"
+    forged = Forged(tmp_path, KEY)
+    assert said(forged.path, key=OTHER_KEY) == other
+    forged.find("plain", "reserve")["author"] = "bob"
+    forged.write()
+    assert (said(forged.path), said(forged.path, key=KEY)) == ("", other)
+    del forged.find("plain", "reserve")["mac"]
+    forged.write()
+    assert said(forged.path) == "is not signed, as entries before it are"
+    assert said(forged.path, key=KEY) == other
+
+
+# --- old books, whose keys get an index
+
+
+def checked_index(*entries, signing_key=None):
+    """Check the index of entries: their key, and the facts that put it in the index."""
+    check = IndexCheck(SimpleNamespace(name="book", signing_key=signing_key))
+    for seq, (key, facts) in enumerate(entries, 1):
+        whole = {"dataset": "d", "kind": "release", "key": key, **facts}
+        check.check_entry(LogEntry(seq, "", whole))
+    check.check_end()
+
+
+def brings(seq, root, key, at):
+    """An entry that brings an old key under the index."""
+    nodes = {} if root is None else {root: [["a", []]]}
+    index = new_nodes([key], root or 0, seq, nodes.get)
+    return (None, {"kind": "index", "at": at, "index": index})
+
+
+INDEXES = {
+    "": [("a", {}), ("b", {}), brings(3, None, "a", 1), brings(4, 3, "b", 2)],
+    "brings an old key under a wrong entry": [("a", {}), ("b", {}), brings(3, None, "a", 2)],
+    "comes before the old keys have an index": [
+        ("a", {}), ("b", {}), brings(3, None, "a", 1), (None, {"root": 3}),
+    ],
+    "has old keys that the index does not lead to": [
+        ("a", {}), ("b", {}), brings(3, None, "a", 1),
+    ],
+    "its place in the index is wrong": [("a", {}), brings(2, None, "a", 1), (None, {"root": 1})],
+    "is not under its keys": [("a", {"index": [["b", []]]})],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", INDEXES)
+def test_the_index_of_an_old_book_is_checked(sentence):
+    if not sentence:
+        checked_index(*INDEXES[sentence])
+        return
+    with pytest.raises(LedgerCorrupt) as caught:
+        checked_index(*INDEXES[sentence])
+    assert caught.value.why == sentence
+
+
+ROWS = {
+    "the index of data sets does not lead to their entries": {"numbers": (1, 3)},
+    "the index of keys does not lead to their entries": {"keys": (("label", 3),)},
+    "the list of data sets is another": {"names": ()},
+    "an index leads in a circle": {"numbers": (1, 2, 3, 1)},
+}
+
+
+@pytest.mark.parametrize("sentence", ROWS)
+def test_rows_of_an_index_are_refused_in_words(sentence):
+    with pytest.raises(LedgerCorrupt) as caught:
+        checked(**ROWS[sentence])
+    assert caught.value.why == sentence
+
+
+# --- what spends say of entries that they go by
+
+
+SPENDS = {
+    "the index of keys leads nowhere": (("users with a quota", "terms", 1), lambda facts: {
+        "index": [[key, [facts["seq"] - 1] * len(path)] for key, path in facts["index"]]}),
+    "does not say what an author spent": (("quota", "reserve", 1), lambda facts: {"own": ...}),
+    "does not say what a bucket spent": (("buckets", "reserve", 1), lambda facts: {
+        "buckets": {"b": ["0.1", "0.0"]}}),
+    "does not say what was set aside": (("aside", "plan", 0), lambda facts: {"runs": ...}),
+    "a column does not say what its entry says": (("plain", "reserve", 2), lambda facts: {
+        "dataset": "users"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", SPENDS)
+def test_a_spend_goes_by_no_entry_that_says_something_else(tmp_path, sentence):
+    where, change = SPENDS[sentence]
+    forged = Forged(tmp_path)
+    facts = forged.find(*where)
+    for name, value in change(facts).items():
+        facts[name] = value
+        if value is ...:
+            del facts[name]
+    forged.write()
+    asked = {"aside": {"plan": 2 * TENTH}, "buckets": {"buckets": ["a"]}}.get(where[0], {})
+    with Book.open(forged.path, author="ada") as book:
+        with pytest.raises(LedgerCorrupt) as caught:
+            book.ledger(where[0], DATA, **asked).spend(Laplace(1000.0))
+        assert caught.value.why == sentence
+    assert forged.ask("SELECT count(*) FROM entries") == [(len(forged.facts),)]
+
+
+def test_noise_that_leads_to_another_entry_is_refused(tmp_path):
+    forged = Forged(tmp_path)
+    with Book.open(forged.path) as book:
+        book.ledger("plain", DATA, rng=1, insecure_seed=True)
+    [(key,)] = forged.ask("SELECT key FROM entries WHERE kind = 'seed'")
+    forged.write()
+    with Book.open(forged.path) as book:
+        forged.ask("UPDATE entries SET key = ? WHERE seq = 5", (key,))
+        with pytest.raises(LedgerCorrupt, match="the index of keys is damaged"):
+            book.ledger("plain", DATA, rng=1, insecure_seed=True)
+
+
+def test_a_log_without_entries_is_none(tmp_path):
+    assert (
+        said_of_nothing(tmp_path, lambda log: verification.verify_log(log, None))
+        == "has no entries"
+    )
+    assert said_of_nothing(tmp_path, lambda log: log.head) == "has no entries"
+
+
+def test_a_log_that_is_known_is_not_begun_anew(tmp_path):
+    pin = tmp_path / "book.pin"
+    pin.write_text(f"{3:020d}:{'0' * 64}\n")
+
+    def write(log):
+        with log.writing():
+            pass
+
+    why = "is empty, though entries of it are known"
+    assert said_of_nothing(tmp_path, write, HeadPin(pin)) == why
+    assert said_of_nothing(tmp_path, write) == ""
+
+
+def said_of_nothing(folder, work, pin=None):
+    """What is said of a book without tables."""
+    log = Log(connect(folder / "nothing.db", 30.0, True), pin, "eve")
+    try:
+        work(log)
+    except LedgerCorrupt as error:
+        return error.why
+    finally:
+        log.close()
+    return ""
+
+
+# --- no sentence without a case
+
+
+def sentences():
+    """Every sentence that a `LedgerCorrupt` of these modules can have, with its module."""
+    for module in MODULES:
+        for function in ast.walk(ast.parse((SOURCES / module).read_text())):
+            if isinstance(function, ast.FunctionDef):
+                words = assigned_words(function)
+                for call in ast.walk(function):
+                    if isinstance(call, ast.Call):
+                        yield from ((module, one) for one in words_of(call, words))
+
+
+def assigned_words(function):
+    """The strings that a function gives names to; one name may have several."""
+    found = defaultdict(list)
+    for one in ast.walk(function):
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
+            found[one.targets[0].id].append(one.value)
+    return found
+
+
+def words_of(call, assigned):
+    """The sentences of a refusal; of one with a number in it, how it begins."""
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    place = {"LedgerCorrupt": 1, "_refuse": 0}.get(name)
+    given = [] if place is None else [call.args[place]]
+    if given and isinstance(given[0], ast.Name):
+        given = assigned[given[0].id]  # none in `_refuse`, whose words come from where it is called
+    for one in given:
+        words = one.values[0] if isinstance(one, ast.JoinedStr) else one
+        yield words.value
+
+
+def test_every_sentence_has_a_case_that_makes_it_say_so():
+    said_here = {case.says for case in CASES} | {
+        *DAMAGES, *INDEXES, *ROWS, *SPENDS, "has no entries", "the index of keys is damaged",
+        "is empty, though entries of it are known",
+        "an entry is signed with another key, or was written anew without the key",
+    } - {""}  # fmt: skip
+    found = {sentence for _, sentence in sentences()}
+    assert len(found) > 50
+    missing = [
+        one for one in found if not any(one.startswith(case) or case in one for case in said_here)
+    ]
+    assert missing == []
+    # and no case is of a sentence that is gone
+    kinds = "kind must be declared here"
+    assert [c for c in said_here if c != kinds and not any(c in one for one in found)] == []

@@ -1,0 +1,181 @@
+"""Laws: what a power cut leaves of a book knows every spend that was looked at or answered.
+
+After each flush a copy of the file and of its log ahead is taken: that is what a disk holds for
+sure.  Nothing is injected, so a flush that is left out, or made too early, is seen by the copy.
+"""
+
+import os
+import sqlite3
+import tempfile
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, Parallel
+from accountant.book.databases import sqlite
+from mechanisms import Laplace
+from tests.laws.test_books import opened_book
+
+DATA = np.arange(6.0)
+TENTH = Laplace(10.0)
+HALVES = [[0, 2, 4], [5, 3, 1]]  # users whose numbers are stored as bytes
+
+
+class Disk:
+    """A disk that keeps what was flushed, of a book and of its pin."""
+
+    def __init__(self, folder, patch):
+        self.file, self.folder, self.flushes = folder / "book.db", folder / "after the cut", 0
+        self.folder.mkdir()
+        self.flushed = set()  # whether the pin was, too
+        real = os.fdatasync, os.fsync
+
+        def fdatasync(handle, *more):
+            found = real[0](handle)
+            self.flushes += 1
+            self.keep(handle, "-wal")
+            return found
+
+        def fsync(handle):
+            found = real[1](handle)
+            self.keep(handle, ".pin")
+            return found
+
+        patch.setattr(os, "fsync", fsync)
+        if hasattr(sqlite.fcntl, "F_FULLFSYNC"):
+            patch.setattr(sqlite.fcntl, "fcntl", fdatasync)
+        else:
+            patch.setattr(os, "fdatasync", fdatasync)
+
+    def keep(self, handle, end):
+        """Take a copy of the file that was flushed; SQLite flushes the book's own file itself."""
+        for name in ("", end):
+            held = Path(f"{self.file}{name}")
+            if name and os.path.samestat(os.fstat(handle), held.stat()):
+                self.flushed.add(end)
+            if not name or end in self.flushed:
+                (self.folder / held.name).write_bytes(held.read_bytes())
+
+    def kept(self):
+        """The number of entries that are left, and the pinned one."""
+        pin = self.folder / "book.db.pin"
+        return entries(self.folder / "book.db"), int(pin.read_text()[:20]) if pin.exists() else 0
+
+    def is_safe(self):
+        """Whether all that was committed would be left, and pinned."""
+        written = entries(self.file)
+        return self.kept() == (written, written)
+
+
+def entries(path):
+    """How many entries another process finds in a book."""
+    db = sqlite3.connect(path)
+    try:
+        tables = db.execute("SELECT name FROM sqlite_master").fetchall()
+        return db.execute("SELECT count(*) FROM entries").fetchone()[0] if tables else 0
+    finally:
+        db.close()
+
+
+def labelled(book, query):
+    with book.ledger("d", DATA) as ledger:
+        ledger.release(TENTH, query, label="sum")
+
+
+def failed(book, query):
+    def fails(data):
+        query(data)
+        raise ZeroDivisionError
+
+    with book.ledger("d", DATA) as ledger, pytest.raises(ZeroDivisionError):
+        ledger.release(TENTH, fails)
+
+
+def step(book, query):
+    with book.ledger("d", DATA, 2 * TENTH, run="june") as ledger:
+        ledger.release(TENTH, query)
+
+
+class InTurn(Executor):
+    """Does its work at once, in this thread: nothing is committed meanwhile."""
+
+    def submit(self, function, *arguments):
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+
+def blocks(book, query):
+    plan = Parallel([TENTH] * 2)
+    with book.ledger("d", DATA, plan) as ledger:
+        for _ in ledger.release_blocks(TENTH, query, HALVES, InTurn()):
+            query(DATA)
+
+
+def each(book, query):
+    with book.ledger("d", DATA) as ledger:
+        ledger.release_each(TENTH, query, [1, 3])
+
+
+# how a book is written to, and how many transactions that takes: each is flushed once
+WRITES = {
+    "release": (lambda book, query: book.ledger("d", DATA).release(TENTH, query), 2),
+    "labelled release": (labelled, 2),
+    "failed release": (failed, 2),
+    "seeded release": (lambda book, query: book.ledger(
+        "d", DATA, rng=1, insecure_seed=True).release(TENTH, query), 3),
+    "step of a plan": (step, 3),
+    "release_each": (each, 2),
+    "release_blocks": (blocks, 5),
+    "spend": (lambda book, query: book.ledger("d", DATA).spend(TENTH), 1),
+    "ledger": (lambda book, query: book.ledger("d", DATA, 2 * TENTH), 1),
+    "dataset": (lambda book, query: book.dataset("e", Budget(1.0)), 1),
+    "raise_budget": (lambda book, query: book.raise_budget("d", Budget(2.0), "more"), 1),
+    "expire": (lambda book, query: book.expire("d", "2999-01-01", "the end"), 1),
+    "set_quota": (lambda book, query: book.set_quota("d", "ada", 0.5, "a half"), 1),
+    "close_dataset": (lambda book, query: book.close_dataset("d", "the end"), 1),
+}  # fmt: skip
+READS = {
+    "answer", "buckets", "close", "head", "history", "iter_history", "names", "open", "people",
+    "quotas", "remaining", "spent", "spent_each", "status", "to_frame", "to_records", "verify",
+}  # fmt: skip
+
+
+def test_every_way_to_write_to_a_book_is_in_the_table():
+    public = {name for name in dir(Book) if not name.startswith("_")}
+    assert public - READS <= WRITES.keys()
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_nothing_is_seen_or_answered_before_it_is_on_disk(how):
+    write, transactions = WRITES[how]
+    looked = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        disk = Disk(Path(folder), patch)
+
+        def query(rows):
+            looked.append(disk.is_safe())
+            return rows if how in {"release_each", "release_blocks"} else rows.sum()
+
+        with Book.open(disk.file, author="ada", pin=f"{disk.file}.pin") as book:
+            book.dataset("d", Budget(1.0))
+            assert disk.is_safe()
+            before, written = disk.flushes, entries(disk.file)
+            write(book, query)
+            assert disk.is_safe()
+            assert disk.flushes - before == transactions
+            assert entries(disk.file) > written
+            assert all(looked)
+            assert bool(looked) == (transactions > 1)
+        with Book.open(disk.folder / "book.db", pin=f"{disk.file}.pin") as book:
+            book.verify()  # what is left is a good book
+
+
+def test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew():
+    with opened_book(budget=Budget(1.0)) as book:
+        asked = ("journal_mode", "synchronous", "checkpoint_fullfsync", "cell_size_check")
+        with book._log.storage.reading():
+            found = [book._log.storage.ask(f"PRAGMA {name}")[0][0] for name in asked]
+        assert found == ["wal", 1, 1, 1]

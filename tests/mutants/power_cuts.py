@@ -1,0 +1,59 @@
+"""Books that lose spends when the power is cut: each leaves a flush out, or makes it too early."""
+
+from accountant import Book
+from accountant.book.chain import head_pin
+from accountant.book.databases.sqlite import SQLite
+from accountant.book.log import Log
+from tests.mutants.edits import edit
+
+
+def flushes_nothing(patch):
+    """Leaves it to the system when commits reach the disk."""
+    edit(patch, SQLite, "_flush", "os.fdatasync(self._wal_handle)", "pass")
+
+
+def forgets_to_flush(patch):
+    """Ends a transaction of a writer as one of a reader."""
+    edit(patch, SQLite, "_transaction", "if after is not None:", "if False:")
+
+
+def flushes_too_early(patch):
+    """Flushes before the commit."""
+    edit(
+        patch, SQLite, "_transaction", 'self._db.execute("COMMIT")',
+        'after = after and after()\n            self._db.execute("COMMIT")',
+    )  # fmt: skip
+
+
+def flushes_another_file(patch):
+    """Flushes the file and not its log ahead."""
+    edit(
+        patch, SQLite, "_flush", "os.fdatasync(self._wal_handle)",
+        "os.fdatasync(os.open(self._path, os.O_RDWR))",
+    )  # fmt: skip
+
+
+def flushes_twice(patch):
+    """Waits for the disk once more than it must."""
+    flush = SQLite._flush
+    patch.setattr(SQLite, "_flush", lambda self: (flush(self), flush(self)))
+
+
+def pins_in_memory(patch):
+    """Leaves it to the system when a pin reaches its disk."""
+    edit(patch, head_pin.HeadPin, "advance", "os.fsync(handle)", "pass")
+
+
+def pins_nothing(patch):
+    """Writes no pin after a spend."""
+    patch.setattr(Log, "advance_pin", lambda self: None)
+
+
+def checkpoints_unflushed(patch):
+    """Lets SQLite copy its log to the file without a flush."""
+    edit(patch, SQLite, "_connect", '"synchronous = NORMAL"', '"synchronous = OFF"')
+
+
+def has_another_way_to_write(patch):
+    """A public method of a book that no table names."""
+    patch.setattr(Book, "forget", lambda self: None, raising=False)
