@@ -98,7 +98,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     ...     epsilon=2.0, delta=1e-6, random_state=0,
     ... ).fit(X, X[:, 0])
     >>> search.best_params_, search.plan_.part.parts[0].count
-    ({'radius': 1.0}, 10)
+    ({'radius': 1.0}, 12)
     """
 
     def __init__(
