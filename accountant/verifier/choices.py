@@ -21,9 +21,9 @@ SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}  # where
 def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
     """Return what a user may pay for: delta of the plan is the greatest of all."""
     releases = read_plan(plan, decimal=decimal)
-    (only, count), *others = releases.items() or [(("nothing",), 0)]
-    if only[0] == ANY_OF and count == 1 and not others:
-        return [without_dominated(Counter(dict(part))) for part in only[1]]
+    items: list[Any] = list(releases.items())
+    if len(items) == 1 and items[0][1] == 1 and items[0][0][0] == ANY_OF:
+        return [without_dominated(Counter(dict(part))) for part in items[0][0][1]]
     return [without_dominated(releases)]
 
 

@@ -141,8 +141,9 @@ def any_of(parts: list[Releases]) -> Releases:
     """Return what stands for one of several parts, each of them once."""
     each: dict[Any, Any] = {}
     for part in parts:
-        (only, n), *others = part.items() or [(("nothing",), 0)]
-        inner = only[1] if n == 1 and not others and only[0] == "any of" else [tuple(part.items())]
+        releases: list[Any] = list(part.items())
+        alone = len(releases) == 1 and releases[0][1] == 1 and releases[0][0][0] == "any of"
+        inner = releases[0][0][1] if alone else [tuple(releases)]
         each.update((frozenset(one), one) for one in inner if frozenset(one) not in each)
     if len(each) < 2:
         return Releases(dict(*each.values()))
