@@ -18,7 +18,7 @@ LEAST_LOG_DELTA = -700.0  # less is not looked for
 USUAL_DELTA = 1e-5  # where a search starts that has no guess
 LEAST_CHORD = 1e-7  # of ln delta: a shorter one has the slope of round-off
 MAX_STEPS, STEPS_TO_HALVE = 200, 8  # so many secants may pass before the interval is halved
-MAX_GROWTH = 10.0  # of a step where the answer is not between two points yet
+GROWTH, MAX_STEP = 8.0, 20.0  # of a step of ln delta while the answer is not between two points
 
 
 class Accountant(ABC):
@@ -176,7 +176,7 @@ def least_delta(
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
     too_small, enough = -math.inf, math.inf  # ln(delta - floor)
-    last, slope, step = (math.nan, math.nan), 0.0, 1.0
+    last, slope, step = (math.nan, math.nan), 0.0, NEAR
     x = max(min(math.log(max(start - floor, 1e-300)), top), LEAST_LOG_DELTA)
     for i in range(MAX_STEPS):
         found = epsilon_at(floor + math.exp(x))
@@ -194,12 +194,12 @@ def least_delta(
         last = x, value
         # a little beyond the root, so that two steps close the interval
         guess = x - value / slope + math.copysign(NEAR / 3, value)
+        # where the answer is not between two points yet, by ever greater steps
+        step = min(max(GROWTH * step, abs(guess - x) if math.isfinite(guess) else 1.0), MAX_STEP)
         if math.isinf(enough):
-            x = min(guess if x < guess < x + MAX_GROWTH * step else x + step, top)
-            step *= 2
+            x = min(x + step, top)
         elif math.isinf(too_small):
-            x = max(guess if x - MAX_GROWTH * step < guess < x else x - step, LEAST_LOG_DELTA)
-            step *= 2
+            x = max(x - step, LEAST_LOG_DELTA)
         elif too_small < guess < enough and (i + 1) % STEPS_TO_HALVE:
             x = guess
         else:

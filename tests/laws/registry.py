@@ -25,6 +25,7 @@ from tests.laws import (
     algorithms,
     test_accountants,
     test_adaptive_adversaries,
+    test_agreement,
     test_audit_arguments,
     test_book_terms,
     test_books,
@@ -68,6 +69,7 @@ from tests.mutants import (
     accountants,
     adaptive_filters,
     additive,
+    agreement,
     audit_arguments,
     books,
     calibrations,
@@ -242,6 +244,13 @@ register(
 register(
     "enumerated delta", test_accountants.delta_violation,
     beside_its_base(accountants.DeltaHalved, accountants.EpsilonInsteadOfItsPower),
+)  # fmt: skip
+register(
+    "agreement", test_agreement.violation,
+    beside_its_base(
+        agreement.DeltaOfAnotherLattice, agreement.DeltaOfASharperBound,
+        agreement.EpsilonOfHalfTheDelta,
+    ),
 )  # fmt: skip
 register("order", test_accountants.order_violation, beside_its_base(accountants.DeltaUpsideDown))
 
