@@ -202,10 +202,10 @@ def _matrix(
     entries, limits = [], []
     for k, (terms, gap) in enumerate(rows):
         known = [sign * gap, *(f * sign * moves[n] for n, f in terms.items() if n in moves)]
-        free = {place[n]: f * scales[place[n]] for n, f in terms.items() if n not in moves}
+        free = {place[n]: f * scales[place[n]] for n, f in terms.items() if f and n not in moves}
         size = max(map(abs, free.values())) if free else sum(map(abs, known)) or 1.0
-        for column, factor in free.items():
-            entries += [(k, column, factor / size), (k, column + len(place), -factor / size)]
+        for at, factor in free.items():
+            entries += [(k, at, factor / size), (k, at + len(place), -factor / size)]
         limits.append(sum(known) / size)
     row, column, value = np.array(entries).T if entries else np.zeros((3, 0))
     shape = (len(rows), 2 * len(place))

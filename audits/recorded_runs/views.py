@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from audits.recorded_runs.events import View
 
+FEW_PARTS = 8  # noises in each number of an array of any size
 MOST_PARTS = 64  # noises in one number; a sum of more, one by one, is taken as read after so many
 MOST_FACTORS = 2**20  # of one view, 16 MiB; a linear map of more noises is noise of an unknown law
 
@@ -75,9 +77,11 @@ def scale(view: View, by: Any) -> View:
 
 def fits(views: list[View], shape: tuple[int, ...]) -> bool:
     """Whether a sum of these views is followed; what a linear map made may have many parts."""
-    parts = [view.noises.shape[-1] for view in views]
-    small = sum(parts) * int(np.prod(shape)) <= MOST_FACTORS
-    return sum(parts) <= 8 or (small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS))
+    parts = [int(view.noises.shape[-1]) for view in views]
+    if sum(parts) <= FEW_PARTS:
+        return True
+    small = sum(parts) * math.prod(shape) <= MOST_FACTORS
+    return small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS)
 
 
 def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:
