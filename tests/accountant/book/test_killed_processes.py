@@ -1,7 +1,7 @@
 """Row 15: kill -9 at the borders of system calls; nothing overspent, nothing released unrecorded.
 
 A killed process loses nothing that the kernel took: what a power cut would lose on top is what
-was not flushed, and `test_store_disk` sees that a failed flush releases nothing.
+was not flushed, which `tests/laws/test_power_cuts.py` is about.
 """
 
 import os

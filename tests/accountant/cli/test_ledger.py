@@ -21,14 +21,14 @@ def run(*words):
 
 
 @pytest.fixture
-def book(stored_book):
+def book(any_book):
     """A book with one release, made by somebody with an odd name."""
-    with Book.open(stored_book.url, author="=cmd()|'x'!A1") as found:
+    with Book.open(any_book.url, author="=cmd()|'x'!A1") as found:
         found.dataset("<script>", Budget(1.0), unit="@one person")
         with found.ledger("<script>", DATA) as ledger:
             ledger.release(TENTH, np.sum, label="-1+1")
             ledger.release(TENTH, np.sum)
-    return stored_book
+    return any_book
 
 
 def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
@@ -54,24 +54,24 @@ def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
     assert run("verify", stored_book.url, "--head", head) == 0
 
 
-def test_a_signed_head_is_printed_and_checked(stored_book, capsys, tmp_path):
+def test_a_signed_head_is_printed_and_checked(any_book, capsys, tmp_path):
     key, other = tmp_path / "book.key", tmp_path / "other.key"
     key.write_bytes(b"k" * 32)
     other.write_bytes(b"o" * 32)
-    assert run("open", stored_book.url, "d", "--epsilon", 1, "--key", key) == 0
+    assert run("open", any_book.url, "d", "--epsilon", 1, "--key", key) == 0
     capsys.readouterr()
-    assert run("head", stored_book.url, "--key", key) == 0
+    assert run("head", any_book.url, "--key", key) == 0
     head = capsys.readouterr().out.strip()
     assert head.count(":") == 2
-    assert run("verify", stored_book.url, "--key", key, "--head", head) == 0
+    assert run("verify", any_book.url, "--key", key, "--head", head) == 0
     assert capsys.readouterr().out.splitlines() == [
         "2 entries, none changed; the log ends at", head,
     ]  # fmt: skip
-    assert run("head", stored_book.url) == 0
+    assert run("head", any_book.url) == 0
     assert head.startswith(capsys.readouterr().out.strip() + ":")
-    assert run("verify", stored_book.url, "--key", other) == 1
-    assert run("verify", stored_book.url, "--head", head) == 2
-    assert run("open", stored_book.url, "e", "--epsilon", 1) == 2
+    assert run("verify", any_book.url, "--key", other) == 1
+    assert run("verify", any_book.url, "--head", head) == 2
+    assert run("open", any_book.url, "e", "--epsilon", 1) == 2
     said = capsys.readouterr()
     assert "the entries of this book are signed" in said.err
     assert "kkkk" not in said.out + said.err
@@ -161,8 +161,8 @@ def test_row_40_a_file_is_replaced_only_by_force(book, tmp_path, capsys):
     assert os.listdir(tmp_path).count("x.json") == 1
 
 
-def test_the_registry_says_what_registries_ask_for(stored_book, tmp_path):
-    with Book.open(stored_book.url) as book:
+def test_the_registry_says_what_registries_ask_for(any_book, tmp_path):
+    with Book.open(any_book.url) as book:
         book.dataset("survey", Budget(1.0, 1e-6), unit="one person")
         with book.ledger("survey", DATA) as ledger:
             ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
@@ -171,7 +171,7 @@ def test_the_registry_says_what_registries_ask_for(stored_book, tmp_path):
             ledger.release(Gaussian(100.0), np.sum)
     out = tmp_path / "registry.json"
     words = ("--registry", "--out", out, "--post-processing", "rounded to tens")
-    assert run("export", stored_book.url, "survey", *words) == 0
+    assert run("export", any_book.url, "survey", *words) == 0
     rows = json.loads(out.read_text())["deployment"]
     assert [(one["mechanism"], one["releases"], one["paid for"]) for one in rows] == [
         ("PoissonSampled", 2, "one by one"), ("Gaussian", 1, "by a plan"),
@@ -187,10 +187,10 @@ def test_the_registry_says_what_registries_ask_for(stored_book, tmp_path):
 
 
 @pytest.mark.parametrize("word", ["replace-one", "replace"])
-def test_the_registry_takes_a_relation_by_its_name_or_alias(stored_book, tmp_path, capsys, word):
-    with Book.open(stored_book.url) as book:
+def test_the_registry_takes_a_relation_by_its_name_or_alias(any_book, tmp_path, capsys, word):
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6))
-    command = ("export", stored_book.url, "d", "--registry", "--out", "-", "--relation")
+    command = ("export", any_book.url, "d", "--registry", "--out", "-", "--relation")
     assert run(*command, word) == 0
     (row,) = json.loads(capsys.readouterr().out)["deployment"]
     assert row["neighbour relation"] == "replace-one"
@@ -199,17 +199,17 @@ def test_the_registry_takes_a_relation_by_its_name_or_alias(stored_book, tmp_pat
     assert "--relation must be one of 'add-remove', 'replace-one'" in capsys.readouterr().err
 
 
-def test_relations_do_not_mix_in_one_data_set(stored_book):
+def test_relations_do_not_mix_in_one_data_set(any_book):
     from accountant import ParameterError, Stated
 
-    with Book.open(stored_book.url) as book:
+    with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6))
         with book.ledger("d", DATA) as ledger:
             ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
-        before = stored_book.hash_rows()
+        before = any_book.hash_rows()
         with pytest.raises(ParameterError, match="relations do not mix"):
             book.ledger("d", DATA, Stated(Gaussian(100.0), "replace-one"))
-        assert stored_book.hash_rows() == before
+        assert any_book.hash_rows() == before
 
 
 @pytest.mark.parametrize("sign", "=＝﹦+＋﹢-－﹣@＠﹫|｜%％﹪'＇")

@@ -56,8 +56,8 @@ def test_a_gate_without_a_seed_warns_once(made):
         made(None).release(Laplace(10.0), np.sum) if made(0).next is None else None
 
 
-def test_a_book_refuses_it_before_anything_is_spent(stored_book):
-    with Book.open(stored_book.url) as book:
+def test_a_book_refuses_it_before_anything_is_spent(any_book):
+    with Book.open(any_book.url) as book:
         book.dataset("strict", Budget(5.0, 1e-6))
         with book.ledger("strict", DATA) as ledger:
             for ask in (
@@ -75,8 +75,8 @@ def test_a_book_refuses_it_before_anything_is_spent(stored_book):
         assert book.spent("strict") == 0.0
 
 
-def test_a_data_set_that_was_opened_for_it_takes_it(stored_book):
-    with Book.open(stored_book.url) as book:
+def test_a_data_set_that_was_opened_for_it_takes_it(any_book):
+    with Book.open(any_book.url) as book:
         book.dataset("study", Budget(1.0), idealised=True)
         with pytest.raises(ParameterError, match="as the data set was opened"):
             book.dataset("study", idealised=False)
@@ -85,7 +85,7 @@ def test_a_data_set_that_was_opened_for_it_takes_it(stored_book):
             book.dataset("plain", idealised=True)
         with pytest.raises(ParameterError, match="True or False"):
             book.dataset("other", Budget(1.0), idealised=1)
-    with Book.open(stored_book.url) as again, again.ledger("study", DATA) as ledger:
+    with Book.open(any_book.url) as again, again.ledger("study", DATA) as ledger:
         with pytest.warns(IdealisedNoiseWarning):
             ledger.release(FLOATS, np.sum)
         assert again.spent("study") == pytest.approx(0.1)

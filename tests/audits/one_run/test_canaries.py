@@ -82,6 +82,8 @@ def test_a_training_run_with_a_quarter_of_its_noise_is_convicted(used, outcome):
         (lambda c: Canaries.flip(9), "10"),
         (lambda c: Canaries.flip(True), "whole number"),
         (lambda c: Canaries(np.ones(20)), "Canaries.flip"),
+        (lambda c: Canaries(np.ones((20, 2), bool)), "along one axis"),
+        (lambda c: Canaries(np.ones(9, bool)), "at least 10 booleans"),
         (lambda c: c.included(np.ones(19)), "each of the 20 canaries"),
         (lambda c: c.included(iter([1])), "without length"),
         (lambda c: c.audit(np.ones(19)), "each of the 20 canaries"),
