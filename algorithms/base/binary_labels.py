@@ -33,14 +33,15 @@ def encode_classes(y: Any, classes: Any = None, non_private: bool = False) -> tu
     ``non_private`` those of the labels, as scikit-learn does.  A label of no class gives 0.
     """
     of_data = non_private and classes is None
+    given = np.asarray(y) if of_data else cells_of(y)
+    if given.dtype.kind == "c":  # scikit-learn's own message shows labels
+        allowed = "numbers or strings that stand for classes. Complex data not supported"
+        raise ParameterError("y", given.dtype, allowed)
     try:
-        labels = column_or_1d(np.asarray(y) if of_data else cells_of(y), warn=True)
+        labels = column_or_1d(given, warn=True)
     except ValueError as error:
         words = str(error).split(" Got ", maxsplit=1)[0]
         raise ParameterError("y", words, "one class label for each row") from None
-    if labels.dtype.kind == "c":
-        allowed = "numbers or strings that stand for classes. Complex data not supported"
-        raise ParameterError("y", labels.dtype, allowed)
     if of_data:
         return _classes_of_labels(labels)
     public = public_classes(classes, labels.dtype)

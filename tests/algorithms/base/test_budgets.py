@@ -11,7 +11,6 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import BaggingRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from accountant import (
     Book,
@@ -24,6 +23,7 @@ from accountant import (
 )
 from accountant.plans.plan import Repeat
 from algorithms import (
+    BoundsScaler,
     FrankWolfe,
     GaussianFrankWolfe,
     LabelIHT,
@@ -188,7 +188,7 @@ def test_cross_validation_is_refused_with_the_sum_it_would_cost():
         (lambda: cross_val_score(LASSO, X, Y, cv=3), 3),
         (lambda: cross_val_predict(LASSO, X, Y, cv=3), 3),
         (lambda: GridSearchCV(LASSO, {"radius": [1.0, 2.0]}, cv=3).fit(X, Y), 7),
-        (lambda: cross_val_score(make_pipeline(MinMaxScaler((-1, 1)), LASSO), X, Y, cv=3), 3),
+        (lambda: cross_val_score(make_pipeline(BoundsScaler(-1, 1), LASSO), X, Y, cv=3), 3),
     ]:
         said, total = said_by(work), Tight().epsilon(Repeat(folds, fits), 1e-6)
         assert f"{fits} fits of PrivateLasso by" in said
@@ -243,7 +243,7 @@ def test_a_search_warns_of_delta_once_and_its_fits_do_not():
 def test_one_fit_of_a_clone_is_no_matter():
     clone(LASSO).fit(X, Y)
     TransformedTargetRegressor(LASSO).fit(X, Y)
-    make_pipeline(MinMaxScaler((-1, 1)), LASSO).fit(X, Y)
+    make_pipeline(BoundsScaler(-1, 1), LASSO).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
