@@ -57,7 +57,8 @@ def test_one_route_is_chosen_and_its_answers_agree(route):
     for delta, found in zip(deltas, way.upper_epsilons(deltas, with_envelopes=True), strict=True):
         certified = way.certify(delta)
         assert certified.lower * (1 - 1e-12) <= found <= certified.upper * (1 + 3e-4)
-        assert way.upper_delta(found) <= delta * (1 + 1e-6)
+        # near the largest loss a width of 1e-8 of epsilon is much more of delta
+        assert Tight().one_way_delta(plan, found) <= delta * (1 + 1e-4)
     assert one_way(plan, 1e-8, at_zero=True).route is Route.SUM_OF_BOUNDS
 
 
