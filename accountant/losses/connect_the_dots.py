@@ -81,7 +81,7 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     reached = lowered <= infinity
     reached[-1] = True
     first = max(int(np.argmax(reached)), 1)
-    lowered[first - (gap[first - 1] > 0) :] = infinity
+    lowered[first - int(gap[first - 1] > 0) :] = infinity
     return _pair_on_hull(points, x, lowered, lower_hull(x, lowered), infinity)
 
 

@@ -148,7 +148,7 @@ TERMS = {
             connect_the_dots, "pair_below", "lowered[1:] -= 4 * ACCURACY * values[1:]", "pass"
         ),
         "the cell where the curve ends": Dropped(
-            connect_the_dots, "pair_below", "first - (gap[first - 1] > 0)", "first"
+            connect_the_dots, "pair_below", "first - int(gap[first - 1] > 0)", "first"
         ),
         "accuracy above": Dropped(connect_the_dots, "pair_above", " * (1 + ACCURACY)"),
     },
