@@ -7,7 +7,7 @@ import math
 from algorithms.linear_models.mapped_plan import Shares, Sizes, signal_of
 
 # chosen once, on training parts (docs/classification.md says how)
-SHARES = Shares(moments=0.05, products=0.15)
+SHARES = Shares(moments=0.05, products=0.15, shortened=0.8, constant=0.5)
 CLIPS = (0.4, 2.0)  # least and largest, of the root of the mean squared length of mapped rows
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
 STEP = 1.9  # over half the longest that is surely stable
