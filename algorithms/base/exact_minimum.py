@@ -38,7 +38,10 @@ Weights = Callable[[Any, tuple[Any, ...]], Array]
 class ScoreObjective(Protocol):
     """The loss of a record as a function of its scores, one or several."""
 
-    curvature: float  # at least the second derivative in every direction of the scores
+    @property
+    def curvature(self) -> float:
+        """At least the second derivative in every direction of the scores."""
+        ...
 
     def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
         """Return a value for each record, and slopes of the shape of scores."""
@@ -226,7 +229,8 @@ class ExactMinimum:
             at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
         )  # fmt: skip
-        return coefficients(found.x)
+        theta: Array = coefficients(found.x)
+        return theta
 
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.

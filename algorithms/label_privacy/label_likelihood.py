@@ -143,7 +143,7 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
 
     start = np.zeros(classes * features)
     # a coarser search costs half the time and errs less than the noise of labels, if there is any
-    ends = {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
+    ends: dict[str, Any] = {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
     found = minimize(
         loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS, **ends}
     )

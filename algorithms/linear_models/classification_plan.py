@@ -33,7 +33,7 @@ def longer_steps(sizes: Sizes, mu: float) -> float:
 def default_clip(sizes: Sizes, mu: float) -> float:
     """Return a larger norm for a larger signal: less noise is paid with more bias."""
     low, high = CLIPS
-    return min(max(low * (signal_of(sizes, mu) / 100) ** (1 / 3), low), high)
+    return min(max(low * math.cbrt(signal_of(sizes, mu) / 100), low), high)
 
 
 def shortened_at(sizes: Sizes, mu: float) -> float:

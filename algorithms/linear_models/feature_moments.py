@@ -173,8 +173,8 @@ def mapped_features(
     ``products`` are the released ones in units of the squared length at which rows were shortened,
     ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
     ``damping`` is a multiple; without them no direction is rescaled.  The constant feature is at
-    most ``longest_constant`` times as long as a mapped row, 0 for none.  ``penalty`` is the ridge of
-    the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
+    most ``longest_constant`` times as long as a mapped row; 0 for none.  ``penalty`` is the ridge
+    of the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
