@@ -217,7 +217,9 @@ class ExactMinimum:
 
         def coefficients(flat: Array) -> Array:
             mapped = flat.reshape(size, self.outputs)
-            return mapped if root is None else np.einsum("ij,jk->ik", root, mapped)
+            if root is not None:
+                mapped = np.einsum("ij,jk->ik", root, mapped)
+            return mapped
 
         def at(flat: Array) -> tuple[float, Array]:
             value, gradient = self._value_and_gradient(data, coefficients(flat))
@@ -229,8 +231,7 @@ class ExactMinimum:
             at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
         )  # fmt: skip
-        theta: Array = coefficients(found.x)
-        return theta
+        return coefficients(found.x)
 
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
