@@ -81,7 +81,7 @@ def least_norm(signal: float) -> float:
     Where one class is rare, its gradients are longer than most: a norm that follows the others
     would clip them and shift the constant.
     """
-    return min(LEAST_NORM * (2 * signal / 100) ** (1 / 3), MOST_NORM)
+    return min(LEAST_NORM * math.cbrt(2 * signal / 100), MOST_NORM)
 
 
 def descent_plan(

@@ -120,7 +120,8 @@ def open_ledger(
         warn_of_delta(estimator, first_array(data).shape[0], ledger, rng)
     if ledger is None or isinstance(ledger, Gates):
         gates = PAID if ledger is None else ledger
-        return gates.open(data, plan, rng=rng, public=public, transcript=transcript)
+        opened: Ledger = gates.open(data, plan, rng=rng, public=public, transcript=transcript)
+        return opened
     stated = Stated(plan, estimator.adjacency(plan))
     if (found := _dataset_of_a_book(ledger)) is not None:
         book, name = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -18,6 +18,8 @@ from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 from algorithms.base.signal import warn_no_signal
+
+PlanT = TypeVar("PlanT", bound=Plan)
 
 
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
@@ -136,7 +138,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         del plan, features
         return False
 
-    def _warned_plan(self, plan: Any, features: int) -> Any:
+    def _warned_plan(self, plan: PlanT, features: int) -> PlanT:
         """Return the plan, after a warning where its noise exceeds any signal."""
         if not self.is_not_private(plan) and self.hidden_by_noise(plan, features):
             warn_no_signal(self)

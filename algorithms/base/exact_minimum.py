@@ -38,7 +38,10 @@ Weights = Callable[[Any, tuple[Any, ...]], Array]
 class ScoreObjective(Protocol):
     """The loss of a record as a function of its scores, one or several."""
 
-    curvature: float  # at least the second derivative in every direction of the scores
+    @property
+    def curvature(self) -> float:
+        """At least the second derivative in every direction of the scores."""
+        ...
 
     def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
         """Return a value for each record, and slopes of the shape of scores."""
@@ -214,7 +217,9 @@ class ExactMinimum:
 
         def coefficients(flat: Array) -> Array:
             mapped = flat.reshape(size, self.outputs)
-            return mapped if root is None else np.einsum("ij,jk->ik", root, mapped)
+            if root is not None:
+                mapped = np.einsum("ij,jk->ik", root, mapped)
+            return mapped
 
         def at(flat: Array) -> tuple[float, Array]:
             value, gradient = self._value_and_gradient(data, coefficients(flat))

@@ -117,8 +117,8 @@ class TopQuery(Question[ListedAnswer]):
         counted = unseen(lambda frame: self.persons_of_labels(frame, schema))
         noise, (*cells, size) = steps[-1], self._shape(schema)
         if self.keys:
-            counts = math.prod(cells) * size
-            noisy = np.reshape(ledger.release(noise, counted, shape=counts), (*cells, size))
+            shape = math.prod(cells) * size
+            noisy = np.reshape(ledger.release(noise, counted, shape=shape), (*cells, size))
             top, counts, ends = largest(noisy, self.k, self.level, noise)
         else:
             top, counts, ends = released_top(ledger, steps, size, self.k, self.level, counted)

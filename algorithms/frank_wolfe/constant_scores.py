@@ -24,7 +24,8 @@ from algorithms.base.glm_losses import SQUARED, LinearLoss
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.dense_scores import clipped_entries
-from mechanisms.lazy_exponential import LazyExponential, ListedScores
+from mechanisms.families.bounded_scores import ListedScores
+from mechanisms.lazy_exponential import LazyExponential
 
 SELECTIONS = 2  # of a constant: one before the vertices, one after them
 CANDIDATES = 257  # an odd number, so that 0 is one of them
@@ -97,7 +98,8 @@ class ConstantScores:
         if self.loss is SQUARED:
             mean = mean - candidates
         unit = self.sensitivity / self.moved(records)
-        return -WITHIN * unit * np.abs(mean)
+        scores: Array = -WITHIN * unit * np.abs(mean)
+        return scores
 
     def moved(self, records: int) -> float:
         """Return how far a record moves a mean slope."""

@@ -187,7 +187,8 @@ def run_frank_wolfe(
         query = DenseScores(bounds, loss, polytope)
     theta = polytope.start(features)
     mean = theta.copy()
-    asked, shape = query, (polytope.count(features),)
+    asked = query
+    shape: tuple[int, ...] = (polytope.count(features),)
     if isinstance(mechanism, NoPrivacy):
         asked, shape = BestVertex(query), ()
     for t in range(1, rounds + 1):

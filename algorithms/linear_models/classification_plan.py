@@ -7,11 +7,11 @@ import math
 from algorithms.linear_models.mapped_plan import Shares, Sizes, signal_of
 
 # chosen once, on training parts (docs/classification.md says how)
-SHARES = Shares(moments=0.05, products=0.15)
+SHARES = Shares(moments=0.05, products=0.15, constant=0.5)
 CLIPS = (0.4, 2.0)  # least and largest, of the root of the mean squared length of mapped rows
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
 STEP = 1.9  # over half the longest that is surely stable
-TRAVEL = 70.0  # steps in all, at least, of the rounds that a signal affords
+TRAVEL = 280.0  # steps in all over a curvature, at least, of the rounds that a signal affords
 ROUNDS_PER_SIGNAL = 3.6  # times the root of the signal
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
@@ -22,18 +22,19 @@ def default_rounds(sizes: Sizes, mu: float) -> int:
     return int(max(rounds, FEWEST_ROUNDS))
 
 
-def longer_steps(sizes: Sizes, mu: float) -> float:
+def longer_steps(sizes: Sizes, mu: float, curvature: float) -> float:
     """Return by what steps are longer where the signal affords few rounds.
 
-    Most gradients are clipped there, and their mean has less curvature than the loss.
+    Most gradients are clipped there, and their mean has less curvature than the loss: steps of a
+    loss of larger ``curvature``, which are shorter by that, are longer in proportion.
     """
-    return max(1.0, TRAVEL / (STEP * default_rounds(sizes, mu)))
+    return max(1.0, TRAVEL * curvature / (STEP * default_rounds(sizes, mu)))
 
 
 def default_clip(sizes: Sizes, mu: float) -> float:
     """Return a larger norm for a larger signal: less noise is paid with more bias."""
     low, high = CLIPS
-    return min(max(low * (signal_of(sizes, mu) / 100) ** (1 / 3), low), high)
+    return min(max(low * math.cbrt(signal_of(sizes, mu) / 100), low), high)
 
 
 def shortened_at(sizes: Sizes, mu: float) -> float:

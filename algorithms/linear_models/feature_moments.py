@@ -162,7 +162,7 @@ def mapped_features(
     noise: float,
     shortened: float,
     x_bound: float,
-    intercept: bool,
+    longest_constant: float,
     curvature: float,
     damping: float = 1.0,
     penalty: float = 0.0,
@@ -172,16 +172,18 @@ def mapped_features(
 
     ``products`` are the released ones in units of the squared length at which rows were shortened,
     ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
-    ``damping`` is a multiple; without them no direction is rescaled.  ``penalty`` is the ridge of
-    the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
+    ``damping`` is a multiple; without them no direction is rescaled.  The constant feature is at
+    most ``longest_constant`` times as long as a mapped row; 0 for none.  ``penalty`` is the ridge
+    of the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
-        constant = math.sqrt(square) if intercept else 0.0
+        constant = min(1.0, longest_constant) * math.sqrt(square)
         features = FeatureMap(x_bound, constant, moments.centre, None, row_bound)
         return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
                               1 / (curvature * square + penalty))  # fmt: skip
-    unit = shortened**2 * square
+    # where all rows are shortened, their products are too small by that
+    unit = max(shortened**2, 1.0) * square
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
@@ -194,8 +196,9 @@ def mapped_features(
     root = (vectors / np.sqrt(scaled)) @ vectors.T
     # the positive part of noise adds to the trace, which is known from the first release
     share = min(1.0, square / max(float(values.sum()), 1e-300))
-    constant = 1 / math.sqrt(curvature) if intercept else 0.0
-    length = math.sqrt(share * float((values / scaled).sum()) + constant**2)
+    length = math.sqrt(share * float((values / scaled).sum()))
+    constant = min(1 / math.sqrt(curvature), longest_constant * length)
+    length = math.hypot(length, constant)
     features = FeatureMap(x_bound, constant, moments.centre, root, row_bound)
     spread = Spread(matrix, unit * noise, moments)
     return MappedFeatures(features, length, 1.0, spread)

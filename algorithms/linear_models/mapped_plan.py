@@ -48,6 +48,7 @@ class Shares(NamedTuple):
     closing: float = 0.0  # of a last gradient, which is not sampled
     # times the root of the mean squared length: where centred rows are shortened for the products
     shortened: float = 1.2
+    constant: float = math.inf  # the longest constant feature, over a mapped row without it
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -143,8 +144,9 @@ def released_map(
         blocks, triangle = MeanOfBlocks(work, records, executor), features * (features + 1) // 2
         products = ledger.release(before[1], blocks, shape=triangle)
     noise = noise_of(before[-1])
+    longest = shares.constant if intercept else 0.0
     return mapped_features(
-        moments, products, noise, shares.shortened, x_bound, intercept, **curvature
+        moments, products, noise, shares.shortened, x_bound, longest, **curvature
     )
 
 

@@ -211,8 +211,9 @@ class PrivateLogisticRegression(LinearClassifier):
         shares = SHARES._replace(shortened=shortened_at(sizes, mu))
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
         # (Boehning & Lindsay)
+        curvature = 0.25 if two else 0.5
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
-                              curvature=0.25 if two else 0.5,
+                              curvature=curvature,
                               row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
         clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
         gradient = MeanOfClippedGradients(
@@ -221,7 +222,7 @@ class PrivateLogisticRegression(LinearClassifier):
             executor, self.weight_bound,
         )  # fmt: skip
         start = np.zeros((features + self.fit_intercept, self._outputs()))
-        step = self.step * longer_steps(sizes, mu) * mapped.longest_step * clip
+        step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
         theta = descend(ledger, last.part, gradient, start, step, last.count, average=True)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])

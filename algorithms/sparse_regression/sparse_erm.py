@@ -171,14 +171,14 @@ class SparseERM(PrivateRegressor):
         constant = self._constant()
         longest = loss.steepest * math.hypot(self.row_bound, constant)
         size = features + bool(constant)
+        rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         elif self.non_private:
-            rounds = 1  # of the minimiser
+            return Repeat(NoPrivacy(), 1)  # the minimiser, of all records
         else:
             moved, most = 2 * longest * step / records, NOISE[self.loss]
             rounds = affordable_rounds(moved, size, epsilon, delta, most)
-        rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
         # sample, by the bound over the sample's expected size
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)

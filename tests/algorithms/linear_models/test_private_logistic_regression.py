@@ -107,7 +107,7 @@ def test_the_map_makes_one_curvature_of_correlated_features():
     assert moments.square == pytest.approx(np.var(rows, axis=0).sum(), rel=1e-6)
     unit = 1.2 * math.sqrt(moments.square)
     products = BlockProducts(9.0, moments.centre, unit)((rows,)) / 4000
-    mapped = mapped_features(moments, products, 0.0, 1.2, 9.0, intercept=True, curvature=0.25)
+    mapped = mapped_features(moments, products, 0.0, 1.2, 9.0, math.inf, curvature=0.25)
     made = (rows - moments.centre) @ mapped.features.root
     curvatures = 0.25 * np.linalg.eigvalsh(made.T @ made / 4000)
     assert 0.3 < curvatures[0] < curvatures[-1] < 2.0

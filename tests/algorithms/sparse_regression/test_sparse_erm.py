@@ -223,7 +223,7 @@ def test_covtype_within_two_points_of_no_privacy():
     train, test = order[:74_000], order[74_000:]
 
     def accuracy(epsilon, **settings):
-        made = SparseERM(epsilon=epsilon, delta=1e-5, sparsity=10, classes=[-1, 1], **settings)
+        made = SparseERM(epsilon=epsilon, delta=1e-5, sparsity=10, **settings)
         return made.fit(x[train], y[train]).score(x[test], y[test])
 
     private = [accuracy(2.0, rounds=40, step=20.0, random_state=seed) for seed in range(6)]
