@@ -194,7 +194,8 @@ class Tight(Accountant):
         known = [one_way(way, self.width) for way in ways]
         if epsilon == 0 and known[0].exact is not None:
             known = known[:1]  # the total variation, which is that of both directions
-        low, high = map(max, zip(*(way.quick_delta(epsilon) for way in known), strict=True))
+        ends = [way.quick_delta(epsilon) for way in known]
+        low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
         floor = max(map(infinity_mass, ways)) * (1 - 32 * ULP)

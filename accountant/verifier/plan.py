@@ -82,17 +82,35 @@ def read_plan(plan: Any, *, decimal: bool) -> Releases:
     #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
     #     ("bound", above, below)    one above many pairs, one of them or None; others in lattice.py
     #     ("any of", parts)          what one of these lists of (release, count) has: choices.py
-    number, stated = Fraction if decimal else lambda text: Fraction(float(text)), set()
+    number = Fraction if decimal else lambda text: Fraction(float(text))
     def read(text: str) -> Any:  # no field takes -0.0, which is 0.0 in other letters
         return number(text) if float(text) or text[0] != "-" else text
-    def note(node: dict[str, Any]) -> dict[str, Any]:  # neighbours: one sort in a plan, or any
-        added = node.get("by") == "value" or node.get("kind") in SAMPLES
-        own = KNOWN[0] if added else NEIGHBOURS.get(str(node.get("kind")))
-        stated.add(str(node.get("relation") or own).replace("label-", "local-"))
-        return node
-    tree = json.loads(json.dumps(plan), parse_float=read, object_hook=note)
-    need(len(stated - {"None"}) < 2, "parts stated for different neighbours have no proof here")
-    return _releases(tree, 0, ALONE)
+    tree = json.loads(json.dumps(plan), parse_float=read)
+    found = _releases(tree, 0, ALONE)
+    _stated(tree, 0)
+    return found
+def _stated(value: Any, depth: int) -> set[str]:
+    """Return the neighbours that a node states, or else its parts: of one sort."""
+    need(depth < 200, "a plan is nested at most 50 deep", ProofError)
+    if not isinstance(value, dict):
+        inner = value if is_list(value) else ()
+        return {one for part in inner for one in _stated(part, depth + 1)}
+    parts = {one for part in value.values() for one in _stated(part, depth + 1)}
+    kind = value.get("kind")
+    if kind == "OnePass":  # a record whose place stays empty
+        parts = {BLANK if one == KNOWN[0] else one for one in parts}
+    added = value.get("by") == "value" or kind in SAMPLES
+    own = str(value.get("relation") or (KNOWN[0] if added else NEIGHBOURS.get(str(kind), "")))
+    fits = {own}  # what a part may be stated for
+    if kind in SAMPLES:  # a sample compares the data with and without a record
+        fits = {KNOWN[0], own} - {KNOWN[1]}
+    elif (kind, own) == ("ShuffledEpoch", BLANK):
+        fits = {KNOWN[0], BLANK}
+    elif (kind, own) == ("Stated", "label-replace"):  # such neighbours are local ones too
+        fits = {own, "local-replace"}
+    same = parts <= fits if own else len(parts) < 2
+    need(same, "parts stated for different neighbours have no proof here")
+    return {own} if own else parts
 def _releases(value: Any, depth: int, group: Any) -> Releases:
     """Return what a node releases; ``group``: records in P alone, and in Q alone."""
     node = Fields(value, "the plan")
@@ -220,7 +238,8 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
             pair = ("greatest", found[1], int(away), many) if found[0] == "gaussian" else None
             return ("bound", found, pair) if many > 1 else found
         case "RandomAllocation":
-            steps, found, _ = node.whole("steps", 1, 10**7), part(), related()
+            steps, found = node.whole("steps", 1, 10**7), part()
+            node.take("relation", KNOWN[0], fits=(KNOWN[0], BLANK).__contains__)
             picks = node.whole("picks", 1, steps, 1)
             node.times, less = picks * node.whole("epochs", 1, 10**6, 1), steps // picks
             need(found[0] == "gaussian", "allocation of this part has no proof here")
@@ -261,6 +280,5 @@ def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: Any) 
             (comb(n, k) * rate**k * (1 - rate) ** (n - k), sign * k * ONE) for k in range(n + 1)
             if rate < 1 or k == n) for n, sign in zip(group, (1, -1), strict=True))
     need(group == ALONE, "a group of replaced records has no proof here")
-    need('"relation"' not in json.dumps(value, default=str), "a sample of a replaced record's part")
     still = ((1 - rate, 0 * ONE),) if rate < 1 else ()
     return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))

@@ -234,6 +234,10 @@ def test_the_readme_is_short():
     assert 0 < float(first[2]) < 10
 
 
+def test_the_meaning_of_plans_is_one_short_page():
+    assert len((DOCS / "plans.md").read_text(encoding="utf-8").split()) <= 1200
+
+
 def rooms_of(container):
     """Return the rooms that docs/why.md lists for a package, with all rooms each may import."""
     rows = re.findall(rf"^\| `{container}\.(\w+)` \| .* \| (.*) \|$",

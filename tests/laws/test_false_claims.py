@@ -116,7 +116,7 @@ class Case(NamedTuple):
     node: dict[str, Any]
     cost: Any  # of the number of records
     delta: float = DELTA
-    relations: tuple[str | None, ...] = (None, "add-remove", "replace-one")
+    relations: tuple[str | None, ...] = (None, "add-remove", "zero-out", "replace-one")
     sizes: tuple[int, ...] = (1, 2, 4)
     lattice: bool = False
 
@@ -143,7 +143,8 @@ CASES = {
     ),
     "PoissonSampled": Case(
         {"kind": "PoissonSampled", "part": NORMAL, "rate": 0.2},
-        lambda n: _normals(_hits(1.0, n, 0.2)), relations=("add-remove",), sizes=(1, 3),
+        lambda n: _normals(_hits(1.0, n, 0.2)), relations=("add-remove", "zero-out"),
+        sizes=(1, 3),
     ),
     "PoissonSampled, replaced": Case(
         {"kind": "PoissonSampled", "part": NORMAL, "rate": 0.2},
@@ -205,7 +206,7 @@ CASES = {
     ),
     "RandomAllocation": Case(
         {"kind": "RandomAllocation", "part": {"kind": "GaussianLoss", "mu": 0.5}, "steps": 20},
-        _alone(_one_of_many(0.5, 20)), relations=("add-remove",), sizes=(1, 2),
+        _alone(_one_of_many(0.5, 20)), relations=("add-remove", "zero-out"), sizes=(1, 2),
     ),
     # what holds others
     "Sequential": Case(
@@ -228,7 +229,11 @@ CASES = {
         {"kind": "OnePass", "part": NORMAL, "batches": 3}, lambda n: _normals({1.0 * n: 1.0})
     ),
     "Claimed": Case(
-        {"kind": "Claimed", "loss": {"kind": "ZCDPLoss", "rho": 0.1}, "mechanism": {}},
+        {
+            "kind": "Claimed",
+            "loss": {"kind": "ZCDPLoss", "rho": 0.1},
+            "mechanism": {"kind": "Claims"},
+        },
         lambda n: _normals({math.sqrt(0.2) * n: 1.0}),
     ),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Wrong losses, accountants and totals: each looks at one direction of two neighbours."""
 
-from accountant.accountants import base
+from accountant.accountants import base, tight
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.ledger import additive_notions, odometer, pure_dp_notion
 from accountant.losses.loss import Loss
@@ -32,7 +32,8 @@ def one_sided_masses(patch):
 
 def one_direction_of_a_plan(patch):
     """Takes every plan for its own reverse."""
-    patch.setattr(base, "directions", lambda plan: (plan,))
+    for module in (base, tight):
+        patch.setattr(module, "directions", lambda plan: (plan,))
 
 
 def one_direction_in_sums(patch):

@@ -15,7 +15,7 @@ from accountant.composition.lattice import Lattice
 from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
-from accountant.verifier import lattice, parts, series
+from accountant.verifier import parts, series, sums
 from tests.mutants.edits import edit
 
 
@@ -288,12 +288,14 @@ TERMS = {
         "decay": Dropped(parts, "mixture", "sum(each, arb(0)) + error", "sum(each, arb(0))"),
     },
     "lattices in proofs": {
-        "points not kept": Dropped(lattice, "composed", "low + lost.max(arb(0))", "low"),
+        "points not kept": Dropped(sums, "composed", "low + lost.max(arb(0))", "low"),
         "infinite losses": Dropped(
-            lattice, "composed", "lost.max(arb(0)) + 1 - finite", "lost.max(arb(0))"
+            sums, "composed", "lost.max(arb(0)) + 1 - finite", "lost.max(arb(0))"
         ),
-        "slack": Dropped(lattice, "composed", ", moved + n * move", ", moved - n * top"),
-        "mean of a cell": Dropped(lattice, "law", "found[b] += most", "found[a] += most"),
+        "slack": Dropped(
+            sums, "pair_of", "moved, h, above=above)", "moved, h, above=above)._replace(moved=-top)"
+        ),
+        "mean of a cell": Dropped(sums, "law", "found[b] += most", "found[a] += most"),
     },
     "discrete Gaussians in proofs": {
         "beyond the listed": Dropped(

@@ -7,7 +7,7 @@ from functools import reduce
 from flint import arb
 
 from accountant.ledger.plan_cursor import PlanCursor
-from accountant.verifier import choices, sums
+from accountant.verifier import choices, plan, sums
 
 
 def expanded(releases, take, *, repeated):
@@ -92,6 +92,34 @@ def parts_are_forgotten(patch):
     patch.setattr(PlanCursor, "_charge_part", forgets)
 
 
+def neighbours_as_written(patch):
+    """Takes the neighbours that are written anywhere, as the checker did: a pass changes none."""
+
+    def flat(value, depth):
+        inner = value.values() if isinstance(value, dict) else value
+        inner = inner if isinstance(value, dict | list) else ()
+        found = {one for part in inner for one in flat(part, depth + 1)}
+        if isinstance(value, dict):
+            own = value.get("relation") or plan.NEIGHBOURS.get(str(value.get("kind")))
+            own = own or (plan.KNOWN[0] if value.get("kind") in plan.SAMPLES else None)
+            found |= {own} - {None}
+        plan.need(len(found) < 2, "parts stated for different neighbours")
+        return found
+
+    patch.setattr(plan, "_stated", flat)
+
+
+def mixed_neighbours(patch):
+    """Asks for no neighbours."""
+    patch.setattr(plan, "_stated", lambda value, depth: set())
+
+
+def samples_of_all(patch):
+    """Takes a sample for one that compares no data with and without a record."""
+    patch.setattr(plan, "SAMPLES", ())
+
+
+NEIGHBOURS = (neighbours_as_written, mixed_neighbours, samples_of_all)
 MUTANTS = {
     "checker": (
         counts_multiplied, fixed_paths_alone, any_part_is_dominated,

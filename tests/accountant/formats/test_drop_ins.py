@@ -75,6 +75,7 @@ def test_nothing_costs_nothing_and_what_is_not_private_everything():
     ):  # fmt: skip
         ours = TightAccountant().compose(event)
         assert ours.get_epsilon(1e-5) == math.inf
+        # as in the test that dp-accounting gives to those who write an accountant
         assert (ours.get_epsilon(1.0), ours.get_delta(3.0)) == (math.inf, 1.0)
         assert np.isinf(ours.get_rdp([2.0, 3.0])).all()
     assert TightAccountant().compose(dp_event.NoOpDpEvent()).get_epsilon(1e-5) == 0.0

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from flint import ctx
 
-from accountant.verifier import NoProof, lattice, parts
+from accountant.verifier import NoProof, parts, sums
 from tests.laws.error_bounds.proof_series import fields
 
 ROUND_OFF = 1e-12  # of the truths, which are floats
@@ -46,7 +46,7 @@ def lattice_violation(seeds=range(80)):
             parts.Part.left = math.inf
             try:
                 low, high = (
-                    lattice.composed([(pair, n)], False, fields(**given, rules=[]), above=above)(
+                    sums.composed([(pair, n)], False, fields(**given, rules=[]), above=above)(
                         epsilon
                     )[above]
                     for above in (False, True)
