@@ -283,6 +283,24 @@ def test_private_numbers_inside_of_noise_are_found(function):
     assert found.cost in {None, math.inf}
 
 
+@pytest.mark.parametrize("pick", [sorted, min, lambda n: max(0.0, n[0])])
+def test_gaussian_noise_that_was_compared_is_not_taken_for_reused(pick):
+    found = record(
+        lambda a, rng: a.sum() + np.array(pick(rng.normal(scale=50, size=3))), DATA, NEIGHBOUR,
+        delta=DELTA,
+    )  # fmt: skip
+    assert (found.outcome, found.cost, found.findings) == (Outcome.INCONCLUSIVE, None, ())
+    assert "the loss of Gaussian noise compared" in found.unchecked[0]
+
+
+def test_without_a_claim_an_infinite_cost_does_not_survive():
+    found = record(lambda a, rng: a.sum() + rng.normal(), DATA, NEIGHBOUR)
+    assert (found.delta, found.cost) == (DELTA, Tight().epsilon(GaussianLoss(1.0), DELTA))
+    found = record(lambda a, rng: a.sum() + rng.normal(), DATA, NEIGHBOUR, delta=0.0)
+    assert (found.outcome, found.sound, found.cost) == (Outcome.INCONCLUSIVE, False, math.inf)
+    assert "the cost at a delta above 0" in found.unchecked[0]
+
+
 def test_what_follows_an_exception_is_not_known():
     found = record(lambda a, rng: 1 / 0, DATA, NEIGHBOUR)
     assert (found.outcome, found.cost) == (Outcome.INCONCLUSIVE, None)
