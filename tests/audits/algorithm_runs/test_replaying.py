@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
+from algorithms import PrivateLogisticRegression
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
@@ -301,3 +302,31 @@ def test_an_honest_claim_survives_the_loss_samples():
     profile = found.profile(np.array([0.0, 0.5]), 0.95)
     assert np.all(profile.lower <= profile.accountant)
     assert np.all(profile.mean <= profile.upper)
+
+
+class CountsLabels(PrivateLogisticRegression):
+    """Its own fit publishes how often a label occurs."""
+
+    def fit(self, X, y, **given):
+        super().fit(X, y, **given)
+        self.ones_ = int(np.sum(y))
+        return self
+
+
+class TakesNoLedger(PrivateLogisticRegression):
+    """An audit cannot open the gates of its fit."""
+
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_a_fit_in_place_of_that_of_an_estimator_is_driven_itself():
+    X, y = np.linspace(-1, 1, 60).reshape(30, 2), np.arange(30) % 2
+    pair = (X, y), (X, np.append(1, y[1:]))
+    rules = {"epsilon": 1.0, "delta": 1e-6, "classes": [0, 1]}
+    assert replay(PrivateLogisticRegression(**rules), *pair, rng=0).data_independent
+    found = replay(CountsLabels(**rules), *pair, rng=0)
+    assert not found.data_independent
+    assert "ones_" in found.witness
+    with pytest.raises(ParameterError, match="an estimator whose fit takes ledger="):
+        replay(TakesNoLedger(**rules), *pair, rng=0)
