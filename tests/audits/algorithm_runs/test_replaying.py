@@ -161,13 +161,13 @@ def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
     assert words in found.witness
 
 
-def _asks(query, mechanism=A):
+def _asks(query, mechanism=A, shape=None):
     class Asks(_NoisySum):
         def plan(self, shape):
             return Repeat(mechanism, 1)
 
         def run(self, ledger):
-            return np.sum(ledger.release(mechanism, query))
+            return np.sum(ledger.release(mechanism, query, shape=shape))
 
     return Asks()
 
@@ -186,13 +186,15 @@ def _hides(query):
 LARGE = DATA.copy()
 LARGE[-1] = 8.0
 UNEQUAL = {
-    "a vector as long as the data say": _asks(lambda d: d[d > 7.5]),
+    "a vector as long as the data say": _asks(
+        lambda d: d[d > 7.5], shape=np.count_nonzero(DATA > 7.5)
+    ),
     "a value that is none on one side": _asks(lambda d: np.nan if d[-1] > 7.5 else 0.0),
     "a label that is none on one side": _asks(
         lambda d: 7 if d[-1] > 7.5 else 1, RandomizedResponse(3, 0.5)
     ),
     "as many candidates as the data say": _asks(
-        lambda d: np.zeros(5 if d[-1] > 7.5 else 2), NoisyMax(1.0)
+        lambda d: np.zeros(5 if d[-1] > 7.5 else 2), NoisyMax(1.0), shape=2
     ),
     "a query that fails on one side": _hides(lambda d: 1 / 0 if d[-1] > 7.5 else 0.0),
 }
