@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from accountant.errors import ParameterError
 from accountant.ledger.private_data import first_array
 from accountant.plans.plan import Plan
 from algorithms.base.gates import Gates
@@ -44,11 +45,23 @@ class AuditGates(Gates):
 def is_fitted_through_gates(algorithm: Any) -> bool:
     """Return whether an algorithm is an estimator whose ``fit`` can be driven.
 
-    Machines send votes, which the gate holds: what is fitted on machines is run on their votes.
+    A class that has another ``fit`` in place of such a one is driven by its own.  Machines send
+    votes, which the gate holds: what is fitted on machines is run on their votes.
     """
-    fit = getattr(algorithm, "fit", None)
-    names = list(inspect.signature(fit).parameters) if callable(fit) else []
-    return "ledger" in names and names[0] != "machines"
+    for owner in type(algorithm).__mro__:
+        fit = vars(owner).get("fit")
+        names = list(inspect.signature(fit).parameters) if callable(fit) else []
+        if "ledger" in names:
+            return names[1] != "machines"
+    return False
+
+
+def _check_takes_ledger(model: Any) -> None:
+    """Refuse a ``fit`` that cannot pass the gates of an audit on to the one it replaces."""
+    rules = inspect.signature(model.fit).parameters
+    if "ledger" not in rules and all(one.kind is not one.VAR_KEYWORD for one in rules.values()):
+        allowed = "an estimator whose fit takes ledger= and gives it to the fit that it replaces"
+        raise ParameterError("algorithm", type(model).__name__, allowed)
 
 
 def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, seed: int = 0) -> Any:
@@ -59,6 +72,7 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
     if not is_fitted_through_gates(algorithm):
         return algorithm.run(open_gate(data, declared_plan(algorithm, data, public), public))
     model = copy.copy(algorithm)
+    _check_takes_ledger(model)
     if hasattr(model, "random_state"):
         model.random_state = seed
     private = data if isinstance(data, tuple) else (data,)

@@ -18,7 +18,10 @@ def record(
         tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring data sets.")
     ],
     epsilon: Annotated[str | None, typer.Option(metavar="E", help="The claim.")] = None,
-    delta: Annotated[str, typer.Option(metavar="D", help="The claim.")] = "0",
+    delta: Annotated[
+        str | None,
+        typer.Option(metavar="D", help="Of the claim, default 0; without one, of the cost."),
+    ] = None,
     primitive: Annotated[
         list[str] | None,
         typer.Option(metavar="PKG.MODULE:FUNCTION", help="A function that adds noise."),
@@ -39,7 +42,8 @@ def record(
     --allow-import
 
     Exit status: 0 nothing found, 1 something found, 2 bad usage, 3 inconclusive (nothing found,
-    but the cost is not known, or is above the claim for who sees more), 130 interrupted.
+    but the cost is not known, or is infinite, or is above the claim for who sees more), 130
+    interrupted.
     """
     import sys
 
@@ -54,17 +58,17 @@ def record(
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the function's code will run")
-    claim = None
+    claim: float | tuple[float, float] | None = None
+    at = None if delta is None else DELTA.check("--delta", parse_number(delta))
     if epsilon is not None:
-        least = POSITIVE.check("--epsilon", parse_number(epsilon))
-        most = DELTA.check("--delta", parse_number(delta))
-        claim = (least, most) if most else least
+        claim = POSITIVE.check("--epsilon", parse_number(epsilon))
+        claim = (claim, at) if at else claim
     seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
     check_writable({"--json": None if options.json == "-" else options.json})
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)
-    found = recorded_run(function, data, neighbour, primitive or (), claim, seed=seed)
+    found = recorded_run(function, data, neighbour, primitive or (), claim, at, seed)
     if options.json is not None:
         write_text(options.json, found.to_json() + "\n")
     if options.json != "-":

@@ -21,6 +21,7 @@ from audits.recorded_runs.noise_shifts import (
     Laws,
     constraints_of,
     forced_moves,
+    is_question,
     least_cost,
     some_rows,
 )
@@ -42,7 +43,8 @@ def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, 
     found = without_selections(found, laws, spent)
     found = gaussians_released(found, laws)
     moves, conflicts, left = forced_moves(found)
-    spent.infinite += conflicts
+    spent.infinite += [conflict for conflict in conflicts if not is_question(conflict[0])]
+    spent.unknown += [_compared_at(event) for event, _ in conflicts if is_question(event)]
     _spend_forced(moves, laws, spent)
     left = _without_gaussian_sums(left, moves, laws, spent)
     _spend_least(left, moves, laws, spent)
@@ -136,6 +138,10 @@ def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
     return [(group[0], len(group)) for group in groups]
 
 
+def _compared_at(event: Event) -> str:
+    return f"the loss of Gaussian noise compared at {event.site}"
+
+
 def _event_at(block: Any) -> Event:
     return Event(EventKind.DRAW, block.name, block.site, (), None)
 
@@ -192,7 +198,11 @@ def _without_gaussian_sums(
         solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
         small = NO_MOVE * float(np.abs(gaps).max())
         if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=small):
-            spent.infinite.append((left.released[0][1], "no move of the noise does it"))
+            asked = next((event for _, event in left.released if is_question(event)), None)
+            if asked is None:
+                spent.infinite.append((left.released[0][1], "no move of the noise does it"))
+            else:
+                spent.unknown.append(_compared_at(asked))
         else:
             spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
     return rest

@@ -207,13 +207,20 @@ def exception_of(result: Any) -> str:
 
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
-    """Noise that was drawn and never seen in a number."""
-    seen = np.zeros(max((block.stop for block in blocks), default=0) + 1, dtype=bool)
+    """Noise that was never seen in a number, or that code took up alone, as a plain number."""
+    stop = max((block.stop for block in blocks), default=0)
+    seen, alone = np.zeros((2, stop + 1), dtype=bool)
     for one, _ in pairs:
-        if one.view is not None and (one.steps or one.asked or not one.pure):
-            seen[one.view.noises.ravel()] = True  # of numbers without noise the last one
+        if one.view is None:
+            continue
+        numbers = one.view.noises.ravel()  # the last element is that of numbers without noise
+        if one.steps or one.asked or not one.pure:
+            seen[numbers] = True
+        if one.pure and one.used:
+            alone[numbers] = True
     return [
         block
         for block in blocks
-        if block.stop > block.start and not seen[block.start : block.stop].any()
+        if block.stop > block.start
+        and (not seen[block.start : block.stop].any() or alone[block.start : block.stop].any())
     ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from audits.recorded_runs.events import COMPARISON, Event, NoiseBlock
+from audits.recorded_runs.events import COMPARISON, Event, EventKind, NoiseBlock
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
 
 BOUNDED = {
@@ -83,6 +83,7 @@ def forced_moves(
     """Moves of noises that alone make up a released number, conflicts, and what is left.
 
     A noise that is released in two numbers which moved differently shows their difference.
+    Noise that was only compared tells less: there a conflict says only that the loss is not known.
     """
     moves: dict[int, float] = {}
     conflicts: list[tuple[Event, str]] = []
@@ -98,14 +99,19 @@ def forced_moves(
         for noise, move in zip(noises.tolist(), needed.tolist(), strict=True):
             known = moves.setdefault(noise, move)
             if known != move and not abs(known - move) <= 1e-9 * max(abs(known), abs(move)):
-                conflicts.append((event, "reused noise"))
+                conflicts.append((event, "compared" if is_question(event) else "reused noise"))
         bare = np.flatnonzero(~parts.any(axis=1) & (moved.moved != 0))
         if len(bare):
-            conflicts.append((event, "no noise"))
+            conflicts.append((event, "compared" if is_question(event) else "no noise"))
         several = np.flatnonzero(parts.sum(axis=1) > 1)
         if len(several):
             left.released.append((some_rows(moved, several), event))
     return moves, conflicts, left
+
+
+def is_question(event: Event) -> bool:
+    """Whether noise was compared, and not released."""
+    return event.kind is EventKind.QUESTION
 
 
 def some_rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:

@@ -55,7 +55,8 @@ def record(
         What the function claims: a loss, epsilon, (epsilon, delta), or how to read it from the
         result.
     delta : float, optional
-        The delta of the comparison; by default the claim's own, else 1e-5 unless it is pure.
+        The delta of the comparison; by default the claim's own, else 0 if the claim is pure, or if
+        nothing is claimed and the cost is finite there, else 1e-5.
     seed : int
         Seed of every generator that the function does not seed itself.
 

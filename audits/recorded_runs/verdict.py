@@ -27,6 +27,7 @@ UNBOUNDED = {
     "input",
 }  # findings of what no loss of a draw bounds
 ROUND_OFF = 1e-6  # relative: of moves of float sums, and of bounds that libraries round up
+DELTA_OF_NO_CLAIM = 1e-5  # where the cost is infinite at 0, as that of Gaussian noise is
 Claim = Any
 
 
@@ -78,11 +79,11 @@ class Recorded:
         """FALSIFIED if something was found, SURVIVED if not and the cost is known, within a claim.
 
         INCONCLUSIVE if noise was lost from sight, or the cost is not known, or it is above the
-        claim for an observer who sees more.
+        claim for an observer who sees more, or it is infinite and nothing is claimed.
         """
         if any(finding.kind != "lost noise" for finding in self.findings):
             return Outcome.FALSIFIED
-        over = self.claimed is not None and is_above(self.cost, self.claimed)
+        over = self.cost == math.inf or is_above(self.cost, self.claimed)
         return Outcome.INCONCLUSIVE if self.cost is None or over else Outcome.SURVIVED
 
     @property
@@ -124,9 +125,9 @@ class Recorded:
         return "\n".join(lines)
 
 
-def is_above(cost: float | None, claimed: float) -> bool:
-    """Whether a cost is above a claim, by more than the rounding of moves; not if it is unknown."""
-    return cost is not None and cost > claimed * (1 + ROUND_OFF)
+def is_above(cost: float | None, claimed: float | None) -> bool:
+    """Whether a cost is above a claim by more than the rounding of moves; not if one is unknown."""
+    return cost is not None and claimed is not None and cost > claimed * (1 + ROUND_OFF)
 
 
 def _loss_of(claim: Claim, result: Any) -> Loss | None:
@@ -163,6 +164,8 @@ def judged(
     """The verdict on what the checks and the cost say."""
     loss = _loss_of(claim, result)
     at = claimed_delta(loss) if delta is None else delta
+    if loss is None and delta is None and math.isinf(spent.epsilon(0.0)) and not spent.infinite:
+        at = DELTA_OF_NO_CLAIM
     claimed = None if loss is None else loss.epsilon_at(at)
     cost, unchecked = spent.epsilon(at), list(dict.fromkeys([*spent.unknown, *spent.assumed]))
     known = not spent.unknown or bool(spent.infinite)
@@ -171,21 +174,23 @@ def judged(
     for event, words in spent.infinite:
         if words not in ("reused noise", "no noise"):
             findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {words}"))
-    over = claimed is not None and is_above(cost, claimed) and not spent.infinite
+    over = is_above(cost, claimed) and not spent.infinite
     if over and coins and not math.isinf(cost):
         unchecked.append(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"
         )
-    elif over and not is_above(spent.epsilon(at, scaled=True), claimed):  # type: ignore[arg-type]  # over a claim
+    elif over and not is_above(spent.epsilon(at, scaled=True), claimed):
         unchecked.append(
             f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
         )
     elif over:
         words = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
         findings.append(RecordedFinding("cost", "", words))
-    elif claimed is not None and is_above(declared, claimed):
+    elif is_above(declared, claimed):
         unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
+    if loss is None and cost == math.inf and not spent.infinite:
+        unchecked.append(f"the cost at a delta above {at:g}, where it may be finite")
     if ended := exception_of(result):
         unchecked.append(f"what follows the {ended} that ended the run")
         known = False

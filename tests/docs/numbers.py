@@ -63,6 +63,7 @@ CITED = re.compile(
 )
 PAIR = re.compile(rf"({NUMBER.pattern}) ± ({NUMBER.pattern})")
 CURVE = re.compile(r": [\d,.e+-]+: ")
+NO_POWER = re.compile(r"e[-+]?\d{4}")  # a digest of a version, whose digits hold an e
 PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -104,6 +105,7 @@ def printed_in(text: str, quoted: bool = False) -> list[Printed]:
     return [
         Printed.of(found[1], plain[found.end() : found.end() + 2].strip().startswith("%"))
         for found in NUMBER.finditer(plain)
+        if not NO_POWER.search(found[1])
     ]
 
 

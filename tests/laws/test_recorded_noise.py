@@ -283,6 +283,38 @@ def test_private_numbers_inside_of_noise_are_found(function):
     assert found.cost in {None, math.inf}
 
 
+@pytest.mark.parametrize("pick", [lambda n: np.array(sorted(n)), min, lambda n: max(0.0, *n)])
+def test_gaussian_noise_that_was_compared_is_not_taken_for_reused(pick):
+    found = record(
+        lambda a, rng: a.sum() + pick(rng.normal(scale=50, size=3)), DATA, NEIGHBOUR,
+        delta=DELTA,
+    )  # fmt: skip
+    assert (found.outcome, found.cost, found.findings) == (Outcome.INCONCLUSIVE, None, ())
+    assert "the loss of Gaussian noise compared" in found.unchecked[0]
+
+
+@pytest.mark.parametrize(
+    "take",
+    [lambda n: float(n[0]), lambda n: float(2 * n[1]), lambda n: np.array(n[0]), np.asarray],
+    ids=["float", "float of a product", "array of a number", "array"],
+)
+def test_noise_that_is_read_alone_is_lost_and_convicts_nobody(take):
+    found = record(
+        lambda a, rng: float(a.sum()) + take(rng.laplace(scale=50, size=2)), DATA, NEIGHBOUR, (), 1
+    )
+    if found.outcome is not Outcome.SURVIVED:  # an array of an array is still in sight
+        assert [finding.kind for finding in found.findings] == ["lost noise"]
+        assert (found.outcome, found.cost) == (Outcome.INCONCLUSIVE, None)
+
+
+def test_without_a_claim_an_infinite_cost_does_not_survive():
+    found = record(lambda a, rng: a.sum() + rng.normal(), DATA, NEIGHBOUR)
+    assert (found.delta, found.cost) == (DELTA, Tight().epsilon(GaussianLoss(1.0), DELTA))
+    found = record(lambda a, rng: a.sum() + rng.normal(), DATA, NEIGHBOUR, delta=0.0)
+    assert (found.outcome, found.sound, found.cost) == (Outcome.INCONCLUSIVE, False, math.inf)
+    assert "the cost at a delta above 0" in found.unchecked[0]
+
+
 def test_what_follows_an_exception_is_not_known():
     found = record(lambda a, rng: 1 / 0, DATA, NEIGHBOUR)
     assert (found.outcome, found.cost) == (Outcome.INCONCLUSIVE, None)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
+from algorithms import PrivateLogisticRegression
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
@@ -160,13 +161,13 @@ def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
     assert words in found.witness
 
 
-def _asks(query, mechanism=A):
+def _asks(query, mechanism=A, shape=None):
     class Asks(_NoisySum):
         def plan(self, shape):
             return Repeat(mechanism, 1)
 
         def run(self, ledger):
-            return np.sum(ledger.release(mechanism, query))
+            return np.sum(ledger.release(mechanism, query, shape=shape))
 
     return Asks()
 
@@ -185,13 +186,15 @@ def _hides(query):
 LARGE = DATA.copy()
 LARGE[-1] = 8.0
 UNEQUAL = {
-    "a vector as long as the data say": _asks(lambda d: d[d > 7.5]),
+    "a vector as long as the data say": _asks(
+        lambda d: d[d > 7.5], shape=np.count_nonzero(DATA > 7.5)
+    ),
     "a value that is none on one side": _asks(lambda d: np.nan if d[-1] > 7.5 else 0.0),
     "a label that is none on one side": _asks(
         lambda d: 7 if d[-1] > 7.5 else 1, RandomizedResponse(3, 0.5)
     ),
     "as many candidates as the data say": _asks(
-        lambda d: np.zeros(5 if d[-1] > 7.5 else 2), NoisyMax(1.0)
+        lambda d: np.zeros(5 if d[-1] > 7.5 else 2), NoisyMax(1.0), shape=2
     ),
     "a query that fails on one side": _hides(lambda d: 1 / 0 if d[-1] > 7.5 else 0.0),
 }
@@ -301,3 +304,31 @@ def test_an_honest_claim_survives_the_loss_samples():
     profile = found.profile(np.array([0.0, 0.5]), 0.95)
     assert np.all(profile.lower <= profile.accountant)
     assert np.all(profile.mean <= profile.upper)
+
+
+class CountsLabels(PrivateLogisticRegression):
+    """Its own fit publishes how often a label occurs."""
+
+    def fit(self, X, y, **given):
+        super().fit(X, y, **given)
+        self.ones_ = int(np.sum(y))
+        return self
+
+
+class TakesNoLedger(PrivateLogisticRegression):
+    """An audit cannot open the gates of its fit."""
+
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_a_fit_in_place_of_that_of_an_estimator_is_driven_itself():
+    X, y = np.linspace(-1, 1, 60).reshape(30, 2), np.arange(30) % 2
+    pair = (X, y), (X, np.append(1, y[1:]))
+    rules = {"epsilon": 1.0, "delta": 1e-6, "classes": [0, 1]}
+    assert replay(PrivateLogisticRegression(**rules), *pair, rng=0).data_independent
+    found = replay(CountsLabels(**rules), *pair, rng=0)
+    assert not found.data_independent
+    assert "ones_" in found.witness
+    with pytest.raises(ParameterError, match="an estimator whose fit takes ledger="):
+        replay(TakesNoLedger(**rules), *pair, rng=0)
