@@ -216,7 +216,7 @@ class ExactMinimum:
         size = features + 1 if root is None else root.shape[1]
 
         def coefficients(flat: Array) -> Array:
-            mapped = flat.reshape(size, self.outputs)
+            mapped: Array = flat.reshape(size, self.outputs)
             if root is not None:
                 mapped = np.einsum("ij,jk->ik", root, mapped)
             return mapped
@@ -231,7 +231,8 @@ class ExactMinimum:
             at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
         )  # fmt: skip
-        return coefficients(found.x)
+        point: Array = found.x
+        return coefficients(point)
 
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
