@@ -193,7 +193,8 @@ class ExactMinimum:
 
     def _mean(self, work: Any, data: Any) -> Array:
         blocks = (take_rows(data, who) for who in row_blocks(data))
-        return ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
+        mean: Array = ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
+        return mean
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
         """Return them at coefficients of shape (features + 1, outputs)."""
@@ -216,7 +217,7 @@ class ExactMinimum:
         size = features + 1 if root is None else root.shape[1]
 
         def coefficients(flat: Array) -> Array:
-            mapped: Array = flat.reshape(size, self.outputs)
+            mapped = flat.reshape(size, self.outputs)
             if root is not None:
                 mapped = np.einsum("ij,jk->ik", root, mapped)
             return mapped
@@ -231,8 +232,7 @@ class ExactMinimum:
             at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
         )  # fmt: skip
-        point: Array = found.x
-        return coefficients(point)
+        return coefficients(found.x)
 
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
