@@ -29,22 +29,22 @@ class TwiceTheEpsilon(LabelSGD):
 class ReadsLabelsPastTheGate(LabelSGD):
     """Starts from the labels' mean, past the gate."""
 
-    def run(self, ledger):
-        return super().run(ledger) + 1e-12 * float(np.mean(ledger._data))
+    def run(self, ledger, executor=None):
+        return super().run(ledger, executor) + 1e-12 * float(np.mean(ledger._data))
 
 
 class TwoReportsPerUser(LabelSGD):
     """Averages two reports of every user."""
 
-    def run(self, ledger):
+    def run(self, ledger, executor=None):
         ledger.release_each(ledger.plan.parts[0], label_sgd._label_query, np.arange(40))
-        return super().run(ledger)
+        return super().run(ledger, executor)
 
 
 class UsersOrderedByLabel(LabelSGD):
     """Takes the users in the order of their labels."""
 
-    def run(self, ledger):
+    def run(self, ledger, executor=None):
         order = np.argsort(np.asarray(ledger._data), kind="stable")
         ledger.release_each(ledger.plan.parts[0], label_sgd._label_query, order[:20])
         return np.zeros(3)
@@ -53,7 +53,7 @@ class UsersOrderedByLabel(LabelSGD):
 class SpanOfTrueLabelOnly(LabelSGD):
     """Sends gradients whose span is that of the true label alone."""
 
-    def run(self, ledger):
+    def run(self, ledger, executor=None):
         def own(labels):
             span = GradientSpan.regular_simplex(self.classes)
             return span.label_corners(labels) * (1 + labels[:, None])
