@@ -29,37 +29,38 @@ class TwiceTheEpsilon(LabelSGD):
 class ReadsLabelsPastTheGate(LabelSGD):
     """Starts from the labels' mean, past the gate."""
 
-    def run(self, ledger, executor=None):
-        return super().run(ledger, executor) + 1e-12 * float(np.mean(ledger._data))
+    def _run_sgd(self, ledger, executor):
+        theta, square = super()._run_sgd(ledger, executor)
+        return theta + 1e-12 * float(np.mean(ledger._data)), square
 
 
 class TwoReportsPerUser(LabelSGD):
     """Averages two reports of every user."""
 
-    def run(self, ledger, executor=None):
+    def _run_sgd(self, ledger, executor):
         ledger.release_each(ledger.plan.parts[0], label_sgd._label_query, np.arange(40))
-        return super().run(ledger, executor)
+        return super()._run_sgd(ledger, executor)
 
 
 class UsersOrderedByLabel(LabelSGD):
     """Takes the users in the order of their labels."""
 
-    def run(self, ledger, executor=None):
+    def _run_sgd(self, ledger, executor):
         order = np.argsort(np.asarray(ledger._data), kind="stable")
         ledger.release_each(ledger.plan.parts[0], label_sgd._label_query, order[:20])
-        return np.zeros(3)
+        return np.zeros(3), 0.0
 
 
 class SpanOfTrueLabelOnly(LabelSGD):
     """Sends gradients whose span is that of the true label alone."""
 
-    def run(self, ledger, executor=None):
+    def _run_sgd(self, ledger, executor):
         def own(labels):
             span = GradientSpan.regular_simplex(self.classes)
             return span.label_corners(labels) * (1 + labels[:, None])
 
         ledger.release_each(ledger.plan.parts[0], own)
-        return 1e-9 * np.asarray(ledger._data, dtype=float)
+        return 1e-9 * np.asarray(ledger._data, dtype=float), 0.0
 
 
 class OffsetForgotten(SupportSetDecoder):

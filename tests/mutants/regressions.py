@@ -171,10 +171,10 @@ class EighthOfTheStatistics(EighthOfTheNoise):
 class NormOfTheData(PrivateLinearRegression):
     """Takes the clipping norm from residuals past the gate."""
 
-    def run(self, ledger, executor=None):
+    def _result(self, ledger, executor=None):
         honest, largest = self.y_bound, float(np.abs(ledger._data[1]).mean())
         self.y_bound = largest
-        found = super().run(ledger, executor)
+        found = super()._result(ledger, executor)
         self.y_bound = honest
         return found
 
