@@ -82,7 +82,7 @@ def read_plan(plan: Any, *, decimal: bool) -> Releases:
     #     ("sampled", rate, parts)       (1-rate) Q + rate P, Q of finite releases of one sample
     #     ("bound", above, below)    one above many pairs, one of them or None; others in lattice.py
     #     ("any of", parts)          what one of these lists of (release, count) has: choices.py
-    number = Fraction if decimal else lambda text: Fraction(float(text))
+    number: Any = Fraction if decimal else lambda text: Fraction(float(text))
     def read(text: str) -> Any:  # no field takes -0.0, which is 0.0 in other letters
         return number(text) if float(text) or text[0] != "-" else text
     tree = json.loads(json.dumps(plan), parse_float=read)

@@ -193,7 +193,8 @@ class ExactMinimum:
 
     def _mean(self, work: Any, data: Any) -> Array:
         blocks = (take_rows(data, who) for who in row_blocks(data))
-        return ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
+        mean: Array = ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
+        return mean
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
         """Return them at coefficients of shape (features + 1, outputs)."""

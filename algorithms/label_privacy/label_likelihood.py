@@ -143,8 +143,8 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
 
     start = np.zeros(classes * features)
     # a coarser search costs half the time and errs less than the noise of labels, if there is any
-    options: dict[str, Any] = {"maxiter": MOST_STEPS}
-    options |= {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
+    ends = {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
+    options: Any = {"maxiter": MOST_STEPS, **ends}
     found = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
     theta: Array = found.x.reshape(classes, features)
     return theta

@@ -7,6 +7,7 @@ With the same answers everything else must be the same; with other noise, the ki
 
 import dataclasses
 import warnings
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -87,12 +88,14 @@ class Fits:
     public: Any = None
 
 
-def of_pairs(made, targets=TARGETS, y=Y):
-    """Fits on features and targets, all of them private."""
-    rows = {f"a row, {name}": (x, y) for name, x in ROWS.items()}
-    return Fits(
-        made, (X, y), rows | {f"a target, {name}": (X, one) for name, one in targets.items()}
-    )
+def of_pairs(made, targets=TARGETS, y=Y, most=None):
+    """Fits on features and targets, all of them private: one record is odd in both."""
+    both = zip_longest(ROWS.items(), targets.items(), fillvalue=("usual", None))
+    odd = {
+        f"a row, {row}, and a target, {target}": (X if x is None else x, y if one is None else one)
+        for (row, x), (target, one) in both
+    }
+    return Fits(made, (X, y), dict([*odd.items()][:most]))
 
 
 def of_labels(made, labels=TARGETS, y=Y):
@@ -118,14 +121,17 @@ TOP = {name: with_first(CATEGORIES.astype(float), one) for name, one in
        {"new": 77.0, "missing": np.nan, "infinite": np.inf}.items()}  # fmt: skip
 TOP["text"] = with_first(CATEGORIES.astype(object), "new").tolist()
 COLUMN = {name: one[:, [1]] for name, one in ROWS.items()}
+UNARY = {"randomizer": "unary"}  # the best of all takes longer to choose than the fit
 CASES = {
     "FrankWolfe": of_pairs(FrankWolfe("squared", L1Ball(1.0), **CLAIM, rounds=2)),
     "GaussianFrankWolfe": of_pairs(GaussianFrankWolfe("squared", L2Ball(1.0), **CLAIM, rounds=2)),
     "LabelIHT": of_labels(LabelIHT(**CLAIM, **SPARSE, label_bound=1.0)),
     "LabelLasso": of_labels(LabelLasso(**CLAIM, label_bound=1.0, noise_bound=0.1)),
-    "LabelPrivateClassifier": of_labels(LabelPrivateClassifier(1.0, classes=[0, 1]), LABELS, CODES),
-    "LabelPrivateClassifier, words": of_labels(LabelPrivateClassifier(1.0, **PAIR), WORDS, NAMES),
-    "LabelSGD": of_labels(LabelSGD(epsilon=1.0, classes=2, diameter=1.0),
+    "LabelPrivateClassifier": of_labels(
+        LabelPrivateClassifier(1.0, classes=[0, 1], **UNARY), LABELS, CODES),
+    "LabelPrivateClassifier, words": of_labels(
+        LabelPrivateClassifier(1.0, **PAIR, **UNARY), WORDS, NAMES),
+    "LabelSGD": of_labels(LabelSGD(epsilon=1.0, classes=2, diameter=1.0, **UNARY),
                           {k: v for k, v in LABELS.items() if k != "text"}, CODES),
     "LocalHistogram": Fits(LocalHistogram(epsilon=1.0, k=2), CODES,
                            {"rare": with_first(CODES, 10**9), "text": ["a", *CODES[1:].tolist()]}),
@@ -148,10 +154,10 @@ CASES = {
         PrivateQuantiles(lower=0.0, upper=1.0, epsilon=1.0), X[:, [1]], COLUMN),
     "PrivateSearchCV": of_pairs(PrivateSearchCV(
         PrivateLasso(1.0, 0.0, rounds=2), {"radius": [0.1, 1.0]}, epsilon=3.0,
-        tries=GeometricTries(0.5))),
+        tries=GeometricTries(0.5)), most=2),
     "PrivateSearchCV, classes": of_pairs(PrivateSearchCV(
         PrivateLogisticLasso(1.0, 0.0, rounds=2, classes=[0, 1]), {"radius": [0.1, 1.0]},
-        epsilon=3.0, tries=GeometricTries(0.5)), LABELS, CODES),
+        epsilon=3.0, tries=GeometricTries(0.5)), LABELS, CODES, most=2),
     "PrivateSelection": of_rows(PrivateSelection(epsilon=1.0)),
     "PrivateTopK": Fits(PrivateTopK(k=2, categories=[1, 2, 3, 4], epsilon=1.0), CATEGORIES, TOP),
     "SignVote": of_machines(SignVote(**CLAIM, select=1), MACHINES, ODD_MACHINES),

@@ -79,5 +79,9 @@ SETTINGS = {
     RowsShortenedInTheFitAlone: {"classes": CLASSES},
     MapOfShortenedRows: {"classes": CLASSES},
     ConstantClip: {"classes": CLASSES},
-    ConstantThresholded: {"sparsity": FEATURES, "row_bound": math.sqrt(FEATURES)},
+    ConstantThresholded: {
+        "classes": CLASSES,
+        "sparsity": FEATURES,
+        "row_bound": math.sqrt(FEATURES),
+    },
 }

@@ -65,14 +65,16 @@ ASKED = {
 LIBRARIES = ("pandas", "categories", "polars", "dask")
 
 
-def columns_with(hostile, cell):
-    """Twelve rows of two for each person, and one with a hostile cell."""
+def columns_with(hostile, cells):
+    """Twelve rows of two for each person, and one with each hostile cell."""
     rows = {
         "label": ["a", "b"] * 6, "flag": [True, False] * 6, "key": ["k", "l"] * 6,
         "id": [f"p{i // 2}" for i in range(ROWS)],
     }  # fmt: skip
-    last = {"label": "a", "flag": True, "key": "k", "id": "p9"} | {hostile: cell}
-    return {name: [*values, last[name]] for name, values in rows.items()}
+    last = {"label": "a", "flag": True, "key": "k", "id": "p9"}
+    del last[hostile]
+    added = {name: [value] * len(cells) for name, value in last.items()} | {hostile: cells}
+    return {name: [*values, *added[name]] for name, values in rows.items()}
 
 
 def objects(values):
@@ -82,9 +84,20 @@ def objects(values):
     return pd.Series(found, dtype=object)
 
 
-def frame_with(library, hostile, cell):
-    """The frame; None where the library has no such cell."""
-    columns, numbers = columns_with(hostile, cell), np.arange(ROWS + 1) % 9
+def is_category(cell):
+    """Whether pandas holds a cell in a column of categories."""
+    try:
+        objects(["a", cell]).astype("category")
+    except (TypeError, RuntimeError, ValueError, decimal.InvalidOperation):
+        return False
+    return True
+
+
+def frame_with(library, hostile, cells):
+    """The frame, of the cells that the library has; None if it has none of them."""
+    if library == "categories" and not (cells := [one for one in cells if is_category(one)]):
+        return None
+    columns, numbers = columns_with(hostile, cells), np.arange(ROWS + len(cells)) % 9
     if library == "polars":
         made = {
             name: pl.Series(name, values, dtype=pl.Object) if name == hostile else values
@@ -93,24 +106,21 @@ def frame_with(library, hostile, cell):
         return pl.DataFrame({"x": numbers, **made})
     made = {name: objects(values) for name, values in columns.items()}
     if library == "categories":
-        try:
-            made[hostile] = made[hostile].astype("category")
-        except (TypeError, RuntimeError, ValueError, decimal.InvalidOperation):
-            return None
+        made[hostile] = made[hostile].astype("category")
     frame = pd.DataFrame({"x": numbers, **made})
     if library == "dask":
         return dd.from_pandas(frame, npartitions=3)
     return frame
 
 
-def outcome(library, hostile, cell):
+def outcome(library, hostile, cells, queries=None):
     """The shapes of the answers, or the error that a row raised."""
     with config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
-        frame = frame_with(library, hostile, cell)
+        frame = frame_with(library, hostile, cells)
         if frame is None:
             return None
         found = []
-        for query in ASKED[hostile]:
+        for query in ASKED[hostile][:queries]:
             ledger = Ledger(frame, query.plan(SCHEMA), rng=0)
             try:
                 query.release(ledger, SCHEMA)
@@ -120,12 +130,33 @@ def outcome(library, hostile, cell):
     return found
 
 
+def violations(library, hostile, queries=None):
+    """The cells, each alone in a frame, that change what is answered."""
+    usual = outcome(library, hostile, USUAL[hostile], queries)
+    found = {name: outcome(library, hostile, [cell], queries) for name, cell in CELLS.items()}
+    return {name: one for name, one in found.items() if one not in (usual, None)}
+
+
+USUAL = {"label": ["a"], "flag": [True], "key": ["k"], "id": ["p0"]}
+
+
 @pytest.mark.parametrize("hostile", ASKED)
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_cell_of_any_kind_is_an_answer(library, hostile):
-    usual = outcome(library, hostile, columns_with(hostile, None)[hostile][0])
-    found = {name: outcome(library, hostile, cell) for name, cell in CELLS.items()}
-    assert {name: one for name, one in found.items() if one not in (usual, None)} == {}
+def test_cells_of_all_kinds_together_are_an_answer(library, hostile):
+    usual = outcome(library, hostile, USUAL[hostile])
+    assert outcome(library, hostile, [*CELLS.values()]) == usual
+
+
+@pytest.mark.parametrize("hostile", ASKED)
+def test_a_cell_of_any_kind_alone_is_an_answer(hostile):
+    assert violations("pandas", hostile, queries=1) == {}
+
+
+@pytest.mark.slow  # a minute: every cell in every library, asked every query
+@pytest.mark.parametrize("hostile", ASKED)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_cell_of_any_kind_is_an_answer_in_every_library(library, hostile):
+    assert violations(library, hostile) == {}
 
 
 FAR = 2**62

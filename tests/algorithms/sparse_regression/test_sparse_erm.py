@@ -355,3 +355,11 @@ def test_errors_and_warnings_show_no_labels():
         warnings.simplefilter("error")
         made = LabelPrivateClassifier(1.0, classes=range(100), random_state=0)
         made.fit(np.random.default_rng(0).normal(size=(64, 3)), np.arange(64))
+
+
+@pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
+def test_without_privacy_a_batch_rate_changes_nothing():
+    x = np.random.default_rng(0).uniform(-0.5, 0.5, (100, 3))
+    settings = {"epsilon": math.inf, "delta": 1e-6, "sparsity": 2, "non_private": True}
+    both = [SparseERM(batch_rate=rate, **settings).fit(x, x[:, 0] > 0) for rate in (None, 0.5)]
+    assert both[0].coef_.tobytes() == both[1].coef_.tobytes()
