@@ -128,8 +128,10 @@ class _GridSearch:
                 break
             per_epsilon *= finer
         if most is not None and least is not None:
-            low, upper = self._ends(most, self._asked, upper)
-            lower = low if least is most else self._ends(least, self._asked, upper)[0]
+            place = upper if math.isfinite(upper) else epsilon
+            low, upper = self._ends(most, self._asked, place)
+            lower = low if least is most else self._ends(least, self._asked, place)[0]
+            lower = max(lower, 0.0)
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
         return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))

@@ -93,7 +93,7 @@ def _stated(value: Any, depth: int) -> set[str]:
     """Return the neighbours that a node states, or else its parts: of one sort."""
     need(depth < 200, "a plan is nested at most 50 deep", ProofError)
     if not isinstance(value, dict):
-        inner = value if is_list(value) else ()
+        inner = value if isinstance(value, list) else ()
         return {one for part in inner for one in _stated(part, depth + 1)}
     parts = {one for part in value.values() for one in _stated(part, depth + 1)}
     kind = value.get("kind")

@@ -18,12 +18,12 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 
 from accountant import ParameterError, UnsupportedPlan
 from accountant.proofs import roads, search
-from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.no_road import NoRoad
 from accountant.proofs.search import Search
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import parts, verify
+from tests.accountant.verifier.written_proofs import coarse_lattice
 
 DELTA = 1e-3
 SHARE = 0.97  # of what it costs at least: the claim
@@ -270,7 +270,7 @@ def verdict(node, delta, upper, *, lattice):
         # one try of each road, up to the first that leads nowhere: the others show no more
         patch.setattr(roads, "SHARES", ())
         patch.setattr(roads, "LEAST_SHARE", 1e-3)
-        patch.setattr(search, "lattice_entry", _coarse_lattice)
+        patch.setattr(search, "lattice_entry", coarse_lattice)
         if not lattice:
             patch.setattr(Search, "_above", _first_that_holds)
         try:
@@ -279,16 +279,6 @@ def verdict(node, delta, upper, *, lattice):
             return None
     text = json.dumps(written | {"plan": node}, sort_keys=True, separators=(",", ":"))
     return verify(f"{text}\n".encode())
-
-
-def _coarse_lattice(*given):
-    """A lattice that is quickly composed, and shows what it must within a few percent."""
-    entry = lattice_entry(*given)
-    entry |= {"h": (0.02).hex(), "size": 1024}
-    for rule in entry["rules"]:
-        span = float.fromhex(rule["step"]) * rule["count"]
-        rule |= {"count": 100, "step": (span / 100).hex()}
-    return entry
 
 
 def _first_that_holds(search, way, back):

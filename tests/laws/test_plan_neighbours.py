@@ -56,13 +56,12 @@ def nodes():
     ]
     around += [{"kind": "Parallel", "parts": [leaf], "by": "value"} for leaf in leaves]
     yield from around
-    for node in around:
+    for k, node in enumerate(around):  # a part of all pairs: each leaf is beside many nodes
         yield one_around("OnePass", node)
-        for leaf in leaves:
+        for leaf in (leaves[k % len(leaves)], leaves[(k // 5) % len(leaves)]):
             yield {"kind": "Sequential", "parts": [node, one_around("OnePass", leaf)]}
             yield {"kind": "Parallel", "parts": [node, leaf]}
-        for relation in RELATIONS[1:]:
-            yield one_around("Stated", node, relation)
+        yield one_around("Stated", node, RELATIONS[1 + k % (len(RELATIONS) - 1)])
 
 
 def neighbours_violation():
@@ -86,7 +85,7 @@ def neighbours_violation():
         if (said := plan._stated(node, 0)) != found:
             return f"{node} is for {found}, and the checker says {said}"
         taken += 1
-    return "" if taken > 400 else f"{taken} plans were read"
+    return "" if taken > 250 else f"{taken} plans were read"
 
 
 def test_the_checker_takes_the_neighbours_that_the_accountant_takes():

@@ -14,6 +14,7 @@ from accountant import (
     SampledWithoutReplacement,
     Tight,
 )
+from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.writer import write_proof
 from mechanisms import Gaussian, Laplace
 
@@ -42,6 +43,16 @@ def proof_of(road):
 def content(road):
     """The content of a proof, to be changed."""
     return json.loads(proof_of(road))
+
+
+def coarse_lattice(*given):
+    """A lattice that is quickly composed, and shows what it must within a few percent."""
+    entry = lattice_entry(*given)
+    entry |= {"h": (0.02).hex(), "size": 1024}
+    for rule in entry["rules"]:
+        span = float.fromhex(rule["step"]) * rule["count"]
+        rule |= {"count": 100, "step": (span / 100).hex()}
+    return entry
 
 
 def document(changed):
