@@ -122,7 +122,7 @@ class RowsNotClipped(SparseERM):
         theta, gradient = np.zeros(4), MeanGradient(ERM_LOSSES["logistic"], 1e9, 60)
         for _ in range(ledger.plan.count):
             gradient.theta = theta
-            theta = keep_largest(theta - ledger.release(ledger.plan.part, gradient), 2)
+            theta = keep_largest(theta - ledger.release(ledger.plan.part, gradient, shape=4), 2)
         return theta
 
 
@@ -209,8 +209,8 @@ CASES = [
     (NumbersForTwiceEpsilon, NUMBERS, "privacy losses"),
     (ClipChosenByData, NUMBERS, "replay"),
     (LabelsReadForTheFit, PUBLIC, "replay: the result changed"),
-    (SmallSensitivity, CENTRAL, "privacy losses"),
-    (RowsNotClipped, CENTRAL, "privacy losses"),
+    (SmallSensitivity, {**CENTRAL, "classes": [-1.0, 1.0]}, "privacy losses"),
+    (RowsNotClipped, {**CENTRAL, "classes": [-1.0, 1.0]}, "privacy losses"),
     (EighthOfTheNoise, LINEAR, "privacy losses"),
     (EighthOfTheStatistics, WHOLE, "privacy losses"),
 ]
