@@ -207,7 +207,10 @@ def exception_of(result: Any) -> str:
 
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
-    """Noise that was never seen in a number, or that code took up alone, as a plain number."""
+    """Noise that was never seen in a number, or that code took up alone, as a plain number.
+
+    Uniform numbers that code takes up alone are thresholds as a rule: they are not added.
+    """
     stop = max((block.stop for block in blocks), default=0)
     seen, alone = np.zeros((2, stop + 1), dtype=bool)
     for one, _ in pairs:
@@ -222,5 +225,8 @@ def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> li
         block
         for block in blocks
         if block.stop > block.start
-        and (not seen[block.start : block.stop].any() or alone[block.start : block.stop].any())
+        and (
+            not seen[block.start : block.stop].any()
+            or (block.law != "uniform" and alone[block.start : block.stop].any())
+        )
     ]
