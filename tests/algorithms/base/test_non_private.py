@@ -115,7 +115,8 @@ def test_a_replay_sees_what_is_revealed():
     other[0] = -X[0]
     with pytest.warns(NotPrivateWarning):
         LocalIHT(**KINDS[LocalIHT], **OPEN).fit(X, Y)
-    found = replay(LocalIHT(**KINDS[LocalIHT], **OPEN), (X, Y), (other, Y), rng=1)
+    with pytest.warns(NotPrivateWarning):
+        found = replay(LocalIHT(**KINDS[LocalIHT], **OPEN), (X, Y), (other, Y), rng=1)
     assert found.loss == math.inf
     assert NoPrivacy().reversed == NoPrivacy().loss
     assert dict(Repeat(NoPrivacy(), 3).losses()) == {NoPrivacy().loss: 3}

@@ -35,6 +35,8 @@ MU = brentq(lambda mu: math.log(GaussianLoss(mu).delta_at(EPSILON) / DELTA), 0.1
 class Rounds:
     """Releases the first record under noise, again and again."""
 
+    shape = ()
+
     def __init__(self, mechanism, rounds=ROUNDS):
         self.mechanism, self.rounds = mechanism, rounds
 
@@ -42,7 +44,9 @@ class Rounds:
         return Repeat(self.mechanism, self.rounds)
 
     def run(self, ledger):
-        return [ledger.release(self.mechanism, self.query) for _ in range(self.rounds)]
+        return [
+            ledger.release(self.mechanism, self.query, shape=self.shape) for _ in range(self.rounds)
+        ]
 
     def query(self, data):
         return data[0]
@@ -54,6 +58,8 @@ class Between(Rounds):
     def __init__(self, mechanism, pair, rounds=2):
         super().__init__(mechanism, rounds)
         self.pair = pair
+        axes = np.ndim(pair[0]) - mechanism.hidden_axes
+        self.shape = np.shape(pair[0])[:axes]
 
     def query(self, data):
         return self.pair[int(1 - data[0])]
@@ -212,7 +218,7 @@ def _hides(ledger, ask):
 
 def _hides_all(ledger, ask):
     with contextlib.suppress(Exception):
-        ask(lambda data: np.full(1 + int(data[0]), 2.0))
+        ledger.release(Laplace(1.0), lambda data: np.full(1 + int(data[0]), 2.0), shape=2)
 
 
 def _hides_and_fails(ledger, ask):
@@ -232,8 +238,12 @@ def _too_many(ledger, ask):
 RUNS = {
     "fewer on the neighbour": (_stops, OffTranscript, "stopped after 2 releases"),
     "a query that fails there alone": (_hides, OffTranscript, "on other data alone"),
-    "another shape, hidden": (_hides_all, OffTranscript, "a value of shape"),
-    "another shape, hidden by another error": (_hides_and_fails, OffTranscript, "a value of shape"),
+    "another shape, hidden": (_hides_all, OffTranscript, "on other data alone"),
+    "another shape, hidden by another error": (
+        _hides_and_fails,
+        OffTranscript,
+        "on other data alone",
+    ),
     "a run that fails there alone": (_fails, ZeroDivisionError, "by zero"),
     "more than the plan": (_too_many, OffPlan, "allows nothing more"),
 }
