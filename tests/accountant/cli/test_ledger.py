@@ -196,7 +196,10 @@ def test_the_registry_takes_a_relation_by_its_name_or_alias(any_book, tmp_path, 
     assert row["neighbour relation"] == "replace-one"
     assert row["neighbours differ by"] == "one record exchanged for another"
     assert run(*command, "sideways") == 2
-    assert "--relation must be one of 'add-remove', 'zero-out', 'replace-one'" in capsys.readouterr().err
+    assert (
+        "--relation must be one of 'add-remove', 'zero-out', 'replace-one'"
+        in capsys.readouterr().err
+    )
 
 
 def test_relations_do_not_mix_in_one_data_set(any_book):
