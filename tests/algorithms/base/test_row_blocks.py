@@ -251,9 +251,8 @@ def test_chunks_say_what_is_wrong(data):
         LOCAL.fit(Chunks([(x[:, 1:], y)], x.shape))
     with pytest.raises(ParameterError, match="a target for each row"):
         LOCAL.fit(Chunks([(x, y[1:])], x.shape))
-    x[900, 2] = np.nan
-    with pytest.raises(ParameterError, match="finite"):
-        LOCAL.fit(Chunks(cut(x, y, [USERS]), x.shape))
+    x[900, 2] = np.nan  # counts as 0: a refusal would say that this record is there
+    assert np.isfinite(LOCAL.fit(Chunks(cut(x, y, [USERS]), x.shape)).coef_).all()
     for pieces, shape in ((3, (1, 1)), ([], ()), ([], (0, 3)), ([], (math.nan, 3))):
         with pytest.raises(ParameterError):
             Chunks(pieces, shape)
@@ -308,6 +307,7 @@ def test_pieces_of_the_wrong_kind_are_refused_in_words(made):
     if not isinstance(made, LocalIHT):
         with pytest.raises(ParameterError, match="starts anew"):
             made.fit(Chunks([(x, SIGNS)], x.shape))
+    if not isinstance(made, (LocalIHT, SparseERM)):  # these read rows first behind the gate
         assert not hasattr(made, "ledger_")
 
 

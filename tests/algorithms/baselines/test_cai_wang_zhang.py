@@ -121,8 +121,7 @@ def test_baselines_without_noise_worth_mentioning_are_right():
 
 @pytest.mark.parametrize(
     "machines",
-    [[], [np.ones((4, 5))], [np.ones((4, 5)), np.ones((4, 6))], [np.full((4, 5), np.nan)] * 3,
-     None, ["secret"] * 3],
+    [[], [np.ones((4, 5))], [np.ones((4, 5)), np.ones((4, 6))], None, ["secret"] * 3],
     ids=lambda machines: str(machines)[:20],
 )  # fmt: skip
 def test_baselines_refuse_bad_machines(machines):
