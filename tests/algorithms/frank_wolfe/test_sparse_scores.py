@@ -27,6 +27,7 @@ RNG = np.random.default_rng(12)
 X = sparse.random(60, 40, 0.08, "csr", rng=RNG, data_rvs=lambda size: RNG.normal(size=size))
 Y = np.where(X @ RNG.normal(size=40) + 0.1 * RNG.normal(size=60) > 0, 1.0, -1.0)
 BOUNDS = Bounds(3.0, 1.0, 1.0)
+ESTIMATORS = {PrivateLasso: {}, PrivateLogisticLasso: {"classes": [-1, 1]}}
 LOSSES = pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=["squared", "logistic"])
 
 
@@ -120,7 +121,7 @@ def test_one_payment_buys_one_selection():
     made = LazyExponential(2.0, 1.0)
     assert made.loss == BoundedRangeLoss(1.0)
     pair = [ListedScores([1.0, 2.0]), ListedScores([2.0, 1.0])]
-    with pytest.raises(PrivateValueError, match="a single one"):
+    with pytest.raises(PrivateValueError, match="a single number"):
         Ledger(np.ones(3), made, rng=0).release(made, lambda data: pair)
     reports = Ledger(np.ones(2), made, rng=0).release_each(made, lambda rows: pair)
     assert reports.shape == (2,)
@@ -183,25 +184,27 @@ def test_entries_stored_in_parts_are_added_before_they_are_clipped():
 
 @pytest.mark.parametrize("cls", [PrivateLasso, PrivateLogisticLasso])
 def test_fits_spend_what_was_planned_and_repeat(cls):
-    made = cls(2.0, 1e-6, radius=3.0, rounds=40, random_state=1).fit(X, Y)
+    settings = {"radius": 3.0, "random_state": 1, **ESTIMATORS[cls]}
+    made = cls(2.0, 1e-6, rounds=40, **settings).fit(X, Y)
     assert [entry.mechanism for entry in made.transcript_] == list(made.plan_.leaves())
     assert isinstance(made.plan_.part, LazyExponential)
+    assert made.plan_.count == 40 + 2  # two selections of the constant
     assert Budget(2.0, 1e-6).check(made.plan_) >= 0.99 * 2.0
     # the dense plan has the very same scale, and the same cost
     dense = made.plan(X.shape)
     assert dense.part == NoisyMax(made.plan_.part.scale, made.plan_.part.sensitivity)
     assert dense.part.loss == made.plan_.part.loss
-    again = cls(2.0, 1e-6, radius=3.0, rounds=40, random_state=1).fit(X, Y)
+    again = cls(2.0, 1e-6, rounds=40, **settings).fit(X, Y)
     assert np.array_equal(made.coef_, again.coef_)
     assert np.abs(made.coef_).sum() <= 3 * (1 + 1e-12)
     assert made.predict(X).shape == (60,)
-    flipped = cls(2.0, 1e-6, radius=3.0, rounds=4, selection="laplace", random_state=1).fit(X, Y)
+    flipped = cls(2.0, 1e-6, rounds=4, selection="laplace", **settings).fit(X, Y)
     assert isinstance(flipped.plan_.part, NoisyMax)
 
 
 @pytest.mark.parametrize("cls", [PrivateLasso, PrivateLogisticLasso])
 def test_without_noise_worth_mentioning_both_forms_agree(cls):
-    made = cls(1e9, 1e-6, radius=3.0, rounds=60, random_state=1)
+    made = cls(1e9, 1e-6, radius=3.0, rounds=60, random_state=1, **ESTIMATORS[cls])
     coefficients = made.fit(X, Y).coef_
     assert made.fit(X.toarray(), Y).coef_ == pytest.approx(coefficients, abs=1e-9)
 
@@ -240,7 +243,9 @@ def test_dense_and_sparse_select_alike():
     counts = []
     for data in (X[:20, :3], X[:20, :3].toarray()):
         fits = [
-            PrivateLasso(30.0, 0.0, rounds=3, random_state=seed).fit(data, Y[:20])
+            PrivateLasso(30.0, 0.0, rounds=3, fit_intercept=False, random_state=seed).fit(
+                data, Y[:20]
+            )
             for seed in range(500)
         ]
         words = [sum(int(e.output) * 6**i for i, e in enumerate(fit.transcript_)) for fit in fits]
@@ -276,14 +281,31 @@ def test_rcv1_is_learned_from_a_vanishing_part_of_its_scores(monkeypatch):
 
 @pytest.mark.parametrize(
     ("data", "labels"),
-    [(X * np.nan, Y), (abs(X) * np.inf, Y), (X[:, :0], Y), (X, Y[:-1]), (X, Y * np.nan)],
-    ids=range(5),
+    [(X[:, :0], Y), (X, Y[:-1])],
+    ids=["no features", "a label too few"],
 )
 def test_sparse_data_that_are_none_are_refused_before_anything_is_spent(data, labels):
     lasso = PrivateLasso(1.0, 1e-6, rounds=5)
     with pytest.raises(ParameterError, match="X, y must be"):
         lasso.fit(data, labels)
     assert not hasattr(lasso, "ledger_")
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "public"),
+    [
+        (X * np.nan, Y, (X * 0.0, Y)),
+        (abs(X) * np.inf, Y, (abs(X) * 1e300, Y)),  # both are clipped to the bound
+        (X, Y * np.nan, (X, 0.0 * Y)),
+    ],
+    ids=["missing features", "infinite features", "missing targets"],
+)
+def test_missing_and_infinite_entries_count_as_public_numbers(data, labels, public):
+    settings = {"radius": 3.0, "rounds": 20, "random_state": 1}
+    found = PrivateLasso(1e3, 1e-6, **settings).fit(data, labels)
+    expected = PrivateLasso(1e3, 1e-6, **settings).fit(*public)
+    assert np.array_equal(found.coef_, expected.coef_)
+    assert found.intercept_ == expected.intercept_
 
 
 def test_the_law_at_a_scale_of_a_thousandth_is_all_in_few_vertices():
