@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -19,6 +20,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
+from algorithms.base.signal import NoSignalWarning
 from audits.adapters.reduced_noise import NOISE_FACTOR, ReducedNoiseLedger
 from audits.algorithm_runs.fits import declared_plan
 
@@ -113,7 +115,9 @@ class EstimatorAdapter:
             # its own form without noise, which knows that there is none
             algorithm = copy.copy(algorithm)
             algorithm.epsilon, algorithm.non_private = math.inf, True
-        plan = declared_plan(algorithm, data, public)
+        with warnings.catch_warnings():  # the audit measures what the noise leaves
+            warnings.simplefilter("ignore", NoSignalWarning)
+            plan = declared_plan(algorithm, data, public)
         return algorithm.run(ReducedNoiseLedger(data, plan, noise, rng, public, self.local))
 
     def _checked_noise(self, noise: float) -> float:

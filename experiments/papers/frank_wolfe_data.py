@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from algorithms import PrivateLasso
+from algorithms.base.signal import NoSignalWarning
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits.runner.california_housing import load as load_housing
 from experiments import charts
@@ -76,7 +78,11 @@ def errors(
     def fitted(epsilon: float, rounds: int | None) -> float:
         made = kind(epsilon, DELTA, data.radius, rounds, random_state=seed, method="frank-wolfe",
                     fit_intercept=False)  # fmt: skip
-        return error(made.fit(x[train], y[train]).predict(x[test]))
+        if data.classes:
+            made.set_params(classes=np.unique(y))
+        with warnings.catch_warnings():  # what too few records lead to is what is shown
+            warnings.simplefilter("ignore", NoSignalWarning)
+            return error(made.fit(x[train], y[train]).predict(x[test]))
 
     middle = np.median(y[train]) if data.classes else y[train].mean()
     same = {FREE.format(many): fitted(NO_NOISE, many), CONSTANT: error(np.full(len(test), middle))}

@@ -37,7 +37,10 @@ def book(any_book):
 def run(book, name, plan, **more):
     with book.ledger(name, DATA, plan=plan, **more) as ledger:
         for leaf in plan.leaves():
-            ledger.release(leaf, np.sum if not isinstance(leaf, Exponential) else lambda d: d[:3])
+            if isinstance(leaf, Exponential):
+                ledger.release(leaf, lambda data: data[:3], shape=3)
+            else:
+                ledger.release(leaf, np.sum)
 
 
 @pytest.mark.parametrize("notion", [None, "zcdp"])
