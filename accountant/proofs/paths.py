@@ -108,9 +108,9 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
     best = int(np.nanargmin(bounds))
     a, highest = float(orders[best]), max(float(bounds[best]), 0.0)
     tilted = [(law.loss, _tilted(law, a), law.count) for law in laws]
-    means = [float(loss @ weight) for loss, weight, _ in tilted]
+    means = [float(np.sum(loss * weight)) for loss, weight, _ in tilted]
     spread = sum(
-        n * float((loss - mean) ** 2 @ weight)
+        n * float(np.sum((loss - mean) ** 2 * weight))
         for mean, (loss, weight, n) in zip(means, tilted, strict=True)
     )
     step = max(2 * DEVIATIONS * math.sqrt(spread) / POINTS, 1e-9)
