@@ -119,7 +119,7 @@ def test_files_events_and_other_accountants():
 
 
 def test_wrong_neighbours_are_refused():
-    with pytest.raises(ParameterError, match="one of 'add-remove', 'replace-one'"):
+    with pytest.raises(ParameterError, match="one of 'add-remove', 'zero-out', 'replace-one'"):
         PoissonSampled(GaussianLoss(1.0), 0.1, "local-replace")
     with pytest.raises(ParameterError, match="part must be stated for add-remove"):
         PoissonSampled(Stated(GaussianLoss(1.0), "local-replace"), 0.1, "replace-one")

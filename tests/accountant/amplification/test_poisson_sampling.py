@@ -107,7 +107,7 @@ def test_a_composite_part_sees_one_sample():
 
 
 def test_sampling_refuses_other_neighbours_with_the_reason():
-    with pytest.raises(ParameterError, match=r"one of 'add-remove', 'replace-one'"):
+    with pytest.raises(ParameterError, match=r"one of 'add-remove', 'zero-out', 'replace-one'"):
         PoissonSampled(GaussianLoss(1.0), 0.1, "label-replace")
     for relation in set(Adjacency) - {"add-remove"}:
         with pytest.raises(ParameterError, match="Poisson sampling compares the data with and"):

@@ -161,11 +161,13 @@ def test_bad_settings_are_refused(settings, said):
             kind(**settings).fit(X)
 
 
-def test_bad_data_are_refused_without_showing_them():
+def test_bad_shapes_are_refused_and_bad_cells_count_as_public_ones():
     for kind in (LocalMean, PrivateMean):
-        for bad in (np.full((5, 2), math.nan), np.zeros(5), np.zeros((0, 3)), [["a", "b"]]):
-            with pytest.raises(ParameterError):
+        for bad in (np.zeros(5), np.zeros((0, 3))):
+            with pytest.raises(ParameterError, match="one row of features a record"):
                 kind(epsilon=1.0).fit(bad)
+        for odd in (np.full((5, 2), math.nan), [["a", "b"]]):  # one cell may not decide a refusal
+            assert np.isfinite(kind(epsilon=1.0, random_state=0).fit(odd).mean_).all()
         with pytest.raises(ParameterError, match="shape"):
             kind(epsilon=1.0).plan((5,))
 
