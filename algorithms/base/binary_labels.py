@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array
 from algorithms.base.missing_values import cells_of
 
 REMEDY = (
@@ -119,8 +117,3 @@ def _classes_of_labels(labels: Any) -> tuple[Any, Any]:
         allowed = "labels of two classes or more. Classifier can't train on one class"
         raise ParameterError("y", "1 class", allowed)
     return found, index.astype(float)
-
-
-def binary_probabilities(scores: Array) -> Array:
-    """Return (records, 2) probabilities of the first and the second class."""
-    return np.stack([expit(-scores), expit(scores)], axis=1)

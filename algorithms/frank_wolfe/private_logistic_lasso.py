@@ -8,20 +8,20 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import Any, Self
 
-from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
-from algorithms.base.binary_labels import binary_probabilities, encode_two_classes
+from algorithms.base.binary_labels import encode_two_classes
 from algorithms.base.exact_minimum import BinomialLoss, ScoreObjective
 from algorithms.base.fit_data import split_pairs, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
+from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
 
 
-class PrivateLogisticLasso(L1Estimator):
+class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     """Logistic regression over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
     A classifier of two classes, which are public.  The constant of scores is not bound to the ball.
@@ -89,7 +89,6 @@ class PrivateLogisticLasso(L1Estimator):
 
     _loss = LOGISTIC
     _descent_radius = 64.0
-    classes_: Any
 
     def __init__(
         self,
@@ -143,34 +142,10 @@ class PrivateLogisticLasso(L1Estimator):
         """
         return self._linear_predictor(X)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of both classes, for every row.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features, clipped as in the fit.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records, 2)
-            Rows add up to 1.
-        """
-        return binary_probabilities(self._linear_predictor(X))
-
     def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
         """Return the logistic loss."""
         del bounds
         return BinomialLoss()
-
-    def predict(self, X: Any) -> Any:
-        """Return the class of every row of X (records, features)."""
-        second = self._linear_predictor(X) > 0
-        return self.classes_[second.astype(int)]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy."""
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of a classifier of two classes."""

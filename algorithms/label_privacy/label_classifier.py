@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,11 +20,12 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
-from algorithms.base.binary_labels import binary_probabilities, encode_classes, public_classes
+from algorithms.base.binary_labels import encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.base.row_blocks import row_products
+from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.label_privacy.label_likelihood import LabelLikelihood
 from algorithms.label_privacy.label_losses import (
     LABEL_LOSSES,
@@ -39,7 +39,7 @@ from algorithms.label_privacy.label_sgd import LabelSGD
 METHOD = OneOf(("auto", "likelihood", "one pass"))
 
 
-class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Linear classification with private labels and public features.
 
     Features are standardised, a constant is added, and rows are scaled to length 1: all of it
@@ -214,23 +214,6 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         rows /= np.sqrt(squared_row_norms(rows))[:, None]
         return rows
 
-    def predict(self, X: Any) -> Any:
-        """Return the label with the largest score for every record.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records,)
-            Labels of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
-
     def decision_function(self, X: Any) -> Array:
         """Return the scores of every record.
 
@@ -251,25 +234,6 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         scores = np.stack([row_products(X, one) for one in self.coef_], axis=1) + self.intercept_
         scores = scores / lengths[:, None]
         found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
-        return found
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the softmax of the scores: probabilities for the logistic loss only.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records, classes)
-            Rows that sum to 1.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return binary_probabilities(scores)
-        found: Array = softmax(scores, axis=1)
         return found
 
     def summary(self) -> str:

@@ -5,27 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
-from algorithms.base.binary_labels import binary_probabilities, encode_classes
+from algorithms.base.binary_labels import encode_classes
 from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import validated_data, validated_labelled_data
 from algorithms.base.missing_values import filled
 from algorithms.base.row_blocks import row_products
+from algorithms.base.score_classifier import ScoreClassifier
 
 
-class LinearClassifier(PrivateRegressor):
+class LinearClassifier(ScoreClassifier, PrivateRegressor):
     """Two or more public classes; a row of coefficients and a constant for each score."""
 
     classes: Any
-    classes_: Any
     coef_: Array
     intercept_: Array
     x_bound: float
@@ -51,35 +49,6 @@ class LinearClassifier(PrivateRegressor):
         scores = scores + self.intercept_
         found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
         return found
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of every class, for every row.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features, clipped as in the fit.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records, classes)
-            Rows add up to 1.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return binary_probabilities(scores)
-        found: Array = softmax(scores, axis=1)
-        return found
-
-    def predict(self, X: Any) -> Any:
-        """Return the class of every row of X (records, features)."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy."""
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of a classifier of two or more classes."""

@@ -23,7 +23,7 @@ from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRa
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
-from algorithms.base.binary_labels import binary_probabilities, encode_two_classes
+from algorithms.base.binary_labels import encode_two_classes
 from algorithms.base.erm_losses import (
     ERM_LOSSES,
     ClippedSlopeObjective,
@@ -44,6 +44,7 @@ from algorithms.base.fit_data import (
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds, calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.score_classifier import binary_probabilities
 from algorithms.base.signal import gradients_hidden
 from mechanisms.families.selection import BOOLEAN
 

@@ -6,10 +6,11 @@ opened, and keeps more than the result of ``run``.  All of that is a part of wha
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -48,12 +49,17 @@ def is_fitted_through_gates(algorithm: Any) -> bool:
     A class that has another ``fit`` in place of such a one is driven by its own.  Machines send
     votes, which the gate holds: what is fitted on machines is run on their votes.
     """
-    for owner in type(algorithm).__mro__:
+    owner = _owner_of_gated_fit(type(algorithm))
+    return owner is not None and list(inspect.signature(owner.fit).parameters)[1] != "machines"
+
+
+def _owner_of_gated_fit(kind: type) -> Any:
+    """Return the class whose ``fit`` takes a ledger, in the order in which Python looks."""
+    for owner in kind.__mro__:
         fit = vars(owner).get("fit")
-        names = list(inspect.signature(fit).parameters) if callable(fit) else []
-        if "ledger" in names:
-            return names[1] != "machines"
-    return False
+        if callable(fit) and "ledger" in inspect.signature(fit).parameters:
+            return owner
+    return None
 
 
 def _check_takes_ledger(model: Any) -> None:
@@ -78,8 +84,36 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
     private = data if isinstance(data, tuple) else (data,)
     given = private if public is None else (public, *private)
     # each fit has data of its own: what it writes into them reaches no other
-    model.fit(*copy.deepcopy(given), ledger=AuditGates(open_gate))
+    with _own_run_is_called(model):
+        model.fit(*copy.deepcopy(given), ledger=AuditGates(open_gate))
     return model
+
+
+@contextlib.contextmanager
+def _own_run_is_called(model: Any) -> Iterator[None]:
+    """Refuse a class that replaces ``run`` alone where its ``fit`` never calls ``run``.
+
+    A replay of that ``fit`` would say nothing of the new ``run``.
+    """
+    kinds = type(model).__mro__
+    owner = next((kind for kind in kinds if "run" in vars(kind)), None)
+    if owner is None or kinds.index(owner) >= kinds.index(_owner_of_gated_fit(type(model))):
+        yield
+        return
+    run, calls = model.run, []
+
+    def counted_run(*arguments: Any, **settings: Any) -> Any:
+        calls.append(1)
+        return run(*arguments, **settings)
+
+    model.run = counted_run
+    try:
+        yield
+    finally:
+        del model.run
+    if not calls:
+        allowed = "one whose fit calls run: override fit too, or audit an object with plan and run"
+        raise ParameterError("algorithm", type(model).__name__, allowed)
 
 
 def declared_plan(algorithm: Any, data: Any, public: Any) -> Plan:

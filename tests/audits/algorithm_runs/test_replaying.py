@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
-from algorithms import PrivateLogisticRegression
+from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
@@ -246,6 +246,31 @@ def test_a_query_that_fails_on_both_sides_is_the_same_on_both():
     assert found.leak_free
     assert found.on_plan
     assert found.loss == 0.0
+
+
+class OtherCoefficients(PrivateLinearRegression):
+    """Replaces `run`, which the fit of its parent does not call."""
+
+    def run(self, ledger, executor=None):
+        return super().run(ledger, executor) + 1.0
+
+
+class OtherMean(PrivateMean):
+    """Replaces `run`, which the fit of its parent calls."""
+
+    def run(self, ledger):
+        return super().run(ledger) + 1.0
+
+
+def test_a_replaced_run_that_no_fit_calls_is_refused_with_the_remedy():
+    X = np.linspace(-1, 1, 60).reshape(20, 3)
+    other = X.copy()
+    other[0] = 0.0
+    private = ((X, X[:, 0]), (other, X[:, 0]))
+    with pytest.raises(ParameterError, match="one whose fit calls run: override fit too"):
+        replay(OtherCoefficients(epsilon=1.0, delta=1e-6), *private, rng=0)
+    assert replay(PrivateLinearRegression(epsilon=1.0, delta=1e-6), *private, rng=0).sound
+    assert replay(OtherMean(epsilon=1.0), X, other, rng=0).sound
 
 
 def test_asking_for_more_than_the_plan_is_not_on_plan():
