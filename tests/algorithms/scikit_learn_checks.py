@@ -1,8 +1,14 @@
-"""What private estimators refuse scikit-learn's checks, and why.
+"""scikit-learn's checks of estimators, and which ones private estimators may fail, and why.
 
 Fits without privacy pass every check: they look at labels and at missing values as scikit-learn
-does.
+does.  The checks of the array API need ``SCIPY_ARRAY_API=1`` before SciPy is imported, which
+changes SciPy: `test_array_api` runs them in a process of its own.
 """
+
+import os
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 LEAK = "a refusal that one record decides tells that the record is there"
 CLASSES = "its classes are declared, and the labels of this check are others"
@@ -19,6 +25,20 @@ OF_MANY_CLASSES = {
     "check_estimator_sparse_array": CLASSES,
     "check_estimator_sparse_matrix": CLASSES,
 }
+ARRAY_API = os.environ.get("SCIPY_ARRAY_API") == "1"
+
+
+def passes_scikit_learn_checks(*estimators):
+    """A decorator: run a test of ``estimator`` and ``check`` with every check of each estimator."""
+    every = parametrize_with_checks(list(estimators), expected_failed_checks=expected_failures)
+    names, pairs = every.args
+    chosen = [pair for pair in pairs if ("array_api" in str(_check_of(pair))) is ARRAY_API]
+    return pytest.mark.parametrize(names, chosen, **every.kwargs)
+
+
+def _check_of(pair):
+    """The check of a pair of an estimator and a check, with or without marks."""
+    return getattr(pair, "values", pair)[1]
 
 
 def expected_failures(estimator):

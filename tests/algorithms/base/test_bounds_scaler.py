@@ -7,15 +7,15 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ParameterError
 from algorithms import BoundsScaler
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 X = np.random.default_rng(0).uniform([0, 20], [120, 200], (50, 2))
 
 
-@parametrize_with_checks([BoundsScaler(-3.0, 5.0), BoundsScaler(0, 1, feature_range=(0, 1))])
+@passes_scikit_learn_checks(BoundsScaler(-3.0, 5.0), BoundsScaler(0, 1, feature_range=(0, 1)))
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, ParameterError, Repeat, Tight, calibrate
 from algorithms.base.glm_losses import LOGISTIC, SQUARED, DeclaredLoss, LinearLoss
@@ -26,7 +25,7 @@ from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Simplex, box
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits import privacy_losses, replay
 from mechanisms import NoisyMax, PermuteAndFlip
-from tests.algorithms.scikit_learn_checks import expected_failures
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 RNG = np.random.default_rng(6)
 X = RNG.uniform(-1, 1, (400, 4))
@@ -58,12 +57,9 @@ POLYTOPES = {
 polytopes = pytest.mark.parametrize("polytope", POLYTOPES.values(), ids=POLYTOPES)
 
 
-@parametrize_with_checks(
-    [
-        PrivateLogisticLasso(math.inf, 1e-6, rounds=5, non_private=True, random_state=0),
-        PrivateLogisticLasso(1.0, 1e-6, rounds=5, classes=[0, 1], random_state=0),
-    ],
-    expected_failed_checks=expected_failures,
+@passes_scikit_learn_checks(
+    PrivateLogisticLasso(math.inf, 1e-6, rounds=5, non_private=True, random_state=0),
+    PrivateLogisticLasso(1.0, 1e-6, rounds=5, classes=[0, 1], random_state=0),
 )
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
 def test_scikit_learn_checks(estimator, check):

@@ -9,23 +9,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
 from algorithms.frank_wolfe.constants import Bounds, optimal_l1_rounds
 from algorithms.frank_wolfe.dense_scores import DenseScores, clipped_entries
 from audits import privacy_losses, replay
-from tests.algorithms.scikit_learn_checks import expected_failures
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (500, 6))
 Y = np.clip(X @ [0.6, -0.3, 0, 0, 0, 0] + 0.05 * RNG.normal(size=500), -1, 1)
 
 
-@parametrize_with_checks(
-    [PrivateLasso(1.0, 1e-6, rounds=5, random_state=0)], expected_failed_checks=expected_failures
-)
+@passes_scikit_learn_checks(PrivateLasso(1.0, 1e-6, rounds=5, random_state=0))
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, Chunks, ParameterError, Sequential
 from algorithms import PrivateLasso, PrivateLinearRegression
@@ -29,7 +28,7 @@ from algorithms.linear_models.sufficient_statistics import (
 from audits import privacy_losses, replay
 from audits.runner.california_housing import Housing, load
 from mechanisms import Gaussian
-from tests.algorithms.scikit_learn_checks import expected_failures
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (4000, 4))
@@ -39,10 +38,7 @@ SETTINGS = {"epsilon": 1.0, "delta": 1e-6, "random_state": 0}
 METHODS = ["descent", "statistics"]
 
 
-@parametrize_with_checks(
-    [PrivateLinearRegression(method=one, **SETTINGS) for one in METHODS],
-    expected_failed_checks=expected_failures,
-)
+@passes_scikit_learn_checks(*[PrivateLinearRegression(method=one, **SETTINGS) for one in METHODS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, Chunks, ParameterError, PoissonSampled
 from algorithms import PrivateLogisticRegression
@@ -26,7 +25,7 @@ from algorithms.linear_models.feature_moments import (
 from algorithms.linear_models.mapped_plan import Sizes, takes_products
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
-from tests.algorithms.scikit_learn_checks import expected_failures
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 COVTYPE = Path(__file__).parents[3] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
 RNG = np.random.default_rng(4)
@@ -37,16 +36,11 @@ THREE = np.array(["low", "mid", "top"])[np.digitize(SCORES, [-0.8, 0.8])]
 TARGET = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0}
 
 
-@parametrize_with_checks(
-    [
-        PrivateLogisticRegression(
-            epsilon=math.inf, delta=1e-5, rounds=3, fit_intercept=False, non_private=True
-        ),
-        PrivateLogisticRegression(
-            epsilon=1.0, delta=1e-5, rounds=3, classes=[0, 1], random_state=0
-        ),
-    ],
-    expected_failed_checks=expected_failures,
+@passes_scikit_learn_checks(
+    PrivateLogisticRegression(
+        epsilon=math.inf, delta=1e-5, rounds=3, fit_intercept=False, non_private=True
+    ),
+    PrivateLogisticRegression(epsilon=1.0, delta=1e-5, rounds=3, classes=[0, 1], random_state=0),
 )
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
 def test_scikit_learn_checks(estimator, check):

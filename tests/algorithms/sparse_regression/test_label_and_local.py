@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, Ledger, ParameterError
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
@@ -24,7 +23,7 @@ from algorithms.base.hard_thresholding import (
 from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE, Link
 from algorithms.sparse_regression.local_iht import UserGradients
 from audits import privacy_losses, replay
-from tests.algorithms.scikit_learn_checks import expected_failures
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 LOCAL = LocalIHT(epsilon=2.0, sparsity=1, noise_bound=0.1, rounds=2, random_state=0)
 LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=1, label_bound=2.0, random_state=0)
@@ -40,7 +39,7 @@ def model(users, features, sparsity, seed=0, noise=0.05):
     return x, x @ theta + rng.uniform(-noise, noise, users), theta
 
 
-@parametrize_with_checks([LOCAL, NARROWING, LABEL, LASSO], expected_failed_checks=expected_failures)
+@passes_scikit_learn_checks(LOCAL, NARROWING, LABEL, LASSO)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import (
     Budget,
@@ -23,7 +22,7 @@ from algorithms.base.non_private import NotPrivateWarning
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
-from tests.algorithms.scikit_learn_checks import expected_failures
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 COVTYPE = Path(__file__).parents[3] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
 RNG = np.random.default_rng(4)
@@ -31,13 +30,10 @@ X = RNG.normal(size=(3000, 12)) / 3
 Y = np.where(0.1 * RNG.normal(size=3000) < X @ ([2.0, -1.5] + [0.0] * 10), 1.0, -1.0)
 
 
-@parametrize_with_checks(
-    [
-        SparseERM(epsilon=math.inf, delta=1e-5, sparsity=1, rounds=5, non_private=True),
-        SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=5, classes=[0, 1], random_state=0),
-        SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=5, loss="squared", random_state=0),
-    ],
-    expected_failed_checks=expected_failures,
+@passes_scikit_learn_checks(
+    SparseERM(epsilon=math.inf, delta=1e-5, sparsity=1, rounds=5, non_private=True),
+    SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=5, classes=[0, 1], random_state=0),
+    SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=5, loss="squared", random_state=0),
 )
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
 def test_scikit_learn_checks(estimator, check):
