@@ -116,7 +116,7 @@ class Mechanism(Release):
     LaplaceLoss(shift=0.5)
     """
 
-    __slots__ = ()
+    __slots__ = ("_remembered_loss",)  # `declare` fills it
     releases: ClassVar[str]
     reference: ClassVar[str]
     limits: ClassVar[str] = ""

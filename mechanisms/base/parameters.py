@@ -109,6 +109,7 @@ def declare(cls: type[M]) -> type[M]:
     made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
     if cls.__doc__:
         made.__doc__ = completed_docstring(made)
+    _remember_loss(made)
     if "epsilon" not in parameters_of(made):
         _refuse_epsilon(made)
     declare_release(made)
@@ -118,6 +119,22 @@ def declare(cls: type[M]) -> type[M]:
         kinds[:] = [one for one in kinds if one.__name__ != made.__name__]
         kinds.append(made)
     return made
+
+
+def _remember_loss(cls: type[Any]) -> None:
+    """Let a class compute its loss once: it follows from frozen fields, and plans ask often."""
+    compute: Callable[[Any], Any] = cls.loss.fget
+
+    @functools.wraps(compute)
+    def loss(self: Any) -> Any:
+        try:
+            return self._remembered_loss
+        except AttributeError:  # at construction, and where a copy or a pickle was made of fields
+            computed = compute(self)
+            object.__setattr__(self, "_remembered_loss", computed)
+            return computed
+
+    type.__setattr__(cls, "loss", property(loss))
 
 
 def _refuse_epsilon(cls: type[Any]) -> None:
