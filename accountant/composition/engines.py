@@ -29,13 +29,13 @@ def engines_near(
     epsilon: float,
     width: float,
     *,
-    narrow_only: bool = False,
+    quick_only: bool = False,
     smoothed: bool = True,
 ) -> Iterator[Engine]:
     """Yield engines with real part ``a``, near ``epsilon``, until the caller has a narrow answer.
 
-    ``width``, relative to epsilon, is what a smoothed contour aims at; with ``narrow_only`` there
-    is none where that takes too many nodes.  Without ``smoothed`` all are exact but for round-off.
+    ``width``, relative to epsilon, is what a smoothed contour aims at; with ``quick_only`` there
+    is none where that is not quick.  Without ``smoothed`` all are exact but for round-off.
     """
     if len(items) == 1 and items[0][1] == 1:
         yield ClosedForm(items[0][0])
@@ -50,7 +50,7 @@ def engines_near(
         if lattice.nodes <= MAX_LATTICE_POINTS:
             lattice.integrate(cgf)
             yield lattice
-    yield from _contours(cgf, a, epsilon, width, narrow_only, smoothed)
+    yield from _contours(cgf, a, epsilon, width, quick_only, smoothed)
     if sums <= MAX_SUMS:
         yield Enumeration(items)
 
@@ -84,7 +84,7 @@ def _smoothing(a: float, epsilon: float, width: float) -> float:
 
 
 def _contours(
-    cgf: PlanCGF, a: float, epsilon: float, width: float, narrow_only: bool, smoothed: bool
+    cgf: PlanCGF, a: float, epsilon: float, width: float, quick_only: bool, smoothed: bool
 ) -> Iterator[Engine]:
     direct = Contour(cgf, a, epsilon, 0.0)
     for share in (0.9, 0.75, 0.5):
@@ -99,10 +99,10 @@ def _contours(
     if not smoothed:
         return
     smoothing = _smoothing(a, epsilon, width)
-    if narrow_only and not (
-        _is_affordable(direct) or _is_affordable(Contour(cgf, a, epsilon, smoothing))
-    ):
-        return
+    if quick_only and direct.operations > MAX_QUICK_OPERATIONS:
+        contour = Contour(cgf, a, epsilon, smoothing)
+        if not (_is_affordable(contour) and contour.operations <= MAX_QUICK_OPERATIONS):
+            return
     yield from _rough_contours(cgf, a, epsilon, width, direct)
     for _ in range(4):
         contour = _smoothed(cgf, a, epsilon, smoothing)
