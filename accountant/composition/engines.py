@@ -19,6 +19,7 @@ LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough
 ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
 LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
 ENOUGH = 0.8  # of the wanted width, to be sure of it
+OPERATIONS_OF_A_LATTICE = 4e7  # exponentials that take as long as pairs on a lattice, .05 s
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
 
@@ -99,9 +100,9 @@ def _contours(
     if not smoothed:
         return
     smoothing = _smoothing(a, epsilon, width)
-    if quick_only and direct.operations > MAX_QUICK_OPERATIONS:
+    if quick_only and not _is_affordable(direct):
         contour = Contour(cgf, a, epsilon, smoothing)
-        if not (_is_affordable(contour) and contour.operations <= MAX_QUICK_OPERATIONS):
+        if not (_is_affordable(contour) and contour.operations <= OPERATIONS_OF_A_LATTICE):
             return
     yield from _rough_contours(cgf, a, epsilon, width, direct)
     for _ in range(4):
