@@ -153,25 +153,25 @@ class TruncatedSampledGaussians:
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
-        # p_i - q_i = rate (N(mu, 1) - N(0, 1))(x > cut)
+        # q_i = N(0, 1)(x > cut), p_i - q_i = rate (N(mu, 1)(x > cut) - q_i)
         # P(A) - Q(A) = prod (1-q_i)^n_i - prod (1-p_i)^n_i
-        none = more = spread = paid_once = 0.0
+        none = more = off = off_none = above = 0.0
         for member in self.members:
             q, moved = normal_tail(member.cut), normal_tail(member.cut - member.mu)
             chance = member.count * q
-            paid_once += chance
+            above += chance
             none += member.count * math.log1p(-q)
             gained = max(moved - q, 0.0)
             more += member.count * math.log1p(-member.rate * gained / (1 - q))
             # an ulp of the cut moves a tail by about cut^2 ulps
             ulps = 64 + 8 * abs(member.cut) * (abs(member.cut) + member.mu)
-            gain_size = member.count * member.rate * (moved + q)
-            spread += ulps * (gain_size + math.expm1(epsilon) * chance)
+            off += ulps * member.count * member.rate * (moved + q)
+            off_none += ulps * chance
         gain, paid = -math.exp(none) * math.expm1(more), -math.expm1(epsilon) * math.expm1(none)
-        sums = (64 + len(self.members)) * (gain + paid)
-        error = ULP * (spread + sums) + UNDERFLOW
+        off += off_none * (gain + math.expm1(epsilon)) + (64 + len(self.members)) * (gain + paid)
+        error = ULP * off + UNDERFLOW
         # where the others give back more than the cuts allow: e^eps Q(A, L < eps) at most
-        doubt = math.exp(epsilon) * paid_once * REST_CHANCE
+        doubt = math.exp(epsilon) * above * REST_CHANCE
         return gain - paid - error, gain - paid + error + doubt
 
 
