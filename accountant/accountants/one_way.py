@@ -240,11 +240,11 @@ class OneWay:
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)
-        if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
+        if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
             found = composition.certify(delta, quick_only=True)
-            if found.width > self.width * min(found.upper, 1e300):
-                quick = grid_certificate(self.losses, delta, self.width)
-                found = found if quick is None else intersection(found, quick)
+            if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
+                grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
+                found = found if grid is None else intersection(found, grid)
         if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
             found = intersection(composition.certify(delta), found)
         if self._is_narrow(found) or math.isinf(found.lower) or found.upper <= other:

@@ -11,7 +11,7 @@ from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, exact_cgf, log_chernoff
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
-from accountant.composition.engines import engines_near, has_quick_engine
+from accountant.composition.engines import MAX_CONTOUR_NODES, engines_near, has_exact_engine
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
@@ -237,7 +237,7 @@ class CertifiedComposition:
                 self._forecast = (log_delta, rough, epsilon), engine
                 return True
             a, epsilon = self._tilt_and_epsilon_at(self._far_saddlepoint(log_delta), log_delta)
-        return has_quick_engine(self.items, self._cgf, a, epsilon, self.width)
+        return has_exact_engine(self.items, self._cgf, a, epsilon, MAX_CONTOUR_NODES)
 
     @ignore_overflow
     def chernoff(self, delta: float) -> float:

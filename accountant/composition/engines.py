@@ -56,19 +56,6 @@ def engines_near(
         yield Enumeration(items)
 
 
-def has_quick_engine(
-    items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, width: float
-) -> bool:
-    """Return whether the first engine is quick, or a smoothed contour of this width is."""
-    if number_of_sums(items) <= CHEAP_SUMS or common_unit(items) is not None:
-        return True
-    for smoothing in (0.0, _smoothing(a, epsilon, width)):
-        contour = Contour(cgf, a, epsilon, smoothing)
-        if contour.nodes <= MAX_CONTOUR_NODES and contour.operations <= MAX_QUICK_OPERATIONS:
-            return True
-    return False
-
-
 def has_exact_engine(
     items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, max_nodes: int
 ) -> bool:
@@ -113,8 +100,8 @@ def _contours(
             return
         contour.integrate()
         yield contour
-        if contour is direct or contour.smoothing > smoothing:
-            return  # no finer engine exists
+        if quick_only or contour is direct or contour.smoothing > smoothing:
+            return  # no finer engine exists, or a lattice is quicker
         smoothing /= 4
 
 

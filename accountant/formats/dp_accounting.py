@@ -61,7 +61,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
     """
 
     def __init__(
-        self, neighboring_relation: Any = Neighbours.ADD_OR_REMOVE_ONE, width: float = 1e-8
+        self, neighboring_relation: Any = Neighbours.ADD_OR_REMOVE_ONE, width: float = 1e-6
     ) -> None:
         if neighboring_relation not in STATED:
             raise ParameterError(

@@ -17,7 +17,7 @@ from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certifi
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
-FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with,
+FINE, COARSE = 1e-6, 1e-4  # widths aimed at: of the run itself, of what it is compared with,
 LOOSE = 1e-3  # and of bounds that are wide anyway
 
 
