@@ -87,21 +87,20 @@ def _contours(
     if not smoothed:
         return
     smoothing = _smoothing(a, epsilon, width)
-    if quick_only and not _is_affordable(direct):
-        contour = Contour(cgf, a, epsilon, smoothing)
-        if not (_is_affordable(contour) and contour.operations <= OPERATIONS_OF_A_LATTICE):
-            return
-    yield from _rough_contours(cgf, a, epsilon, width, direct)
+    if not quick_only:
+        yield from _rough_contours(cgf, a, epsilon, width, direct)
     for _ in range(4):
         contour = _smoothed(cgf, a, epsilon, smoothing)
         if _is_affordable(direct) and direct.operations <= contour.operations:
             contour = direct
         elif not _is_affordable(contour):
             return
+        elif quick_only and contour.operations > OPERATIONS_OF_A_LATTICE:
+            return
         contour.integrate()
         yield contour
-        if quick_only or contour is direct or contour.smoothing > smoothing:
-            return  # no finer engine exists, or a lattice is quicker
+        if contour is direct or contour.smoothing > smoothing:
+            return  # no finer engine exists
         smoothing /= 4
 
 

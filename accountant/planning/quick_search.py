@@ -151,7 +151,7 @@ def _is_dear(way: OneWay) -> bool:
     """Return whether some cumulant is a quadrature, or sampled Gaussians are few."""
     if way.exact is None or way.choices or len(way.losses) > MAX_CHOICES:
         return False
-    if way.exact.may_have_sure_events:
+    if way.exact.may_have_certain_violations:
         return sum(n for _, n in way.losses) <= FEW_RELEASES
     for loss, _ in way.losses:
         terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)
