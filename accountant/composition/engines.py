@@ -93,9 +93,9 @@ def _contours(
         contour = _smoothed(cgf, a, epsilon, smoothing)
         if _is_affordable(direct) and direct.operations <= contour.operations:
             contour = direct
-        elif not _is_affordable(contour):
-            return
-        elif quick_only and contour.operations > OPERATIONS_OF_A_LATTICE:
+        elif not _is_affordable(contour) or (
+            quick_only and contour.operations > OPERATIONS_OF_A_LATTICE
+        ):
             return
         contour.integrate()
         yield contour

@@ -29,8 +29,7 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
     # stay among the others
     nats = -math.log(REST_CHANCE)
     if len(members) == 1:
-        ((mu, rate, count),) = members
-        return _return_of_equal(mu, rate, count - 1, nats)
+        return _return_of_equal(*members[0], nats)
     mu, rate, count = (np.array(column, dtype=float) for column in zip(*members, strict=True))
     b = -np.log1p(-rate)
     most = float(np.sum(count * b) - np.min(b))
@@ -50,14 +49,15 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
     return min(most, float(np.min(bounds))) * (1 + 1e-12)
 
 
-def _return_of_equal(mu: float, rate: float, count: int, nats: float) -> float:
+def _return_of_equal(mu: float, rate: float, releases: int, nats: float) -> float:
     """Return the same of equal releases, by their cumulant where closed bounds are not close."""
+    count = releases - 1
     most = -count * math.log1p(-rate) if rate < 1 else math.inf
     if count == 0:
         return 0.0
     if mu <= SMALL_MU and rate < SMALL_RATE:
         return min(most, _return_by_moments(mu, rate, count, nats))
-    t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(count + 1))
+    t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(releases))
     others = SampledGaussian(mu, rate, True)
     with np.errstate(over="ignore", invalid="ignore"):
         rough = (count * others.rough_cgf(t) + nats) / t
