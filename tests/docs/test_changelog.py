@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.docs.numbers import DIGITS, ROOT, UNIT
+from tests.docs.blocks import DIGITS, ROOT, UNIT
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 # a time, a memory, a share or a ratio; epsilons are computed, and each can be computed again
