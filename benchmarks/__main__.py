@@ -29,7 +29,7 @@ WITH_TABLES = {
     "bench_sampling_schemes",
 }  # of docs/accounting.md
 # their peers have a folder of their own, for diffprivlib asks for an older scikit-learn
-WITH_PEERS = {"bench_top_k"}
+WITH_PEERS = {"bench_quantiles", "bench_top_k"}
 PEERS = FOLDER.parent / ".venv-bench"
 HEAD = """# Benchmarks
 
