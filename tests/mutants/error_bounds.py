@@ -450,6 +450,9 @@ TERMS = {
     },
     "sampled ratios far up": {
         "polynomial": Dropped(FilonRule, "__init__", "self._interpolation_error() + "),
+        "the sign of a turn": Dropped(
+            SampledRatioLaw, "cf_ratio", "-1.0 if self.record_added else 1.0", "1.0"
+        ),
         "sums": Dropped(FilonRule, "__init__", " + self._sum_error()"),
         "rule": Dropped(FilonRule, "ratio", " + self.missed"),
         "turns of a sum": Dropped(FilonRule, "_sum_error", "size = size + turns", "size = size"),

@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 
-from accountant import Advanced, ApproxLoss
+from accountant import Advanced, ApproxLoss, BoundedRangeLoss
 from accountant.accountants import advanced, bounded_range_composition
 
 # --- responses of one epsilon: a binomial whose coefficients are known to few digits
@@ -85,8 +85,8 @@ def _fixed_delta(e0, count, t, epsilon):
 
 def fixed_ranges_violation():
     """Ranges chosen in advance: the best choice is known, so that round-off is what is left."""
-    for e0, count in ((0.3, 5), (1.0, 12), (0.1, 25)):
-        for share in (0.2, 0.45, 0.8):
+    for e0, count in ((1.5, 2), (0.7, 1), (0.3, 5), (1.0, 12), (0.1, 25)):
+        for share in (0.02, 0.2, 0.45, 0.8):
             epsilon = share * e0 * math.sqrt(count)
             found = bounded_range_composition._nonadaptive_delta(e0, count, epsilon)
             choices = np.clip((epsilon + np.arange(1.0, count + 2) * e0) / (count + 1), 0.0, e0)
@@ -142,6 +142,9 @@ def between_cells_violation():
     for delta in (0.3, 0.5, 0.7, 0.75):
         truth = e0 + 2 * math.log1p(-math.sqrt(delta * -math.expm1(-e0)))
         found = bounded_range_composition.adaptive_epsilon(e0, 1, delta)
+        asked = Advanced().one_way_epsilon(BoundedRangeLoss(e0), delta)
+        if not truth * (1 - 1e-12) <= asked <= found:
+            return f"{e0} at delta {delta}: Advanced says {asked}, between {truth} and {found}"
         if not found >= truth * (1 - 1e-12):
             return f"{e0} at delta {delta}: {found} is below {truth}"
         if not bounded_range_composition.adaptive_delta(e0, 1, truth) >= delta * (1 - 1e-12):

@@ -82,4 +82,9 @@ def filon_violation():
             off = np.abs(value - truth)
             if np.any(off > error + ROUND_OFF):
                 return f"{law}, {rate}, {power}, {degree}, {points}: {off.max()} off"
+        # as a cumulant asks for it: the sign of a turn, and the power
+        value, error = SampledRatioLaw(law, rate, added).cf_ratio(z, 3)
+        off = np.abs(value - truth**3)
+        if np.any(off > error + 3 * ROUND_OFF):
+            return f"{law}, {rate}, {power}: {off.max()} off, {error.max()} is claimed"
     return ""
