@@ -56,9 +56,13 @@ quick: $(READY)  ## the tests of one room, and the laws that name it; ROOM=accou
 	$(BIN)/python -m pytest -q -n auto --dist loadfile tests/$(ROOM) \
 	  $$(grep -lE "(from|import) $(subst /,.,$(ROOM))\b" tests/laws/test_*.py) $(ARGS)
 
-thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
+# the halves of `make thorough`: the core, and what hangs on it
+THOROUGH_core := tests/accountant tests/laws tests/mutants tests/references
+THOROUGH_wings := $(addprefix --ignore=,$(THOROUGH_core))
+
+thorough: $(READY)  ## the same laws with more examples, and the slow sweeps; PART=core or PART=wings
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadfile \
-	  -m "slow or not slow" $(ARGS)
+	  -m "slow or not slow" $(THOROUGH_$(PART)) $(ARGS)
 
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest

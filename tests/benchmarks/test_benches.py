@@ -1,5 +1,6 @@
 """Every bench runs in its quick form and prints ratios; the runner keeps what it printed."""
 
+import importlib
 import importlib.util
 import math
 import re
@@ -15,8 +16,14 @@ from benchmarks import bench_top_k
 
 ROOT = Path(__file__).parents[2]
 RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
-HEAVY = {"bench_ledger", "bench_postgres", "bench_regression",  # they start processes
-         "bench_dask_frames", "bench_frames"}  # it loads three libraries  # fmt: skip
+# seconds even in their quick form: they start processes, load other libraries, or draw much
+HEAVY = {
+    "bench_dask", "bench_dask_frames", "bench_estimators", "bench_first_fit", "bench_frames",
+    "bench_frank_wolfe", "bench_label_sgd", "bench_lasso", "bench_ledger", "bench_long_log",
+    "bench_one_run", "bench_planning", "bench_postgres", "bench_power", "bench_proofs",
+    "bench_quantiles", "bench_regression", "bench_sampled_gaussians", "bench_sampling_schemes",
+    "bench_schedules",
+}  # fmt: skip
 ratios_needed = {"bench_start": 3, "bench_audit": 5, "bench_mechanisms": 15, "bench_lasso": 3}
 
 
@@ -38,6 +45,12 @@ def test_a_bench_prints_its_ratios(name):
     assert len(found) >= ratios_needed.get(name, 2), ran.stdout
     assert all(math.isfinite(one) and one >= 0 for one in found), ran.stdout
     assert max(found) > 0, ran.stdout
+
+
+@pytest.mark.parametrize("name", sorted(HEAVY))
+def test_a_heavy_bench_can_be_loaded(name, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [name])
+    assert callable(importlib.import_module(f"benchmarks.{name}").main)
 
 
 def test_no_script_shadows_a_module():
