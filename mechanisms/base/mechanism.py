@@ -436,6 +436,8 @@ def registry() -> tuple[type[Mechanism], ...]:
     >>> [cls.__name__ for cls in registry()][:3]
     ['AboveThreshold', 'BinaryLabel', 'Clamped']
     """
+    import mechanisms.base.every_module  # noqa: F401 - it declares them
+
     return tuple(sorted(REGISTERED, key=lambda cls: cls.__name__))
 
 

@@ -1,5 +1,6 @@
 """Every bench runs in its quick form and prints ratios; the runner keeps what it printed."""
 
+import importlib
 import importlib.util
 import math
 import re
@@ -7,14 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as program
+from benchmarks import bench_top_k
 
 ROOT = Path(__file__).parents[2]
 RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
-HEAVY = {"bench_ledger", "bench_postgres", "bench_regression",  # they start processes
-         "bench_dask_frames", "bench_frames"}  # it loads three libraries  # fmt: skip
+# seconds even in their quick form: they start processes, load other libraries, or draw much
+HEAVY = {
+    "bench_dask", "bench_dask_frames", "bench_estimators", "bench_first_fit", "bench_frames",
+    "bench_frank_wolfe", "bench_label_sgd", "bench_lasso", "bench_ledger", "bench_long_log",
+    "bench_one_run", "bench_planning", "bench_postgres", "bench_power", "bench_proofs",
+    "bench_quantiles", "bench_regression", "bench_sampled_gaussians", "bench_sampling_schemes",
+    "bench_schedules",
+}  # fmt: skip
 ratios_needed = {"bench_start": 3, "bench_audit": 5, "bench_mechanisms": 15, "bench_lasso": 3}
 
 
@@ -36,6 +45,12 @@ def test_a_bench_prints_its_ratios(name):
     assert len(found) >= ratios_needed.get(name, 2), ran.stdout
     assert all(math.isfinite(one) and one >= 0 for one in found), ran.stdout
     assert max(found) > 0, ran.stdout
+
+
+@pytest.mark.parametrize("name", sorted(HEAVY))
+def test_a_heavy_bench_can_be_loaded(name, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [name])
+    assert callable(importlib.import_module(f"benchmarks.{name}").main)
 
 
 def test_no_script_shadows_a_module():
@@ -96,6 +111,50 @@ def test_one_section_is_replaced_and_remarks_stay(tmp_path, monkeypatch):
     assert text.partition(section_c)[2] == before.partition(section_c)[2]
 
 
+def test_a_bench_with_peers_runs_where_they_are(tmp_path, monkeypatch):
+    stand_ins(monkeypatch, {"bench_a": "raise SystemExit(3)"})
+    python = tmp_path / ".venv-bench" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/asked"\nexit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(program, "WITH_PEERS", {"bench_a"})
+    monkeypatch.setattr(program, "PEERS", tmp_path / ".venv-bench")
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--write", "page.md"])
+    assert program.main() == 1
+    asked = (python.parent / "asked").read_text()
+    assert asked == "-m benchmarks bench_a --write page.md\n"
+
+
+def test_bench_top_k_fails_without_its_peers_and_names_a_wrong_one(monkeypatch, capsys):
+    codes = np.random.default_rng(0).geometric(0.2, 3000) % 40
+
+    def absent(*_):
+        raise ImportError
+
+    def too_little_noise(codes, counts, epsilon, seed):
+        top = np.argsort(-counts, kind="stable")[: bench_top_k.K]
+        return top, counts[top] + np.random.default_rng(seed).laplace(size=top.size) / 10
+
+    monkeypatch.setattr(bench_top_k, "column", lambda *_: codes)
+    monkeypatch.setattr(bench_top_k, "COLUMNS", ("made up",))
+    methods = {"ours": bench_top_k.ours, "a peer": too_little_noise, "another": absent}
+    monkeypatch.setattr(bench_top_k, "METHODS", methods)
+    monkeypatch.setattr(bench_top_k, "keys", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["bench_top_k", "--seeds", "20"])
+    with pytest.raises(SystemExit) as ended:
+        bench_top_k.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert "a peer is wrong: less noise than epsilon 0.1 needs" in said
+    assert "left out, for they are not installed: another" in said
+    assert ratios(said) == []  # neither has a ratio
+    methods["a peer"] = methods["another"] = bench_top_k.ours
+    bench_top_k.main()
+    said = capsys.readouterr().out
+    assert "wrong" not in said
+    assert len(ratios(said)) >= 8
+
+
 def test_an_unknown_bench_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "bench_none"])
     with pytest.raises(SystemExit) as ended:
@@ -112,6 +171,6 @@ def test_the_page_holds_every_bench_to_its_end():
         section = text.partition(first)[2].partition(last)[0]
         assert re.search(r"\| date \| 20\d\d-.*\n\| commit \| [0-9a-f]{12}", section), name
         (said,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
-        assert re.match(rf"\$ .venv/bin/python -m benchmarks.{name}( --\w+ \w+)?\n", said)
+        assert re.match(rf"\$ .venv(-bench)?/bin/python -m benchmarks.{name}( --\w+ \w+)?\n", said)
         assert "failed with exit status" not in said
         assert "left out" in said or ratios(said), name

@@ -1,4 +1,4 @@
-"""Docstrings teach: numpydoc form for everything exported, and an example that runs.
+"""Docstrings teach: numpydoc form for everything exported, and an example.
 
 numpydoc's own validation reads them.  A method that overrides one of a base class of the project
 keeps the base's contract, so its sentence is enough; the base is checked instead.
@@ -96,12 +96,7 @@ def test_a_docstring_has_the_sections_that_its_signature_asks_for(name):
 
 
 @pytest.mark.parametrize("name", exported())
-def test_an_exported_name_has_an_example_that_runs(name):
-    module = importlib.import_module(exported()[name].__module__)
-    examples = doctest.DocTestFinder(recurse=False).find(
-        exported()[name], name, module=module, globs={}
-    )
-    assert sum(len(one.examples) for one in examples) > 0, f"{name} has no example"
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for one in examples:
-        assert runner.run(one).failed == 0
+def test_an_exported_name_has_an_example(name):
+    # `tests/test_packages.py` runs the examples of every module
+    examples = doctest.DocTestParser().get_examples(exported()[name].__doc__)
+    assert examples, f"{name} has no example"
