@@ -137,8 +137,8 @@ class Sum(Statistic):
             return values
         many = 1 / unit
         steps = values * many if math.isfinite(many) else values / unit
-        found: Array = np.rint(steps)
-        return found
+        whole_steps: Array = np.rint(steps)
+        return whole_steps
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""

@@ -81,8 +81,8 @@ def interval(
         return middle + half_range * _interval_of_ratio(statistic, sums, mechanism, level, public)
     rows, mean, spread, _ = _moments(statistic, sums, mechanism, public)
     weights = statistic.error_weights(NAMES[type(mechanism)], mean, spread)
-    most = quantile(mechanism, weights, level) / rows
-    ends = np.clip(np.stack([spread - most, spread + most], axis=1), 0.0, 1.0)
+    half_widths = quantile(mechanism, weights, level) / rows
+    ends = np.clip(np.stack([spread - half_widths, spread + half_widths], axis=1), 0.0, 1.0)
     return np.asarray(ends * half_range**2)
 
 
@@ -107,9 +107,9 @@ def _interval_of_ratio(
 
     ends = []
     for end in (-np.ones_like(mean), np.ones_like(mean)):
-        found = furthest_that(agrees, mean, end, steps=40)
+        furthest = furthest_that(agrees, mean, end, steps=40)
         # of no rows at all any mean may be
-        ends.append(np.where((count <= 0) | agrees(end), end, found))
+        ends.append(np.where((count <= 0) | agrees(end), end, furthest))
     return np.stack(ends, axis=1)
 
 

@@ -61,11 +61,11 @@ def with_ends(
     columns: Mapping[str, list[Any]], name: str, value: Any, ends: Array | None
 ) -> dict[str, list[Any]]:
     """Return columns with those of a value, and of its interval where there is one, behind them."""
-    found = dict(columns)
+    extended = dict(columns)
     numbers = {name: np.ravel(value)}
     if ends is not None:
         numbers |= dict(zip(("lower", "upper"), ends.reshape(-1, 2).T, strict=True))
-    for one, column in numbers.items():
+    for header, column in numbers.items():
         # a column of the frame may have the name
-        found[one + "_" * (one in found)] = column.tolist()
-    return found
+        extended[header + "_" * (header in extended)] = column.tolist()
+    return extended

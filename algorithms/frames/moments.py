@@ -95,9 +95,9 @@ class Moment(Statistic):
 
     def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
         """Return where numbers lie between the bounds, in so many whole steps."""
-        given = cast("Array", values), *self._bounds(schema)  # it has a column
-        found = fractions_of(*given, steps)
-        return np.rint(found, out=found)
+        # the statistic has a column
+        scaled = fractions_of(cast("Array", values), *self._bounds(schema), steps)
+        return np.rint(scaled, out=scaled)
 
     def squares(self, values: Array | None, schema: Schema, steps: int) -> Array:
         """Return u^2 in so many whole steps."""
@@ -137,14 +137,14 @@ class Mean(Moment):
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return those of 1 - t and t, or of 1 and u = 2 t - 1, or of u alone."""
-        rows, place = sums
+        rows, total_t = sums
         if self.public_rows:
-            alone: NDArray[np.int64] = (place - STEPS * rows)[None]
+            alone: NDArray[np.int64] = (total_t - STEPS * rows)[None]
             return alone
         if noise == "laplace":
-            return np.stack([STEPS * rows - place, place])
+            return np.stack([STEPS * rows - total_t, total_t])
         count, total = self.weights
-        return np.stack([count * rows, place - total * rows])
+        return np.stack([count * rows, total_t - total * rows])
 
 
 @final
@@ -181,27 +181,27 @@ class Variance(Moment):
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
         if not self.public_rows and noise == "laplace":
-            place = self.steps(values, schema, STEPS)
+            t = self.steps(values, schema, STEPS)
             # a^2 / R of a whole a: so is (R - a)^2 / R = R - 2 a + a^2 / R, rounded, and none of
             # the three parts of R is negative
-            both = place * place
-            both *= 1 / STEPS
-            return [1, place, np.rint(both, out=both)]
+            t_squared = t * t
+            t_squared *= 1 / STEPS
+            return [1, t, np.rint(t_squared, out=t_squared)]
         _, total, squares = self._parts(noise)
         u = self.steps(values, schema, 2 * total)
         return [1, u, self.squares(values, schema, squares)]
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return (1 - t)^2, 2 t (1 - t) and t^2; or 1, u and 2 u^2 - 1, or of u and u^2."""
-        rows, place, both = sums
+        rows, linear, quadratic = sums
         if not self.public_rows and noise == "laplace":
-            once = 2 * (place - both)
-            return np.stack([STEPS * rows - once - both, once, both])
+            once = 2 * (linear - quadratic)
+            return np.stack([STEPS * rows - once - quadratic, once, quadratic])
         count, total, squares = self._parts(noise)
-        u = place - total * rows
+        u = linear - total * rows
         if not self.public_rows:
-            return np.stack([count * rows, u, both - squares // 2 * rows])
-        return np.stack([both + u, both - u] if noise == "laplace" else [both, u])
+            return np.stack([count * rows, u, quadratic - squares // 2 * rows])
+        return np.stack([quadratic + u, quadratic - u] if noise == "laplace" else [quadratic, u])
 
     def _parts(self, noise: str) -> tuple[int, int, int]:
         """Return what 1, u and u^2 count for, in steps."""
@@ -224,10 +224,10 @@ def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
     """
     width = high - low
     if not 1e-280 < width < 1e300:  # in halves: the distance may be beyond the floats
-        place = (values / 2 - low / 2) / (high / 2 - low / 2)
-        return np.clip(place, 0.0, 1.0, out=place) * steps
+        fraction = (values / 2 - low / 2) / (high / 2 - low / 2)
+        return np.clip(fraction, 0.0, 1.0, out=fraction) * steps
     if low == 0:
         return values * (steps / width)
-    found: Array = values - low
-    found *= steps / width
-    return found
+    scaled: Array = values - low
+    scaled *= steps / width
+    return scaled

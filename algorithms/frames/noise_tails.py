@@ -61,7 +61,7 @@ def quantile(mechanism: Noise, weights: Array, level: float) -> Array:
     """Return the x with P(|sum of weights * noise| <= x) = level, for every row of weights."""
     outside = 1 - level
     # each of d terms exceeds its share with chance outside / d at most
-    most = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2
+    upper_end = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2
     return furthest_that(
-        lambda x: tail(mechanism, weights, x) <= outside, most, np.zeros_like(most)
+        lambda x: tail(mechanism, weights, x) <= outside, upper_end, np.zeros_like(upper_end)
     )

@@ -133,30 +133,33 @@ class QuantileQuery(Question[ListedAnswer]):
         with m rows by m / 2, and one who is exchanged by m.  Of private keys their selection first.
         """
         if (key := private_key(self.keys, schema)) is not None:
-            selection, rest, public = self._by_keys(key, schema)
-            steps = rest.plan(public).leaves()
+            selection, key_query, public = self._by_keys(key, schema)
+            steps = key_query.plan(public).leaves()
             return Sequential([selection, *steps])
         sensitivity = schema.rows_per_person * self._row_move(schema)
-        beside, counts, left = self._ends(schema), list[Any](), self.epsilon
+        beside, counts, remaining_epsilon = self._ends(schema), list[Any](), self.epsilon
         if beside is not None and not self._all_count(schema):
             cells, share = self._cells(schema), COUNT_SHARES[beside.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
-            counts, left = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)], left - share
+            counts, remaining_epsilon = (
+                [Guarantee(share).mechanism("laplace", moved, cells, 1.0)],
+                remaining_epsilon - share,
+            )
         levels = levels_of(len(self.shares))
 
         def plan_of(scale: float) -> Sequential:
-            found = [RunLengthExponential(scale, sensitivity)] * levels
+            tree_steps = [RunLengthExponential(scale, sensitivity)] * levels
             if beside is not None:
                 ends = RunLengthExponential(round_up(beside.scale(scale)), sensitivity)
-                found += [ends] * beside.releases
-            return Sequential(found)
+                tree_steps += [ends] * beside.releases
+            return Sequential(tree_steps)
 
         if self.delta:
-            chosen = plan_of(calibrate(plan_of, epsilon=left, delta=self.delta))
+            chosen = plan_of(calibrate(plan_of, epsilon=remaining_epsilon, delta=self.delta))
         elif beside is None:
-            chosen = plan_of(round_up(2 * sensitivity * levels / left))
+            chosen = plan_of(round_up(2 * sensitivity * levels / remaining_epsilon))
         else:
-            budget = left / (2 * sensitivity)
+            budget = remaining_epsilon / (2 * sensitivity)
             chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
         return Sequential([*counts, *chosen.parts])
 
@@ -168,8 +171,8 @@ class QuantileQuery(Question[ListedAnswer]):
         Of two keys or more a person moves the same, so the plan is that of two.
         """
         selection = selection_of(self.epsilon, self.delta, key, schema)
-        rest = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
-        return selection, rest, with_keys(schema, key, names)
+        key_query = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
+        return selection, key_query, with_keys(schema, key, names)
 
     def _row_move(self, schema: Schema) -> float:
         """Return by how much a row moves scores."""
@@ -194,7 +197,7 @@ class QuantileQuery(Question[ListedAnswer]):
             yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{one:g}" for one in self.shares)
+        shares = ", ".join(f"{share:g}" for share in self.shares)
         return self._words(f"quantile {shares} of {self.column}")
 
     def _released(
@@ -204,10 +207,10 @@ class QuantileQuery(Question[ListedAnswer]):
         key = private_key(self.keys, schema)
         if key is None:
             return self.released_by(ledger, schema, steps, facts.backend)
-        selection, most = steps.pop(0), MOST_PARTS // self.targets
-        names = kept_keys(self, key, ledger, selection, schema, facts, most)
-        _, rest, public = self._by_keys(key, schema, names)
-        return rest.released_by(ledger, public, steps, facts.backend)
+        selection, max_keys = steps.pop(0), MOST_PARTS // self.targets
+        names = kept_keys(self, key, ledger, selection, schema, facts, max_keys)
+        _, key_query, public = self._by_keys(key, schema, names)
+        return key_query.released_by(ledger, public, steps, facts.backend)
 
     def released_by(
         self, ledger: Any, schema: Schema, steps: list[Any], backend: str
@@ -247,9 +250,9 @@ class QuantileQuery(Question[ListedAnswer]):
         else:
             tree_scale = steps[-1 - beside.releases].scale
             places = search.with_ends(steps, beside, cast("float", self.level), rows)
-        found = np.empty(places.shape)
-        found[:, order] = grid.value_at(places)
-        return self._answer(found, schema, tree_scale, backend)
+        quantiles = np.empty(places.shape)
+        quantiles[:, order] = grid.value_at(places)
+        return self._answer(quantiles, schema, tree_scale, backend)
 
     def read_by(self, schema: Schema) -> CellPlaces:
         """Return what the releases read.
@@ -264,21 +267,21 @@ class QuantileQuery(Question[ListedAnswer]):
         CellPlaces
             Private where it has read.
         """
-        given = self.column, self.keys, self.where, self.used, schema
-        return CellPlaces(*given, self._all_count(schema))
+        everyone = self._all_count(schema)
+        return CellPlaces(self.column, self.keys, self.where, self.used, schema, everyone)
 
-    def _answer(self, found: Array, schema: Schema, scale: float, backend: str) -> ListedAnswer:
+    def _answer(self, quantiles: Array, schema: Schema, scale: float, backend: str) -> ListedAnswer:
         """Return the answer in the shape of the cells, with an axis of quantiles behind it."""
         if isinstance(schema.kind(self.column), Integer):
-            found = np.rint(found).astype(np.int64)
+            quantiles = np.rint(quantiles).astype(np.int64)
         if isinstance(schema.kind(self.column), Date):
-            found = np.rint(found).astype("datetime64[D]")
+            quantiles = np.rint(quantiles).astype("datetime64[D]")
         cells = table_shape(self.keys, schema)
         shape = (*cells, *(() if self.single else (len(self.shares),)))
         labels = named_cells(self.keys, (*cells, len(self.shares)), schema)
         labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * math.prod(cells)
-        value = found[..., 0].reshape(shape)
-        ends = None if self.level is None else found[..., 1:].reshape(*shape, 2)
+        value = quantiles[..., 0].reshape(shape)
+        ends = None if self.level is None else quantiles[..., 1:].reshape(*shape, 2)
         return ListedAnswer(
             str(self), labels, self.column, value if shape else value.item(), ends, self.level,
             scale, backend,

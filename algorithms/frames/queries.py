@@ -166,14 +166,14 @@ class FrameQuery(Question[Answer]):
             return released_by_keys(self, key, ledger, schema, facts)
         (mechanism,) = steps
         kind = NAMES[type(mechanism)]
-        asked = unseen(lambda frame: self.sums(frame, schema, kind))
+        exact_sums = unseen(lambda frame: self.sums(frame, schema, kind))
         statistic = self.asked_of(schema)
         cells = math.prod(table_shape(self.keys, schema))
         shape = shape_of_sums(cells * statistic.basis(schema, kind).size)
-        found = np.atleast_1d(ledger.release(mechanism, asked, label, shape))
+        released = np.atleast_1d(ledger.release(mechanism, exact_sums, label, shape))
         rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
         return Answer(
-            str(self), statistic, self.keys, schema, mechanism, found, facts.backend, rows
+            str(self), statistic, self.keys, schema, mechanism, released, facts.backend, rows
         )
 
     def sums(self, frame: Any, schema: Schema, kind: str) -> Any:
@@ -196,7 +196,7 @@ class FrameQuery(Question[Answer]):
         from algorithms.frames.cell_sums import cell_sums
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        asked = partial(
+        work = partial(
             cell_sums, statistic=self.asked_of(schema), keys=self.keys, schema=schema, kind=kind
         )
-        return reduced(frame, Reading(self.used, self.where, schema), asked)
+        return reduced(frame, Reading(self.used, self.where, schema), work)

@@ -122,8 +122,8 @@ class Question(ABC, Generic[Released]):
         steps: list[Any] = list(self.plan(schema).leaves())
         lines = [str(self), *(f"{name}: {schema.kind(name).rule}" for name in self.used)]
         if schema.person is not None:
-            most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
-            lines.append(f"of each {schema.person!r} the first {most} that can count")
+            row_limit = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
+            lines.append(f"of each {schema.person!r} the first {row_limit} that can count")
         lines.append(f"neighbours: {schema.unit}{self._known(schema)}")
         lines += self._noise_lines(schema, steps)
         return "\n  ".join([*lines, f"costs {self._cost}"])
@@ -179,8 +179,8 @@ class Question(ABC, Generic[Released]):
         """
         if self.keys:
             raise ParameterError("keys", keys, f"with those there are: {str(self)!r} has groups")
-        made: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
-        return made
+        grouped: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
+        return grouped
 
     def _used(self, column: str | None) -> tuple[str, ...]:
         """Return a column, those of the cells and those of the condition, each once."""
@@ -210,10 +210,10 @@ class Question(ABC, Generic[Released]):
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
         return facts
 
-    def _words(self, asked: str) -> str:
-        """Return what is asked with its cells and its condition."""
-        asked += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
-        return asked + ("" if self.where is None else f" where {self.where!r}")
+    def _words(self, question: str) -> str:
+        """Return the question in words, with its cells and its condition."""
+        question += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
+        return question + ("" if self.where is None else f" where {self.where!r}")
 
 
 def unseen(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

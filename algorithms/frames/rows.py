@@ -76,8 +76,8 @@ class DeclaredRows(Rows):
 
     def kept(self) -> tuple[Values, NDArray[np.intp]]:
         """Return the columns as declared of all rows that count, and the number of each person."""
-        kept, persons = self.of_persons()
-        return kept, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
+        values, persons = self.of_persons()
+        return values, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
 
     def of_persons(self) -> tuple[Values, Any]:
         """Return the columns as declared of all rows that count, and the column of persons.
@@ -87,19 +87,19 @@ class DeclaredRows(Rows):
         values, keep = self._declared(slice(0, self._rows))
         keep = both(keep, self._first)
         index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
-        kept = {name: column[index] for name, column in values.items()}
+        counted_values = {name: column[index] for name, column in values.items()}
         name = self._schema.person
         if self._persons is None or name is None:
-            return kept, index
-        return kept, self._persons[index][name]
+            return counted_values, index
+        return counted_values, self._persons[index][name]
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block.
 
         They are overwritten by the next block.
         """
-        most = min(size, self._rows)
-        memory = {name: np.empty(most) for name in self._columns}
+        block_rows = min(size, self._rows)
+        memory = {name: np.empty(block_rows) for name in self._columns}
         for start in range(0, max(1, self._rows), size):  # of no rows one block
             block = slice(start, min(start + size, self._rows))
             values, keep = self._declared(block, memory)
@@ -108,8 +108,8 @@ class DeclaredRows(Rows):
             if keep is None:
                 yield values, block.stop - start
             else:
-                kept = {name: column[keep] for name, column in values.items()}
-                yield kept, int(np.count_nonzero(keep))
+                counted_values = {name: column[keep] for name, column in values.items()}
+                yield counted_values, int(np.count_nonzero(keep))
 
     def _declared(
         self, block: slice, memory: Values | None = None
@@ -118,9 +118,9 @@ class DeclaredRows(Rows):
         keep: NDArray[np.bool_] | None = None
         values: Values = {}
         for name, column in self._columns.items():
-            given = column[block]
-            out = None if memory is None else memory[name][: given.size]
-            values[name], there = declared_values(given, self._schema.kind(name), out)
+            raw = column[block]
+            out = None if memory is None else memory[name][: raw.size]
+            values[name], there = declared_values(raw, self._schema.kind(name), out)
             keep = both(keep, there)
         if self._where is not None:
             keep = both(keep, self._where.holds(values, self._schema))
@@ -168,9 +168,9 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     if isinstance(kind, Key):
         return key_strings(series)
     if isinstance(kind, SelectedKeys):
-        place = {str(one): i for i, one in enumerate(kind.labels)}
-        found = (place.get(one, NO_LABEL) for one in key_strings(series))
-        return np.fromiter(found, np.intp, len(series))
+        code_of_label = {str(cell): i for i, cell in enumerate(kind.labels)}
+        codes = (code_of_label.get(cell, NO_LABEL) for cell in key_strings(series))
+        return np.fromiter(codes, np.intp, len(series))
     if kind.bounds is None:
         return label_codes(series, kind)
     if isinstance(kind, Date):
@@ -210,26 +210,26 @@ def declared_values(
 
 def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
     """Return private keys as strings, empty where one is missing, empty or too long."""
-    found = np.empty(len(series), dtype=object)
+    keys = np.empty(len(series), dtype=object)
     cells = cells_of_objects(series)
     if cells is None and series.dtype.is_numeric():
-        found[:] = list(map(str, series.to_list()))
-        found[series.is_null().to_numpy()] = ""
-        return found
+        keys[:] = list(map(str, series.to_list()))
+        keys[series.is_null().to_numpy()] = ""
+        return keys
     # a null byte at the end of a string is no part of it for arrays of strings
-    found[:] = [
-        str(one) if is_text(one) and 0 < len(one) <= LONGEST_KEY and one[-1] != "\0" else ""
-        for one in (series.to_list() if cells is None else cells)
+    keys[:] = [
+        str(cell) if is_text(cell) and 0 < len(cell) <= LONGEST_KEY and cell[-1] != "\0" else ""
+        for cell in (series.to_list() if cells is None else cells)
     ]
-    return found
+    return keys
 
 
 def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return the days since 1970 of every row; NaN where there is none."""
     if series.dtype == nw.Date:
         # as whole days: the milliseconds of some are beyond what libraries convert
-        whole = series.to_arrow().cast("date32").cast("int32")
-        return np.asarray(whole.cast("float64").to_numpy(zero_copy_only=False))
+        whole_days = series.to_arrow().cast("date32").cast("int32")
+        return np.asarray(whole_days.cast("float64").to_numpy(zero_copy_only=False))
     if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
         # of pandas a zone such as America/New_York has a name that narwhals does not read
         series = series.dt.replace_time_zone(None)
@@ -251,10 +251,10 @@ def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return np.where(np.isnan(truth), NO_LABEL, truth).astype(np.intp)
     if isinstance(labels[0], str) and series.dtype != nw.String:
         series = series.cast(nw.String)
-    found = series.replace_strict(
+    codes = series.replace_strict(
         labels, list(range(len(labels))), default=NO_LABEL, return_dtype=nw.Int64
     )
-    return found.to_numpy()
+    return codes.to_numpy()
 
 
 def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.intp]:
@@ -267,9 +267,11 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
     elif persons.implementation.is_pyarrow():
         codes = persons[name].to_native().combine_chunks().dictionary_encode().indices.to_numpy()
     else:
-        other = f"{name}_"
-        counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
-        return np.flatnonzero(counted[other].to_numpy() > most)
+        index_name = f"{name}_"
+        counted = persons.with_row_index(index_name).select(
+            nw.col(index_name).cum_count().over(name)
+        )
+        return np.flatnonzero(counted[index_name].to_numpy() > most)
     return places_beyond(codes, most)
 
 
@@ -288,8 +290,10 @@ def person_numbers(series: nw.Series[Any]) -> NDArray[np.intp]:
     """Return a number for each person."""
     if series.dtype.is_numeric():
         return numbered(series.to_numpy())
-    known: dict[Any, int] = {}
-    return np.array([known.setdefault(one, len(known)) for one in series.to_list()], dtype=np.intp)
+    codes: dict[Any, int] = {}
+    return np.array(
+        [codes.setdefault(person, len(codes)) for person in series.to_list()], dtype=np.intp
+    )
 
 
 def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:

@@ -136,10 +136,10 @@ class Schema:
     def unit(self) -> str:
         """Who is protected, in words."""
         whose = "each row is a person" if self.person is None else f"column {self.person!r}"
-        one = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
+        change = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
             "one person exchanged for another"
         )  # fmt: skip
-        return f"{one} ({whose})"
+        return f"{change} ({whose})"
 
     def kind(self, name: object) -> ColumnKind:
         """Return the kind of a column.
@@ -199,20 +199,20 @@ class Schema:
             )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         for name in used:
-            kind, found = self.kind(name), facts.types[name]
-            if not kind.fits(found):
+            kind, dtype = self.kind(name), facts.types[name]
+            if not kind.fits(dtype):
                 allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"
                 allowed += ", as the schema declares"
-                allowed += advice(kind, found)
-                raise ParameterError(f"column {name!r}", found, allowed)
+                allowed += advice(kind, dtype)
+                raise ParameterError(f"column {name!r}", dtype, allowed)
 
 
 def near(name: object, known: Iterable[str]) -> str:
     """Return a suggestion for a name that is not known, with what is known."""
     names = list(known)
     meant = nearest_name(str(name), names)
-    words = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    return f", one of {words}" if meant is None else f": did you mean {meant!r}?"
+    listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    return f", one of {listed}" if meant is None else f": did you mean {meant!r}?"
 
 
 def like(given: object) -> str:
@@ -220,7 +220,7 @@ def like(given: object) -> str:
     if isinstance(given, type) and issubclass(given, ColumnKind):
         return f"; {given.__name__} takes what is public of its values, as Number(0, 100) does"
     if isinstance(given, tuple | list) and given:
-        numbers = all(isinstance(one, int | float) for one in given)
+        numbers = all(isinstance(element, int | float) for element in given)
         if numbers and len(given) == 2:
             return f"; bounds are Number({given[0]!r}, {given[1]!r})"
         return f"; labels are Category({list(given)!r})"

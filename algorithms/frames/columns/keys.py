@@ -52,8 +52,8 @@ class Key(ColumnKind):
     @property
     def rule(self) -> str:
         """What counts as what, in words."""
-        most = f"the first {self.keys_per_person}" if self.keys_per_person > 1 else "the first"
-        return f"private keys, of each person {most}; rows without one do not count"
+        key_limit = f"the first {self.keys_per_person}" if self.keys_per_person > 1 else "the first"
+        return f"private keys, of each person {key_limit}; rows without one do not count"
 
 
 @final

@@ -57,7 +57,7 @@ def reduced(
     makes, in any order.
     """
     if is_lazy(frame):
-        return reduce(add, (work(reading.of(one)) for one in portions(frame, reading)))
+        return reduce(add, (work(reading.of(portion)) for portion in portions(frame, reading)))
     if not is_partitioned(frame):
         return work(reading.of(frame))
     import dask
@@ -70,14 +70,14 @@ def portions(frame: Any, reading: Reading) -> Iterator[Any]:
     import polars as pl
 
     person = reading.schema.person
-    asked = frame.select(reading.columns or list(frame.collect_schema())[:1])
-    rows = asked.select(pl.len()).collect().item()
+    selected = frame.select(reading.columns or list(frame.collect_schema())[:1])
+    rows = selected.select(pl.len()).collect().item()
     many, name = max(1, -(-rows // PORTION)), pl.col(person or "")
     for at in range(many):
         if person is None:
-            yield asked.slice(at * PORTION, PORTION).collect()
+            yield selected.slice(at * PORTION, PORTION).collect()
         else:  # in the order of the frame
-            yield asked.filter(name.hash() % many == at).collect()
+            yield selected.filter(name.hash() % many == at).collect()
 
 
 def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
@@ -88,13 +88,16 @@ def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
     columns = reading.columns or list(frame.columns[:1])
     partitions = frame[columns].to_delayed()
     if reading.schema.person is None:
-        return [delayed(Quiet(partial(work_of_rows, reading, work)))(one) for one in partitions]
+        return [
+            delayed(Quiet(partial(work_of_rows, reading, work)))(partition)
+            for partition in partitions
+        ]
     # more parts are smaller ones, and more tasks
     parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
     cut = delayed(Quiet(partial(split_by_person, reading, parts)))
-    split = [cut(one) for one in partitions]
+    split = [cut(partition) for partition in partitions]
     joined = delayed(Quiet(partial(work_of_pieces, reading.schema, work)))
-    return [joined([one[part] for one in split]) for part in range(parts)]
+    return [joined([pieces[part] for pieces in split]) for part in range(parts)]
 
 
 def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
@@ -130,15 +133,15 @@ class Quiet:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
 
-    def __call__(self, given: Any) -> Any:
+    def __call__(self, argument: Any) -> Any:
         """Return the result, or `Failed`."""
-        if isinstance(given, list):
-            for one in given:
-                if isinstance(one, Failed):
-                    return one
+        if isinstance(argument, list):
+            for piece in argument:
+                if isinstance(piece, Failed):
+                    return piece
         try:
-            return self._function(given)
-        except Exception as error:  # its words could show a row
+            return self._function(argument)
+        except Exception as error:  # its message could show a row
             return Failed(type(error).__name__)
 
 
@@ -176,24 +179,24 @@ def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]
 
     Of a person no more than may count in all, the first of them.
     """
-    values, found = reading.of(partition).of_persons()
-    persons = person_names(found)
+    values, person_column = reading.of(partition).of_persons()
+    persons = person_names(person_column)
     part = hashes(persons) % np.uint64(parts)
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(parts + 1, dtype=np.uint64))
     shorter = {name: narrow(column) for name, column in values.items()}
     where = [order[a:b] for a, b in pairwise(ends)]
-    return [Piece({n: c[one] for n, c in shorter.items()}, persons[one]) for one in where]
+    return [Piece({n: c[rows] for n, c in shorter.items()}, persons[rows]) for rows in where]
 
 
 def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
     """Return what is made of the rows of some persons; pieces come in the order of partitions."""
-    persons = np.concatenate([one.persons for one in pieces])
+    persons = np.concatenate([piece.persons for piece in pieces])
     codes = numbered(persons) if persons.dtype != object else named(persons)
     keep = np.ones(codes.size, dtype=bool)
     keep[places_beyond(codes, schema.rows_per_person)] = False
     values = {
-        name: wide(np.concatenate([one.values[name] for one in pieces])[keep])
+        name: wide(np.concatenate([piece.values[name] for piece in pieces])[keep])
         for name in pieces[0].values
     }
     return work(GatheredRows(values, codes[keep]))
@@ -211,16 +214,16 @@ def person_names(series: nw.Series[Any]) -> NDArray[Any]:
         raise PrivateValueError("person", "a column of whole numbers, or of strings")
     names = np.empty(len(series), dtype=object)
     names[:] = [
-        one if one.isascii() else one.encode("utf-8", "surrogatepass").decode("latin-1")
-        for one in series.to_list()
+        name if name.isascii() else name.encode("utf-8", "surrogatepass").decode("latin-1")
+        for name in series.to_list()
     ]
     return names
 
 
 def named(persons: NDArray[Any]) -> NDArray[np.intp]:
     """Return a number for each of some strings."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(one, len(known)) for one in persons], dtype=np.intp)
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(person, len(codes)) for person in persons], dtype=np.intp)
 
 
 def hashes(persons: NDArray[Any]) -> NDArray[np.uint64]:
