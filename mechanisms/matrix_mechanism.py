@@ -117,20 +117,20 @@ class MatrixMechanism(Mechanism):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the decoded noisy rows; see `Mechanism.release`."""
-        given, source = self.values.check(value), generator(rng)
-        many = given.ndim > self.values.axes
-        refuse_size_for_batch(size, given, self.values.axes)
+        steps, source = self.values.check(value), generator(rng)
+        many = steps.ndim > self.values.axes
+        refuse_size_for_batch(size, steps, self.values.axes)
         coordinates = self.dimension or 1
-        batch = given.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
+        batch = steps.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
         draws = batch.shape[1] if size is None else draw_shape(size, ())[0]
         noisy = self._noisy_rows(batch, source, (self.strategy.rows, draws, coordinates))
-        made = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
-        made = made if many or size is not None else made[0]
+        decoded = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
+        decoded = decoded if many or size is not None else decoded[0]
         if self.dimension is None:
-            made = made[..., 0]
-        single = self.values.axes == 0 and made.shape[-1] == 1
-        found: Array = made[..., 0] if single else made
-        return found
+            decoded = decoded[..., 0]
+        single = self.values.axes == 0 and decoded.shape[-1] == 1
+        answer: Array = decoded[..., 0] if single else decoded
+        return answer
 
     def _noisy_rows(self, steps: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Return ``C x`` plus noise, in whole steps of a grid or in floats."""
@@ -148,24 +148,24 @@ class MatrixMechanism(Mechanism):
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return that of Gaussian rows, and of what a decoder makes of them."""
         centre, coordinates = np.asarray(value, dtype=float), self.dimension or 1
-        found = np.asarray(output, dtype=float)
+        outputs = np.asarray(output, dtype=float)
         length = self.strategy.rows if self.decoder == "rows" else self.strategy.columns
         axes = self.values.axes + (self.values.axes == 0 and length > 1)
-        found = found.reshape(*found.shape[: found.ndim - axes], length, coordinates)
+        outputs = outputs.reshape(*outputs.shape[: outputs.ndim - axes], length, coordinates)
         lead = centre.shape[: centre.ndim - self.values.axes]
         centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
-        found = np.moveaxis(found, -2, 0)
+        outputs = np.moveaxis(outputs, -2, 0)
         # rows of least squares are as far from C x as the steps' own rows are
         if self.decoder == "rows":
-            apart = found - self._rows_of(centre, found.ndim)
+            residual = outputs - self._rows_of(centre, outputs.ndim)
         else:
             sums = self.decoder == "prefix sums"
-            steps = np.diff(found, axis=0, prepend=0.0) if sums else found
-            apart = self.strategy.times(steps - _with_axes(centre, found.ndim))
+            steps = np.diff(outputs, axis=0, prepend=0.0) if sums else outputs
+            residual = self.strategy.times(steps - _with_axes(centre, outputs.ndim))
         volume = 0.0 if self.decoder == "rows" else self.strategy.log_volume
         scale = self.drawn_scale
         each_of = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
-        density: Array = each_of - np.square(apart / scale).sum(axis=(0, -1)) / 2
+        density: Array = each_of - np.square(residual / scale).sum(axis=(0, -1)) / 2
         return density.sum(axis=-1) if lead and not each else density
 
     def _rows_of(self, centre: Array, axes: int) -> Array:
@@ -226,22 +226,22 @@ class MatrixMechanism(Mechanism):
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return steps that differ in a pattern, along one coordinate, and steps without."""
         del epsilon
-        first = np.zeros(self.values.shape)
-        if first.ndim == 0:
+        steps = np.zeros(self.values.shape)
+        if steps.ndim == 0:
             return self.sensitivity, 0.0
-        first.reshape(len(first), -1)[self._worst_steps[0], 0] = self.sensitivity
-        return first, np.zeros_like(first)
+        steps.reshape(len(steps), -1)[self._worst_steps[0], 0] = self.sensitivity
+        return steps, np.zeros_like(steps)
 
     @property
     def _worst_steps(self) -> tuple[NDArray[np.int64], float]:
         """Return the best pattern of steps at equal distances, and how far it moves the rows."""
-        uses, apart = _equal_distances(self.participation, self.strategy.columns)
-        room = self.strategy.columns - (uses - 1) * apart
+        uses, distance = _equal_distances(self.participation, self.strategy.columns)
+        room = self.strategy.columns - (uses - 1) * distance
         starts = np.unique(np.linspace(0, room - 1, TRIED_STARTS).astype(int))
-        patterns = starts + apart * np.arange(uses)[:, None]
-        used = np.zeros((self.strategy.columns, starts.size))
-        used[patterns, np.arange(starts.size)] = 1.0
-        norms = np.sqrt(np.square(self.strategy.times(used)).sum(axis=0))
+        patterns = starts + distance * np.arange(uses)[:, None]
+        indicators = np.zeros((self.strategy.columns, starts.size))
+        indicators[patterns, np.arange(starts.size)] = 1.0
+        norms = np.sqrt(np.square(self.strategy.times(indicators)).sum(axis=0))
         best = int(np.argmax(norms))
         return patterns[:, best], float(norms[best])
 
@@ -271,8 +271,8 @@ def _largest_error(strategy: Strategy, decoder: str) -> float:
         return 1.0
     if isinstance(strategy, (Toeplitz, BufferedToeplitz)):
         # the decoding matrix is Toeplitz too: its last row is its first column
-        first = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
-        return float(np.linalg.norm(first))
+        first_column = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
+        return float(np.linalg.norm(first_column))
     if strategy.rows > MOST_DECODED:
         raise ParameterError(
             "strategy", strategy, f"of at most {MOST_DECODED:,} rows for its error"

@@ -91,39 +91,41 @@ class PartitionSelection(Mechanism):
         refuse_size_for_batch(size, objects, 0)
         if objects.ndim:
             return self._batch(objects, source)
-        one = objects.item()
+        key_counts = objects.item()
         if size is not None:
-            return kept_rows(one.keys, self._kept(one.counts, draw_shape(size, ())[0], source))
-        found = one.keys[self._kept(one.counts, 1, source)[0]]
+            return kept_rows(
+                key_counts.keys, self._kept(key_counts.counts, draw_shape(size, ())[0], source)
+            )
+        selected = key_counts.keys[self._kept(key_counts.counts, 1, source)[0]]
         # strings of a width of their own: that of the longest key of all stays secret
-        return np.array(found.tolist(), dtype=str) if found.dtype.kind == "U" else found
+        return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
 
     def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
         """Return a row for each object, equal ones together."""
-        places: dict[int, list[int]] = {}
-        for place, one in enumerate(objects):
-            places.setdefault(id(one), []).append(place)
-        width = max((one.keys.size for one in objects), default=0)
-        text = any(one.keys.dtype.kind == "U" for one in objects)
+        indices: dict[int, list[int]] = {}
+        for index, key_counts in enumerate(objects):
+            indices.setdefault(id(key_counts), []).append(index)
+        width = max((key_counts.keys.size for key_counts in objects), default=0)
+        text = any(key_counts.keys.dtype.kind == "U" for key_counts in objects)
         rows: Any = np.full((objects.size, width), "" if text else -1, dtype=object)
-        for same in places.values():
-            one = objects[same[0]]
-            rows[same, : one.keys.size] = kept_rows(
-                one.keys, self._kept(one.counts, len(same), source)
+        for same in indices.values():
+            key_counts = objects[same[0]]
+            rows[same, : key_counts.keys.size] = kept_rows(
+                key_counts.keys, self._kept(key_counts.counts, len(same), source)
             )
-        found: NDArray[Any] = rows.astype(str if text else np.int64)
-        return found
+        released: NDArray[Any] = rows.astype(str if text else np.int64)
+        return released
 
     def _kept(
         self, counts: NDArray[np.int64], size: int, source: np.random.Generator
     ) -> NDArray[np.bool_]:
         """Return ``size`` rows of coins, one for every count."""
         table = self._words
-        words = random_words(size * counts.size, source).reshape(size, counts.size)
-        kept: NDArray[np.bool_] = (words >> np.uint64(1)) < table[
+        uniform_words = random_words(size * counts.size, source).reshape(size, counts.size)
+        coins: NDArray[np.bool_] = (uniform_words >> np.uint64(1)) < table[
             np.minimum(counts, table.size - 1)
         ]
-        return kept
+        return coins
 
     def keep_probability(self, counts: ArrayLike) -> Array:
         """Return the probability that a key is kept which so many people hold.
@@ -139,8 +141,8 @@ class PartitionSelection(Mechanism):
             Probabilities, to nearest; the coins have them to 2^-63, rounded towards privacy.
         """
         held_by = np.asarray(counts, dtype=np.int64)
-        found: Array = self._words[np.minimum(held_by, self._words.size - 1)] / float(WORDS)
-        return found
+        probabilities: Array = self._words[np.minimum(held_by, self._words.size - 1)] / float(WORDS)
+        return probabilities
 
     @property
     def _words(self) -> NDArray[np.uint64]:
@@ -153,10 +155,14 @@ class PartitionSelection(Mechanism):
         if objects.ndim == 0:
             return self._log_probability(np.asarray(output), objects.item())
         rows = np.asarray(output)
-        found = np.stack(
-            [self._log_probability(rows[..., i, :], one) for i, one in enumerate(objects)], axis=-1
+        log_probabilities = np.stack(
+            [
+                self._log_probability(rows[..., i, :], key_counts)
+                for i, key_counts in enumerate(objects)
+            ],
+            axis=-1,
         )
-        return found if each else found.sum(axis=-1)
+        return log_probabilities if each else log_probabilities.sum(axis=-1)
 
     def _log_probability(self, output: NDArray[Any], one: KeyCounts) -> Array:
         chance = self.keep_probability(one.counts)
@@ -209,9 +215,11 @@ class PartitionSelection(Mechanism):
         rising = chance[1:] >= math.exp(self.key_epsilon) * chance[:-1] + self.key_delta * (
             1 - 1e-9
         )
-        last = int(np.flatnonzero(rising)[-1])
-        more, less = (KeyCounts(names, np.full(self.keys, last + one)) for one in (1, 0))
-        return more, less
+        last_count = int(np.flatnonzero(rising)[-1])
+        larger, smaller = (
+            KeyCounts(names, np.full(self.keys, last_count + extra)) for extra in (1, 0)
+        )
+        return larger, smaller
 
     @property
     def values(self) -> KeyCountValues:
@@ -233,15 +241,15 @@ def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
     """
     high = exponential_bounds(Fraction(epsilon), 40)[1]  # not below e^-epsilon
     lost = math.floor(Fraction(delta) * WORDS)
-    words = [0]
-    while words[-1] < WORDS:
-        now = words[-1]
+    thresholds = [0]
+    while thresholds[-1] < WORDS:
+        now = thresholds[-1]
         rising = math.floor(now / high) + lost
         falling = WORDS - math.ceil(max(WORDS - now - lost, 0) * high)
-        words.append(min(rising, falling, WORDS))
-    found = np.array(words, dtype=np.uint64)
-    found.flags.writeable = False
-    return found
+        thresholds.append(min(rising, falling, WORDS))
+    table = np.array(thresholds, dtype=np.uint64)
+    table.flags.writeable = False
+    return table
 
 
 @functools.lru_cache(maxsize=256)
@@ -254,10 +262,10 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     none_lost = keys * math.log1p(-delta)
     size, masses = keys * math.log1p(math.exp(-e0)), []
     for j in range(keys + 1):
-        ways = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
-        masses.append(math.exp(none_lost + ways - j * e0 - size))
+        log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
+        masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
     lost = -math.expm1(none_lost)
     scale = (1 - lost) / sum(masses)  # lgamma's error
-    finite = [one * scale for one in masses]
+    finite = [mass * scale for mass in masses]
     pair = PairLoss((lost, *finite, 0.0), (0.0, *finite[::-1], lost))
     return pair.with_rounding(1e-12 * keys)

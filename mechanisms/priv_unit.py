@@ -153,13 +153,13 @@ class PrivUnit(FixedLengthMeanOracle):
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
         for at in cache_blocks(rows, 8 * self.dimension):
-            own, public = rows[at], public_generator(source)
-            up = stochastic_round(relative_norm(own, self.radius), (len(own),), public)
-            lost = ~own.any(axis=-1, keepdims=True)
+            block, public = rows[at], public_generator(source)
+            up = stochastic_round(relative_norm(block, self.radius), (len(block),), public)
+            lost = ~block.any(axis=-1, keepdims=True)
             if lost.any():
-                own = np.where(lost, public.standard_normal(own.shape), own)
-            axes = integer_axes(np.where(up[:, None], own, -own))
-            capped = bernoulli(self._cap_share, (len(own),), source)
+                block = np.where(lost, public.standard_normal(block.shape), block)
+            axes = integer_axes(np.where(up[:, None], block, -block))
+            capped = bernoulli(self._cap_share, (len(block),), source)
             drawn = directions(axes, capped, self.height, source, self._trials)
             reports[at] = drawn * (self.length / norms(drawn, 2))[:, None]
         return reports.reshape(shape)
@@ -173,10 +173,10 @@ class PrivUnit(FixedLengthMeanOracle):
         users = reports.shape[:-1]
         # (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2): invert its upper tail within the cap,
         # its lower one within the rest; around v all directions are equally probable
-        near = source.random(users) < self.keep
-        tail = source.random(users) * np.where(near, self._cap_mass, 1 - self._cap_mass)
+        in_cap = source.random(users) < self.keep
+        tail = source.random(users) * np.where(in_cap, self._cap_mass, 1 - self._cap_mass)
         half = (self.dimension - 1) / 2
-        along = (1 - 2 * betaincinv(half, half, tail)) * np.where(near, 1.0, -1.0)
+        along = (1 - 2 * betaincinv(half, half, tail)) * np.where(in_cap, 1.0, -1.0)
         # the value is rounded to full length or to its opposite, without bias
         along *= np.where(
             stochastic_round(relative_norm(vectors, self.radius), users, source), 1.0, -1.0
@@ -198,16 +198,16 @@ class PrivUnit(FixedLengthMeanOracle):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density relative to the uniform distribution on the sphere, summed."""
-        vectors, given = self.values.check(value), np.asarray(output, dtype=float)
+        vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
         axes = unit_vectors(vectors)
-        along = np.einsum("...i,...i", given / self.length, axes)
-        far = 1 - self._cap_share
-        near = far + self._cap_share / self._cap_mass
+        along = np.einsum("...i,...i", reports / self.length, axes)
+        outside = 1 - self._cap_share
+        inside = outside + self._cap_share / self._cap_mass
         weight = (1 + relative_norm(vectors, self.radius)) / 2
-        density = weight * np.where(along >= self.height, near, far)
-        density += (1 - weight) * np.where(-along >= self.height, near, far)
+        density = weight * np.where(along >= self.height, inside, outside)
+        density += (1 - weight) * np.where(-along >= self.height, inside, outside)
         density = np.where(axes.any(axis=-1), density, 1.0)
-        terms = np.where(on_sphere(given, self.length), np.log(density), -np.inf)
+        terms = np.where(on_sphere(reports, self.length), np.log(density), -np.inf)
         return sum_log_density(terms, vectors.ndim - 1, each)
 
     @property

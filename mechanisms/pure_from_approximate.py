@@ -48,10 +48,10 @@ class NumberMechanisms(MechanismsWithAttribute):
 
     def check(self, argument: str, value: object) -> Mechanism:
         """Return the mechanism, or raise `ParameterError`."""
-        found = MechanismsWithAttribute.check(self, argument, value)
-        if found.value_axes == 1:
+        mechanism = MechanismsWithAttribute.check(self, argument, value)
+        if mechanism.value_axes == 1:
             raise ParameterError(argument, value, str(self))
-        return found
+        return mechanism
 
 
 @final
@@ -98,15 +98,15 @@ class PureFromApproximate(PostProcessing):
         """Return the public samples and the index of one; see `Mechanism.release`."""
         values, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, values.shape)
-        some = math.prod(shape) * self.candidates
+        sample_size = math.prod(shape) * self.candidates
         samples = np.reshape(
-            self.inner.release(self.reference_value, source, some), (*shape, self.candidates)
+            self.inner.release(self.reference_value, source, sample_size), (*shape, self.candidates)
         )
         bits = bernoulli_each(self._bit_probabilities(samples, values), source)
         bits |= ~bits.any(axis=-1, keepdims=True)  # where there are no ones, all may be chosen
         ones = bits.cumsum(axis=-1)
-        place = source.integers(0, ones[..., -1])
-        index = np.argmax(ones > place[..., None], axis=-1)
+        rank = source.integers(0, ones[..., -1])
+        index = np.argmax(ones > rank[..., None], axis=-1)
         return np.concatenate([samples, index[..., None]], axis=-1)
 
     def chosen(self, reports: ArrayLike) -> Array:
@@ -124,8 +124,8 @@ class PureFromApproximate(PostProcessing):
         """
         reported = np.asarray(reports)
         index = reported[..., -1:].astype(np.intp)
-        found: Array = np.take_along_axis(reported, index, axis=-1)[..., 0]
-        return found
+        samples: Array = np.take_along_axis(reported, index, axis=-1)[..., 0]
+        return samples
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density of the public samples and of the index given them."""
@@ -137,11 +137,11 @@ class PureFromApproximate(PostProcessing):
         x, w = legendre(self.candidates // 2 + 1)
         z = (x + 1) / 2
         at = np.clip(index, 0, self.candidates - 1).astype(np.intp)[..., None]
-        own = np.take_along_axis(p, at, axis=-1)
+        p_chosen = np.take_along_axis(p, at, axis=-1)
         logs = np.log1p(-p[..., None, :] * (1 - z[:, None])).sum(axis=-1)
-        others = np.exp(logs - np.log1p(-own * (1 - z)))
+        others = np.exp(logs - np.log1p(-p_chosen * (1 - z)))
         no_ones = np.exp(np.log1p(-p).sum(axis=-1))
-        chance = own[..., 0] * (others @ w) / 2 + no_ones / self.candidates
+        chance = p_chosen[..., 0] * (others @ w) / 2 + no_ones / self.candidates
         drawn = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
         possible = (index >= 0) & (index < self.candidates) & (index == np.floor(index))
         terms = np.where(possible, drawn + np.log(chance), -np.inf)
@@ -154,12 +154,12 @@ class PureFromApproximate(PostProcessing):
         P(t) grows with p_t and falls with every other p_s, so the extremes are one high probability
         among low ones and one low among high ones.
         """
-        least, most = self._extreme_probabilities
+        lowest, highest = self._extreme_probabilities
         return PureLoss(
             round_up(
                 math.log(
-                    self._selection_probability(most, least)
-                    / self._selection_probability(least, most)
+                    self._selection_probability(highest, lowest)
+                    / self._selection_probability(lowest, highest)
                 ),
                 64,
             )

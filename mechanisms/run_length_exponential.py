@@ -86,8 +86,8 @@ class RunLengthExponential(Mechanism):
         rows, counts = scores.reshape(-1, runs), lengths.reshape(-1, runs)
         winners = np.empty(len(rows), dtype=np.int64)
         for part in row_chunks(*rows.shape):
-            found = self._weights(rows[part], counts[part]).draw(None, source)
-            winners[part] = _places(found, counts[part], source)
+            drawn_runs = self._weights(rows[part], counts[part]).draw(None, source)
+            winners[part] = _places(drawn_runs, counts[part], source)
         return winners.reshape(lists.shape[:-2])
 
     def _weights(self, scores: Array, lengths: Array) -> WeightTable:
@@ -140,8 +140,8 @@ class RunLengthExponential(Mechanism):
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return one list of two candidates whose gap shrinks by the largest amount."""
-        first, second = self._listed.worst_pair(epsilon)
-        return np.stack([first, np.ones(2)])[None], np.stack([second, np.ones(2)])[None]
+        scores, neighbour_scores = self._listed.worst_pair(epsilon)
+        return np.stack([scores, np.ones(2)])[None], np.stack([neighbour_scores, np.ones(2)])[None]
 
     @property
     def hidden_axes(self) -> int:
@@ -164,8 +164,8 @@ def _places(runs: NDArray[np.intp], lengths: Array, rng: np.random.Generator) ->
     counts = lengths.astype(np.int64)
     starts = np.cumsum(counts, axis=-1) - counts
     row = np.arange(len(lengths)) if len(lengths) == len(runs) else np.zeros(len(runs), np.intp)
-    found: IndexArray = starts[row, runs] + rng.integers(0, counts[row, runs])
-    return found
+    candidates: IndexArray = starts[row, runs] + rng.integers(0, counts[row, runs])
+    return candidates
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,24 +73,24 @@ class SparseVector(Mechanism):
         answers = self.values.check(value)
         source = generator(rng)
         index = np.asarray(self.comparison.release(answers, source, size))
-        found = index < answers.shape[-1]
-        chosen = entries_at(answers, np.where(found, index, 0))
+        has_index = index < answers.shape[-1]
+        chosen = entries_at(answers, np.where(has_index, index, 0))
         noisy = self.answer_noise.release(chosen, source)
-        return np.stack([index, np.where(found, noisy, np.nan)], axis=-1)
+        return np.stack([index, np.where(has_index, noisy, np.nan)], axis=-1)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of the index plus the Laplace log-density of the answer."""
         answers, reported = self.values.check(value), np.asarray(output, dtype=float)
         index, noisy = reported[..., 0], reported[..., 1]
-        found = self.comparison.log_density(index, answers, each=True)
+        log_index = self.comparison.log_density(index, answers, each=True)
         centres = _with_none(self.answer_noise.noise_centre(answers))
-        chosen = entries_at(centres, np.where(np.isneginf(found), 0, index).astype(np.intp))
+        chosen = entries_at(centres, np.where(np.isneginf(log_index), 0, index).astype(np.intp))
         scale = self.answer_noise.drawn_scale
         away = np.abs(scaled_difference(noisy, chosen, scale))
         spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * scale))
         # an index without its number, a number without its index, and infinity are impossible
         possible = (np.isnan(noisy) == np.isnan(chosen)) & ~np.isinf(noisy)
-        terms: Array = np.where(possible, found + spread, -np.inf)
+        terms: Array = np.where(possible, log_index + spread, -np.inf)
         return terms if each or answers.ndim == 1 else terms.sum(axis=-1)
 
     @property
@@ -148,7 +148,7 @@ class IndexAndValue(Support):
         """
         scale = self.noise.drawn_scale
         centres = (self.noise.noise_centre(answers) for answers in (first, second))
-        edges = [self._cell_edges(*both) for both in zip(*centres, strict=True)]
+        edges = [self._cell_edges(*centre_pair) for centre_pair in zip(*centres, strict=True)]
         outputs, measure = [], []
         for index, inner in enumerate(edges):
             # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b), whichever the sign; and what is

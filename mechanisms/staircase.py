@@ -104,11 +104,11 @@ class Staircase(AdditiveNoise):
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def __post_init__(self) -> None:
-        given: Any = self.upper
-        if isinstance(given, str) and given in (BEST, LEAST_VARIANCE):
+        declared: Any = self.upper
+        if isinstance(declared, str) and declared in (BEST, LEAST_VARIANCE):
             scale = POSITIVE.check("Staircase.scale", self.scale)
             fall = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale
-            object.__setattr__(self, "upper", SHARE.best(given, fall))
+            object.__setattr__(self, "upper", SHARE.best(declared, fall))
         AdditiveNoise.__post_init__(self)
 
     def with_noise_factor(self, factor: float) -> Staircase:
@@ -134,9 +134,9 @@ class Staircase(AdditiveNoise):
             self.upper + (1 - self.upper) * math.exp(-fall)
         )
         inside = source.random(shape)
-        place = np.where(lower, self.upper + (1 - self.upper) * inside, self.upper * inside)
+        position = np.where(lower, self.upper + (1 - self.upper) * inside, self.upper * inside)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
-        return real + sign * (stair + place) * self.sensitivity
+        return real + sign * (stair + position) * self.sensitivity
 
     def noise_centre(self, value: ArrayLike) -> Any:
         """Return the value, or with exact arithmetic its grid point."""
@@ -197,9 +197,9 @@ class Staircase(AdditiveNoise):
         b, g = math.exp(-self._log_ratio), self.drawn_upper
         stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
         share = g / (g + (1 - g) * b)
-        place = share * g / 2 + (1 - share) * (1 + g) / 2
-        place_2 = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
-        return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * place + place_2)
+        position_mean = share * g / 2 + (1 - share) * (1 + g) / 2
+        position_square = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
+        return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * position_mean + position_square)
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
@@ -228,8 +228,8 @@ class Staircase(AdditiveNoise):
         # forty falls of e^-1 are below all rounding
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.drawn_upper]) * self.drawn_stair
-        both = np.concatenate([-edges, edges])
-        return RealLine(lambda value: float(self.noise_centre(value)) + both)
+        signed_edges = np.concatenate([-edges, edges])
+        return RealLine(lambda value: float(self.noise_centre(value)) + signed_edges)
 
     @property
     def _log_ratio(self) -> float:

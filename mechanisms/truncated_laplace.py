@@ -220,8 +220,12 @@ class TruncatedLaplace(RealNoise):
     @property
     def loss(self) -> Loss:
         """The exact loss for numbers; for vectors the proven epsilon and delta."""
-        whole = TruncatedLaplaceLoss(self._shift, self.reach)
-        return whole if self.dimension == 1 else ApproxLoss(round_up(whole.shift), whole.infinity)
+        number_loss = TruncatedLaplaceLoss(self._shift, self.reach)
+        return (
+            number_loss
+            if self.dimension == 1
+            else ApproxLoss(round_up(number_loss.shift), number_loss.infinity)
+        )
 
     @property
     def loss_is_upper_bound(self) -> bool:

@@ -71,8 +71,8 @@ def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) 
     # slow directions add up all steps and all noise, so the steps in all follow the signal
     momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
     # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
-    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
-    return Schedule(rounds, momentum, kept)
+    unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
+    return Schedule(rounds, momentum, unclipped_share)
 
 
 def least_norm(signal: float) -> float:
@@ -128,19 +128,19 @@ class BlockVector:
 
         A block may contain the lengths of its rows, which are clipped then.
         """
-        rows, targets, *known = block
-        rows = rows if known else clipped_rows(rows, self.x_bound)
-        lengths = known[0] if known else row_lengths(rows, self.intercept)
+        rows, targets, *stored_lengths = block
+        rows = rows if stored_lengths else clipped_rows(rows, self.x_bound)
+        lengths = stored_lengths[0] if stored_lengths else row_lengths(rows, self.intercept)
         slopes = self.theta[:-1] if self.intercept else self.theta
         inner = row_products(rows, slopes)
         if self.intercept:
             inner += self.intercept * self.theta[-1]
         residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
         size = np.abs(residual) * lengths
-        kept = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
-        total = weighted_row_sum(rows, kept)
+        clipped = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
+        total = weighted_row_sum(rows, clipped)
         if self.intercept:
-            total = np.append(total, self.intercept * kept.sum())
+            total = np.append(total, self.intercept * clipped.sum())
         long = np.minimum(lengths**2 / self.row_square, 1.0)
         counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), long.sum()])
         return np.concatenate([total, counts])
@@ -158,11 +158,11 @@ class MeanVector:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector; rows are clipped and measured once for all rounds on an array."""
-        given = first_array(data)
-        if not isinstance(given, Chunks):  # chunks may hold other rows next time
-            if self._prepared is None or not same_memory(self._prepared[0], given):
-                rows = clipped_rows(given, self._x_bound)
-                self._prepared = given, (rows, row_lengths(rows, self._intercept))
+        features = first_array(data)
+        if not isinstance(features, Chunks):  # chunks may hold other rows next time
+            if self._prepared is None or not same_memory(self._prepared[0], features):
+                rows = clipped_rows(features, self._x_bound)
+                self._prepared = features, (rows, row_lengths(rows, self._intercept))
             rows, lengths = self._prepared[1]
             data = (rows, data[1], lengths)
         blocks = (take_rows(data, who) for who in row_blocks(data))
@@ -192,17 +192,17 @@ def descend_adaptively(
     signal = math.inf
     if noise:  # the rounds are one Gaussian release of mu sqrt T
         signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
-    _, momentum, whole = schedule(signal, rounds, smoothness)
-    theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
+    _, momentum, unclipped_share = schedule(signal, rounds, smoothness)
+    theta, speed, square_sum = np.zeros(size), np.zeros(size), 0.0
     (norm, largest), mean = norms, theta
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
         released = ledger.release(part, query, shape=size + 2)
         share, square = released[-2:] / SHARE_WEIGHT
-        seen += square
+        square_sum += square
         # the mean of so many noisy squares, and two deviations; the curvature is below it
         curvature = (
-            smoothness * row_square * min(1.0, max(seen / t + 2 * noise / math.sqrt(t), 1e-3))
+            smoothness * row_square * min(1.0, max(square_sum / t + 2 * noise / math.sqrt(t), 1e-3))
         )
         gradient = norm * released[:-2] + penalty * theta
         speed = momentum * speed + gradient / (curvature + penalty.max(initial=0.0))
@@ -211,9 +211,9 @@ def descend_adaptively(
             theta = project(theta)
             speed = before - theta
         # the norm grows while too few records are kept whole
-        norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
-        length = math.sqrt(row_square * min(1.0, max(seen / t, 1e-3)))
-        least = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
-        norm = min(max(norm, least), largest)
+        norm *= math.exp(LEARNING_RATE * (unclipped_share - min(1.0, max(0.0, share))))
+        length = math.sqrt(row_square * min(1.0, max(square_sum / t, 1e-3)))
+        norm_floor = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
+        norm = min(max(norm, norm_floor), largest)
         mean = mean + 2 / (t + 1) * (theta - mean)
     return mean

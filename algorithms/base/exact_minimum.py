@@ -85,11 +85,11 @@ class MultinomialLoss:
 
     def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
         """Return ln sum e^s - s_y; a class that does not exist is taken for the nearest one."""
-        own = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
-        place = np.arange(len(own)), own
+        classes = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
+        entries = np.arange(len(classes)), classes
         slopes: Array = softmax(scores, axis=1)
-        slopes[place] -= 1.0
-        return logsumexp(scores, axis=1) - scores[place], slopes
+        slopes[entries] -= 1.0
+        return logsumexp(scores, axis=1) - scores[entries], slopes
 
 
 @final
@@ -106,11 +106,11 @@ class BlockObjective:
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the value, then the gradient by features, the constants last."""
         rows = self.rows(block[0])
-        scores = np.stack([row_products(rows, one) for one in self.slopes.T], axis=1)
+        scores = np.stack([row_products(rows, column) for column in self.slopes.T], axis=1)
         values, slopes = self.objective(scores + self.constant, block[1])
         weights = self.weights(rows, block)
         slopes = slopes * weights[:, None]
-        gradient = np.stack([weighted_row_sum(rows, one) for one in slopes.T])
+        gradient = np.stack([weighted_row_sum(rows, column) for column in slopes.T])
         total = np.column_stack([gradient, slopes.sum(axis=0)]).T
         return np.append(float(values @ weights), total.ravel())
 
@@ -186,10 +186,10 @@ class ExactMinimum:
 
     def __call__(self, data: Any) -> Array:
         """Return coefficients of the rows that ``rows`` makes."""
-        found = self._unbound(data)
-        if np.abs(found[:-1]).sum() > self.l1_radius:
-            found = self._in_the_ball(data)
-        return found
+        minimiser = self._unbound(data)
+        if np.abs(minimiser[:-1]).sum() > self.l1_radius:
+            minimiser = self._in_the_ball(data)
+        return minimiser
 
     def _mean(self, work: Any, data: Any) -> Array:
         blocks = (take_rows(data, who) for who in row_blocks(data))
@@ -199,12 +199,12 @@ class ExactMinimum:
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
         """Return them at coefficients of shape (features + 1, outputs)."""
         work = BlockObjective(self.objective, self.rows, self.weights, theta[:-1], theta[-1])
-        found = self._mean(work, data)
-        gradient = found[1:].reshape(theta.shape)
+        means = self._mean(work, data)
+        gradient = means[1:].reshape(theta.shape)
         gradient[:-1] += self.ridge * theta[:-1]
         if not self.fit_intercept:
             gradient[-1] = 0.0
-        return float(found[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
+        return float(means[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
 
     def _unbound(self, data: Any) -> Array:
         """Return the minimiser without a ball, by a search in coordinates of one curvature."""
@@ -228,11 +228,11 @@ class ExactMinimum:
                 gradient = np.einsum("ij,ik->jk", root, gradient)
             return value, gradient.ravel()
 
-        found = minimize(
+        solution = minimize(
             at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
         )  # fmt: skip
-        return coefficients(found.x)
+        return coefficients(solution.x)
 
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
@@ -243,8 +243,8 @@ class ExactMinimum:
             gram[-1] = gram[:, -1] = 0.0
         gram[:-1, :-1] += self.ridge * np.eye(len(gram) - 1)
         values, vectors = np.linalg.eigh(gram)
-        known = values > RANK * values[-1]
-        whitened: Array = vectors[:, known] / np.sqrt(values[known])
+        in_range = values > RANK * values[-1]
+        whitened: Array = vectors[:, in_range] / np.sqrt(values[in_range])
         return whitened
 
     def _in_the_ball(self, data: Any) -> Array:

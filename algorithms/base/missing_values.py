@@ -41,7 +41,9 @@ def filled(data: Any) -> Any:
         return rows
     cells, types = cells_of(data), getattr(data, "dtypes", ())
     columns = types if hasattr(types, "__iter__") else (types,)
-    if cells.dtype.kind not in "biufO" or any(str(one).lower().startswith(TEXT) for one in columns):
+    if cells.dtype.kind not in "biufO" or any(
+        str(dtype).lower().startswith(TEXT) for dtype in columns
+    ):
         why = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
         raise ParameterError("X, y", cells.dtype, f"numbers. {why}")
     if cells.dtype.kind == "O":
@@ -59,8 +61,8 @@ def _is_finite(cells: Array) -> bool:
 
 def numbers_of(cells: Any) -> Array:
     """Return objects as floats; NaN where one is no number."""
-    found = np.array([_number(one) for one in cells.ravel().tolist()], dtype=np.float64)
-    return found.reshape(cells.shape)
+    numbers = np.array([_number(cell) for cell in cells.ravel().tolist()], dtype=np.float64)
+    return numbers.reshape(cells.shape)
 
 
 def _number(cell: Any) -> float:

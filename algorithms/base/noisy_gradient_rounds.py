@@ -54,8 +54,8 @@ def calibrated_gaussian(
         return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
 
     def plan_of(scale: float) -> Plan:
-        each = noise(scale)
-        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+        gradient = noise(scale)
+        return Repeat(gradient if rate is None else PoissonSampled(gradient, rate), rounds)
 
     mu = mu_of_budget(epsilon, delta)
     start = 1 / round_mu(mu, rounds, rate)
@@ -68,8 +68,8 @@ def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool =
     Where they are many, sampled ones have ``rate sqrt(rounds (e^{m^2} - 1))`` of their own m
     together; if a record is replaced, ``rate sqrt(4 rounds sinh(m^2))``.
     """
-    each = mu * mu / rounds
+    square = mu * mu / rounds
     if rate is None:
-        return math.sqrt(each)
-    each /= rate**2
-    return math.sqrt(math.asinh(each / 4) if replaced else math.log1p(each))
+        return math.sqrt(square)
+    square /= rate**2
+    return math.sqrt(math.asinh(square / 4) if replaced else math.log1p(square))

@@ -57,8 +57,8 @@ def _routines(frame: FrameType | None) -> Iterator[tuple[str, dict[str, Any]]]:
                 names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
                 yield code.co_name, {name: here[name] for name in names if name in here}
             elif holder is not None and code.co_name.startswith("fit"):
-                given = {name: here.get(name) for name in ("X", "y", "params")}
-                yield type(holder).__name__, given | holder.get_params(deep=False)
+                arguments = {name: here.get(name) for name in ("X", "y", "params")}
+                yield type(holder).__name__, arguments | holder.get_params(deep=False)
         frame = frame.f_back
 
 

@@ -32,7 +32,7 @@ def same_memory(known: Any, given: Any) -> bool:
     if isinstance(known, np.ndarray) and isinstance(given, np.ndarray):
         return bool(known.__array_interface__ == given.__array_interface__)
     parts = ("data", "indices", "indptr")
-    if not all(hasattr(one, part) for one in (known, given) for part in parts):
+    if not all(hasattr(matrix, part) for matrix in (known, given) for part in parts):
         return False
     return bool(known.shape == given.shape) and all(
         same_memory(getattr(known, part), getattr(given, part)) for part in parts
@@ -41,10 +41,10 @@ def same_memory(known: Any, given: Any) -> bool:
 
 def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
     """Return slices of all rows, or of those from ``start`` to ``stop``."""
-    first = first_array(data)
-    thin = first.sparse if isinstance(first, Chunks) else sparse.issparse(first)
-    each = SPARSE_BLOCK_ROWS if thin else rows_per_block(first.shape[1])
-    return equal_slices(start, first.shape[0] if stop is None else stop, each)
+    features = first_array(data)
+    thin = features.sparse if isinstance(features, Chunks) else sparse.issparse(features)
+    block_rows = SPARSE_BLOCK_ROWS if thin else rows_per_block(features.shape[1])
+    return equal_slices(start, features.shape[0] if stop is None else stop, block_rows)
 
 
 def rows_per_block(features: int) -> int:
@@ -79,13 +79,13 @@ def row_products(data: Any, vector: Array) -> Array:
     # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
     if not isinstance(data, np.ndarray):
         return np.asarray(data @ vector, dtype=np.float64)
-    found: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)
-    return found
+    products: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)
+    return products
 
 
 def weighted_row_sum(data: Any, weights: Array) -> Array:
     """Return ``sum_i weights_i row_i``, dense or sparse."""
     if not isinstance(data, np.ndarray):
         return np.asarray(data.T @ weights, dtype=np.float64)
-    found: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
-    return found
+    total: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
+    return total

@@ -45,13 +45,13 @@ def refuse_transformers_in_front(estimator: Any) -> None:
             transformers = [step for _, step in holder.steps[:-1]]
         elif isinstance(holder, TransformedTargetRegressor):
             learns, transformers = reads_no_data, [holder.transformer]
-        for one in transformers:
-            if not learns(one):
-                place = (
-                    f"{type(one).__name__} in a {type(holder).__name__}, fitted on private data in "
+        for transformer in transformers:
+            if not learns(transformer):
+                description = (
+                    f"{type(transformer).__name__} in a {type(holder).__name__}, fitted on private data in "
                     f"front of {type(estimator).__name__}"
                 )
-                raise ParameterError("transformer", place, REMEDY)
+                raise ParameterError("transformer", description, REMEDY)
 
 
 def _running_fits(frame: FrameType | None) -> Iterator[Any]:
@@ -79,7 +79,7 @@ def reads_no_data(transformer: Any) -> bool:
         return (
             not isinstance(transformer.categories, str)
             and transformer.handle_unknown != "error"
-            and all(getattr(transformer, one) is None for one in rare)
+            and all(getattr(transformer, setting) is None for setting in rare)
         )
     return isinstance(transformer, (FrozenEstimator, PolynomialFeatures)) or not _tag(
         transformer, lambda tags: tags.requires_fit
@@ -96,10 +96,14 @@ def reads_public_features(transformer: Any) -> bool:
         return all(map(reads_public_features, parts))
     if reads_no_data(transformer):
         return True
-    inner = any(hasattr(one, "fit") for one in transformer.get_params(deep=False).values())
+    inner = any(hasattr(value, "fit") for value in transformer.get_params(deep=False).values())
     module = type(transformer).__module__
-    own = module.startswith("sklearn.") and not module.startswith("sklearn.feature_selection")
-    return own and not inner and not _tag(transformer, lambda tags: tags.target_tags.required)
+    of_sklearn = module.startswith("sklearn.") and not module.startswith(
+        "sklearn.feature_selection"
+    )
+    return (
+        of_sklearn and not inner and not _tag(transformer, lambda tags: tags.target_tags.required)
+    )
 
 
 def _parts(transformer: Any) -> list[Any] | None:
@@ -113,7 +117,10 @@ def _parts(transformer: Any) -> list[Any] | None:
     if isinstance(transformer, ColumnTransformer):
         columns = [where for *_, where in transformer.transformers]
         # a selector of types reads none of the values; any other function may
-        if all(isinstance(one, make_column_selector) or not callable(one) for one in columns):
+        if all(
+            isinstance(selector, make_column_selector) or not callable(selector)
+            for selector in columns
+        ):
             return [*(part for _, part, _ in transformer.transformers), transformer.remainder]
     return None
 

@@ -61,7 +61,7 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
     """Return the result of NoisyHT on ``vector(data)``, released by the ledger."""
     chosen, values = plan.parts
     features = ledger.shape[-1]
-    remaining, found = np.arange(features), np.zeros(features)
+    remaining, thresholded = np.arange(features), np.zeros(features)
     selected: list[int] = []
     for _ in range(chosen.count):
         of = remaining
@@ -70,8 +70,10 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     for feature in selected:
-        found[feature] = ledger.release(values.part, lambda data, at=feature: vector(data)[at])
-    return found
+        thresholded[feature] = ledger.release(
+            values.part, lambda data, at=feature: vector(data)[at]
+        )
+    return thresholded
 
 
 class ThresholdingEstimator(PrivateEstimator, ABC):
@@ -110,8 +112,8 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
         except (TypeError, ValueError, IndexError) as error:
             allowed = f"data of one shape for every machine: {type(error).__name__}"
             raise ParameterError("machines", type(machines), allowed) from None
-        first = data[0] if isinstance(data, tuple) else data
-        plan, rng = self.plan(first.shape), generator_of(self.random_state)
+        features = data[0] if isinstance(data, tuple) else data
+        plan, rng = self.plan(features.shape), generator_of(self.random_state)
         self.plan_ = plan
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_)

@@ -61,7 +61,7 @@ class BlockSlopes:
         inner = row_products(clipped_entries(block[0], self.bounds.x), self.theta)
         if self.loss is SQUARED:
             return np.array([np.sum(y - inner)])
-        slopes = (self.loss.slope(inner + one, y).sum() for one in self.candidates)
+        slopes = (self.loss.slope(inner + constant, y).sum() for constant in self.candidates)
         return np.fromiter(slopes, float, self.candidates.size)
 
 
@@ -85,8 +85,8 @@ class ConstantScores:
     def candidates(self) -> Array:
         """The public constants: of residuals within their bound, or of shares by their logit."""
         if self.loss is SQUARED:
-            most = self.bounds.y + self.radius * self.bounds.x
-            return np.linspace(-most, most, CANDIDATES)
+            largest = self.bounds.y + self.radius * self.bounds.x
+            return np.linspace(-largest, largest, CANDIDATES)
         return np.asarray(logit((np.arange(CANDIDATES) + 0.5) / CANDIDATES))
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
@@ -116,13 +116,13 @@ class ConstantScores:
 
 def released_constant(ledger: Any, mechanism: Any, query: ConstantScores) -> float:
     """Return the candidate that a mechanism of vertices selects."""
-    asked: Any = query
+    selection_query: Any = query
     shape: tuple[int, ...] | None = (query.candidates.size,)
     if isinstance(mechanism, LazyExponential):
-        asked, shape = _Listed(query), None
+        selection_query, shape = _Listed(query), None
     elif not hasattr(mechanism, "scale"):  # without privacy
-        asked, shape = _Best(query), ()
-    return float(query.candidates[int(ledger.release(mechanism, asked, shape=shape))])
+        selection_query, shape = _Best(query), ()
+    return float(query.candidates[int(ledger.release(mechanism, selection_query, shape=shape))])
 
 
 @final

@@ -53,9 +53,9 @@ class Bounds:
     ) -> float:
         """Return how far one record moves the gradient's product with a vertex."""
         # <s, grad> <= |s|_1 |grad|_inf
-        one = self.radius * self.lipschitz(loss) / records
+        influence = self.radius * self.lipschitz(loss) / records
         stated = check_relation("relation", relation, RECORD_RELATIONS)
-        return 2 * one if stated is Adjacency.REPLACE_ONE else one
+        return 2 * influence if stated is Adjacency.REPLACE_ONE else influence
 
     def curvature(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
         """Return the curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""
@@ -82,12 +82,12 @@ def utility_bound(
     ``noise`` is the expected loss of one selection, ``gap`` the excess of the first iterate:
     ``2 Gamma / (T + 1) + 2 gap / (T (T + 1)) + noise``; the second term is missing in print.
     """
-    last = rounds + 1
+    iterates = rounds + 1
     if not average:
-        return 2 * curvature / (last + 1) + 2 * gap / (last * (last + 1)) + noise
+        return 2 * curvature / (iterates + 1) + 2 * gap / (iterates * (iterates + 1)) + noise
     # iterate t weighs 2 t / (T (T + 1)); sum_t 1 / (t + 1) <= ln(T + 1)
-    drift = math.log(last + 1) / (last * (last + 1))
-    return 4 * curvature / (last + 1) + 4 * gap * drift + noise
+    drift = math.log(iterates + 1) / (iterates * (iterates + 1))
+    return 4 * curvature / (iterates + 1) + 4 * gap * drift + noise
 
 
 def optimal_l1_rounds(
@@ -161,5 +161,5 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     deviation = calibrate(lambda scale: GaussianLoss(1 / scale), epsilon=epsilon, delta=delta)
     start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
     # of selections the least bound is that of one of these, which `Tight` asks for among others
-    rough: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
-    return 1 / calibrate_near(plan_of, start, epsilon, delta, rough)
+    quick_accountant: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
+    return 1 / calibrate_near(plan_of, start, epsilon, delta, quick_accountant)

@@ -109,10 +109,10 @@ class L1Estimator(PrivateRegressor):
             return Repeat(NoPrivacy(), rounds)
         scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
         lazily = sparse and selection == GUMBEL
-        one: Any = LazyExponential(scale, sensitivity)
+        vertex_selection: Any = LazyExponential(scale, sensitivity)
         if not lazily:
-            one = selection_mechanism(scale, sensitivity, selection)
-        return self._warned_plan(Repeat(one, rounds), shape[1])
+            vertex_selection = selection_mechanism(scale, sensitivity, selection)
+        return self._warned_plan(Repeat(vertex_selection, rounds), shape[1])
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
@@ -149,8 +149,8 @@ class L1Estimator(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients, the constant last if one is fitted, from released values only."""
-        found = self._run(ledger, executor, streamed=False)
-        return found if self.fit_intercept else found[:-1]
+        theta = self._run(ledger, executor, streamed=False)
+        return theta if self.fit_intercept else theta[:-1]
 
     def _run(self, ledger: Any, executor: Executor | None, streamed: bool) -> Array:
         """Return coefficients and the constant; data may be read a block at a time."""
@@ -209,11 +209,11 @@ class L1Estimator(PrivateRegressor):
         self.plan_, self.bounds_ = plan, bounds
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         if isinstance(X, Chunks):
-            found = self._run(self.ledger_, executor, streamed=True)
+            theta = self._run(self.ledger_, executor, streamed=True)
         else:  # a subclass may run in its own way
-            found = self.run(self.ledger_)
-            found = found if self.fit_intercept else np.append(found, 0.0)
-        self.coef_, self.intercept_ = found[:-1], float(found[-1])
+            theta = self.run(self.ledger_)
+            theta = theta if self.fit_intercept else np.append(theta, 0.0)
+        self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
         self._warn_if_not_private("coefficients are")
         descends = self._is_descent(plan, X.shape)
         self.rounds_ = plan.count if descends else self._vertices_of(plan)
@@ -238,8 +238,8 @@ class L1Estimator(PrivateRegressor):
         SELECTION.check("selection", self.selection)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         method = METHOD.check("method", self.method)
-        asked = self.rounds is not None or self.selection != GUMBEL  # for selections
-        if method != AUTO or asked or (sparse and not self.non_private) or not delta:
+        selections_asked = self.rounds is not None or self.selection != GUMBEL  # for selections
+        if method != AUTO or selections_asked or (sparse and not self.non_private) or not delta:
             return method == DESCENT
         if self.non_private:
             return True

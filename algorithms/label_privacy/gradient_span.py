@@ -60,17 +60,17 @@ class GradientSpan:
 
     def label_corners(self, labels: Any) -> Array:
         """Return the vector that each user randomises: the corner of the label."""
-        one = len(self.corners) == 1
-        found: Array = self.corners[0 if one else np.arange(len(labels)), labels]
+        shared = len(self.corners) == 1
+        found: Array = self.corners[0 if shared else np.arange(len(labels)), labels]
         return found
 
     def coefficients(self, reports: Array) -> Array:
         """Return K coefficients for every report: ``w + lambda (1 - sum w)``, w the inverse map."""
         if len(self.inverse_map) == 1:
-            way: Array = reports @ self.inverse_map[0].T
+            weights: Array = reports @ self.inverse_map[0].T
         else:
-            way = np.einsum("ikj,ij->ik", self.inverse_map, reports)
-        found: Array = way + self.centre_weights * (1 - way.sum(axis=1, keepdims=True))
+            weights = np.einsum("ikj,ij->ik", self.inverse_map, reports)
+        found: Array = weights + self.centre_weights * (1 - weights.sum(axis=1, keepdims=True))
         return found
 
 
@@ -92,9 +92,11 @@ def smallest_ball_centre(gram: Array) -> Array:
         farthest = far[everyone, to]
         if (farthest - np.einsum("ik,ik->i", far, weights) <= CENTRE_TOLERANCE * farthest).all():
             break
-        apart = squares[everyone, to] + squares[everyone, nearest] - 2 * gram[everyone, to, nearest]
+        square_distance = (
+            squares[everyone, to] + squares[everyone, nearest] - 2 * gram[everyone, to, nearest]
+        )
         gain = np.maximum(farthest - far[everyone, nearest], 0.0)
-        step = np.divide(gain, 2 * apart, where=apart > 0, out=np.zeros(users))
+        step = np.divide(gain, 2 * square_distance, where=square_distance > 0, out=np.zeros(users))
         step = np.minimum(step, weights[everyone, nearest])
         weights[everyone, to] += step
         weights[everyone, nearest] -= step

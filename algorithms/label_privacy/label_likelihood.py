@@ -87,9 +87,9 @@ class LabelLikelihood(PrivateEstimator):
         labels = checked_labels(y, self.classes)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
-        kept = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        transcript = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
-            labels, plan, rng=rng, public=X, transcript=kept, ledger=ledger
+            labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
         self.coef_ = self.run(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
@@ -114,8 +114,10 @@ def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bo
     if isinstance(mechanism, HemisphereL2):
         # c_k = 1 / K + <report, corner k> times a positive constant
         return GradientSpan.regular_simplex(classes).coefficients(reports) > 1 / classes
-    found: NDArray[np.bool_] = mechanism.coefficients(reports) > 0  # (1[supported] - q) / (p - q)
-    return found
+    probable: NDArray[np.bool_] = (
+        mechanism.coefficients(reports) > 0
+    )  # (1[supported] - q) / (p - q)
+    return probable
 
 
 def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: float) -> Array:
@@ -145,8 +147,8 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
     # a coarser search costs half the time and errs less than the noise of labels, if there is any
     ends = {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
     options: Any = {"maxiter": MOST_STEPS, **ends}
-    found = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
-    theta: Array = found.x.reshape(classes, features)
+    solution = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+    theta: Array = solution.x.reshape(classes, features)
     return theta
 
 

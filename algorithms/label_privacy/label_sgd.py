@@ -178,9 +178,9 @@ class LabelSGD(PrivateEstimator):
         check_loss(label_loss_of(self.loss), X, self.classes, self.lipschitz_)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
-        kept = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        transcript = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
-            labels, plan, rng=rng, public=X, transcript=kept, ledger=ledger
+            labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
         self.coef_, self.second_moment_ = self._run_sgd(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
@@ -189,8 +189,8 @@ class LabelSGD(PrivateEstimator):
     def summary(self) -> str:
         """Return the guarantee, and the gradients' mean square beside its bound."""
         check_is_fitted(self)
-        name, most = type(self).__name__, self._decoder(self.plan_).second_moment
-        moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {most:.8g}"
+        name, moment_bound = type(self).__name__, self._decoder(self.plan_).second_moment
+        moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {moment_bound:.8g}"
         if self.non_private:
             return f"{super().summary()}; {moment}"
         epsilon, who = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
@@ -229,11 +229,11 @@ class LabelSGD(PrivateEstimator):
             blocks = [order[block] for block in blocks]
         for rows, coefficients in self._decoded_blocks(ledger, analyser, blocks, theta, executor):
             for start in range(0, len(coefficients), size):
-                some = slice(start, start + size)
-                gradient, squared = loss.estimate(theta, rows[some], coefficients[some])
+                batch = slice(start, start + size)
+                gradient, squared = loss.estimate(theta, rows[batch], coefficients[batch])
                 # a last, short batch is a fraction of a step
-                left = len(coefficients) - start
-                total += theta * (left / size) if left < size else theta
+                remaining = len(coefficients) - start
+                total += theta * (remaining / size) if remaining < size else theta
                 gradient *= eta / size
                 theta -= gradient
                 length = math.sqrt(np.vdot(theta, theta))
@@ -267,8 +267,8 @@ class LabelSGD(PrivateEstimator):
         query, decode = _label_query, decoder.coefficients
         if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
             query, decode = (
-                (one := GradientSpan.regular_simplex(self.classes)).label_corners,
-                one.coefficients,
+                (simplex := GradientSpan.regular_simplex(self.classes)).label_corners,
+                simplex.coefficients,
             )
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
         for who, report in zip(blocks, reports, strict=True):
@@ -286,8 +286,8 @@ class LabelSGD(PrivateEstimator):
             got = f"{size} for n_samples={users}"
             raise ParameterError("batch_size", got, "at most the number of users")
         waits = isinstance(mechanism, HemisphereL2) and not self._has_fixed_span
-        each = size if waits else max(1, BLOCK_COEFFICIENTS // self.classes // size) * size
-        return [slice(start, start + each) for start in range(0, users, each)]
+        block_users = size if waits else max(1, BLOCK_COEFFICIENTS // self.classes // size) * size
+        return [slice(start, start + block_users) for start in range(0, users, block_users)]
 
     @property
     def _has_fixed_span(self) -> bool:

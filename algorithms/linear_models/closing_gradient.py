@@ -75,10 +75,10 @@ def gradient_deviation(descent: Descent, noise: float) -> float:
     """
     half = len(descent.norms) // 2
     norms, shares = descent.norms[half:], descent.shares[half:]
-    least = float(shares.mean()) - noise / math.sqrt(len(shares))
+    share_below = float(shares.mean()) - noise / math.sqrt(len(shares))
 
     def too_few(deviation: float) -> bool:
-        return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= least
+        return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= share_below
 
     smallest, largest = float(norms.min()) / 10, float(norms.max()) * 10
     return least_float_that(too_few, smallest, largest, relative=1e-3, mean=geometric_mean)
@@ -110,9 +110,11 @@ def newton_step(
         middle[-1, -1] += centre_square * (slopes @ slopes)
     middle[:size, :size] += root.T @ of_slopes @ root
     middle += UNEVEN**2 * np.outer(pushed, pushed)
-    back = linear_part(mapped, theta.size)
-    outside = back @ inverse
-    return Closing(back @ (theta + step), outside @ middle @ outside.T, spread)
+    to_clipped = linear_part(mapped, theta.size)
+    to_clipped_step = to_clipped @ inverse
+    return Closing(
+        to_clipped @ (theta + step), to_clipped_step @ middle @ to_clipped_step.T, spread
+    )
 
 
 def unshortened(spread: Spread) -> float:
@@ -123,15 +125,15 @@ def unshortened(spread: Spread) -> float:
     middle, usual = (low + high) / 2, ((high - low) / 2) ** 2
     # the mean of what was found and of what is usual, by their precision
     missed = (moments.square_noise / trace) ** 2
-    found = middle + (moments.square / trace - middle) * usual / (usual + missed)
-    return min(max(found, low), high)
+    factor = middle + (moments.square / trace - middle) * usual / (usual + missed)
+    return min(max(factor, low), high)
 
 
 def linear_part(mapped: MappedFeatures, size: int) -> Array:
     """Return the matrix that takes mapped coefficients to those of clipped rows."""
-    columns = [mapped.features.coefficients(one[:, None]) for one in np.eye(size)]
-    found = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
-    return found if mapped.features.intercept else found[:-1]
+    columns = [mapped.features.coefficients(unit[:, None]) for unit in np.eye(size)]
+    matrix = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
+    return matrix if mapped.features.intercept else matrix[:-1]
 
 
 def coefficient_errors(found: Closing) -> tuple[Array, Array]:

@@ -88,8 +88,8 @@ class BlockProducts:
         # not BLAS, whose last bits depend on its number of threads
         products = np.einsum("ij,ik->jk", rows, rows)
         upper = np.triu_indices(rows.shape[1])
-        found: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-        return found
+        weighted: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        return weighted
 
 
 @final

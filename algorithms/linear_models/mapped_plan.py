@@ -87,15 +87,15 @@ def private_plan(
 
     def plan_of(noise: float) -> Sequential:
         parts: list[Plan] = [gaussian(noise, moves.moments / n, shares.moments, sizes.features + 1)]
-        left = 1 - shares.moments - shares.closing
+        remaining_share = 1 - shares.moments - shares.closing
         if products:
             parts.append(gaussian(noise, moves.products / n, shares.products, triangle))
-            left -= shares.products
+            remaining_share -= shares.products
         # a record that is sampled adds its gradient, of whatever neighbours
         gradient = moves.gradient if rate is None else 1 / rate
         moved = math.hypot(gradient, shares.kept) / n
         # the mu of a sampled round is about rate times its own
-        share = left / rounds * (1 if rate is None else rate**-2)
+        share = remaining_share / rounds * (1 if rate is None else rate**-2)
         each = gaussian(noise, moved, share, sizes.coefficients + counts)
         sampled = each if rate is None else PoissonSampled(each, rate, relation)
         parts.append(Repeat(sampled, rounds))
@@ -105,10 +105,12 @@ def private_plan(
         return Sequential(parts)
 
     # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
-    left = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
+    remaining_share = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
     mu = mu_of_budget(*budget)
-    each = round_mu(mu * math.sqrt(left), rounds, rate, relation is Adjacency.REPLACE_ONE)
-    start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
+    each = round_mu(
+        mu * math.sqrt(remaining_share), rounds, rate, relation is Adjacency.REPLACE_ONE
+    )
+    start = math.sqrt(remaining_share / rounds) / each / (1 if rate is None else rate)
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 

@@ -206,7 +206,7 @@ class PrivateLogisticRegression(LinearClassifier):
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, self._outputs()
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
-        last, two = ledger.plan.parts[-1], self._outputs() == 1
+        gradient_rounds, two = ledger.plan.parts[-1], self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
         shares = SHARES._replace(shortened=shortened_at(sizes, mu))
         # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
@@ -223,7 +223,9 @@ class PrivateLogisticRegression(LinearClassifier):
         )  # fmt: skip
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(ledger, last.part, gradient, start, step, last.count, average=True)
+        theta = descend(
+            ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count, average=True
+        )
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
@@ -245,8 +247,8 @@ class PrivateLogisticRegression(LinearClassifier):
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = rounds_of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
-        found = self.run(self.ledger_, executor)
-        self.coef_, self.intercept_ = found[:-1].T.copy(), found[-1].copy()
+        theta = self.run(self.ledger_, executor)
+        self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self

@@ -57,8 +57,8 @@ def schedule(signal: float, rounds: int | None = None) -> Schedule:
     if rounds is None:
         rounds = int(min(max(ROUNDS, travel / LONGEST), MOST_ROUNDS))
     # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
-    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
-    return Schedule(rounds, min(travel / rounds, LONGEST), kept)
+    unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
+    return Schedule(rounds, min(travel / rounds, LONGEST), unclipped_share)
 
 
 def descend_mapped(
@@ -75,7 +75,7 @@ def descend_mapped(
     what gradients have at first, steps were too long: they are halved, and start again from 0.
     """
     part, rounds = (repeated := rounds_of(ledger.plan)).part, repeated.count
-    _, step, kept = schedule(signal, rounds)
+    _, step, unclipped_share = schedule(signal, rounds)
     unit, features = mapped.length * y_bound, mapped.features
     norm = START * unit
     query = MeanOfClippedGradients(
@@ -92,7 +92,7 @@ def descend_mapped(
         norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.kept
         # the norm grows while too few records are kept whole
         share = min(1.0, max(0.0, shares[t - 1]))
-        norm = max(norm * math.exp(LEARNING_RATE * (kept - share)), LEAST * unit)
+        norm = max(norm * math.exp(LEARNING_RATE * (unclipped_share - share)), LEAST * unit)
         if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
             step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
         # iterate t after a start weighs t

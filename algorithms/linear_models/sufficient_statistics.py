@@ -48,8 +48,8 @@ class StatisticUnits:
         # y^2 in [0, Y^2]; where the other record adds nothing: B^2, B Y, Y^2
         gram = row_bound**2 * (math.sqrt(2) if replaced else 1.0)
         products = row_bound * y_bound * (2.0 if replaced else 1.0)
-        one, two, three = (math.sqrt(share) for share in SHARES)
-        return cls(gram / one, products / two, y_bound**2 / three)
+        gram_share, product_share, square_share = map(math.sqrt, SHARES)
+        return cls(gram / gram_share, products / product_share, y_bound**2 / square_share)
 
 
 def statistics_sensitivity(records: int) -> float:

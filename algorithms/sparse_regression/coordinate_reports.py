@@ -31,11 +31,11 @@ class Residuals:
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """Return one number a user."""
-        used = np.flatnonzero(self.theta)
-        inner = row_products(dense_columns(rows[0], used), self.theta[used])
+        support = np.flatnonzero(self.theta)
+        inner = row_products(dense_columns(rows[0], support), self.theta[support])
         # a target of any size is clipped later, but must be a float
-        apart = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
-        return np.asarray(apart / self.link.derivative(inner))
+        residuals = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
+        return np.asarray(residuals / self.link.derivative(inner))
 
 
 @final
@@ -140,11 +140,13 @@ def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> lis
 
     A stage has its share of the users, or as many as are enough; the last one has all others.
     """
-    some = candidates(features, sparsity)
-    each = max(rows_per_block(features), features, some * (some + 1) // 2)
+    candidate_count = candidates(features, sparsity)
+    block_rows = max(
+        rows_per_block(features), features, candidate_count * (candidate_count + 1) // 2
+    )
     sizes = np.minimum(users * np.array(SHARES[:-1]), enough)
     ends = [0, *(int(end) for end in np.rint(np.cumsum(sizes))), users]
-    return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
+    return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
 def places(users: int, many: int) -> Indices:
@@ -155,12 +157,16 @@ def places(users: int, many: int) -> Indices:
 def own_entries(x: Any, columns: Indices) -> Array:
     """Return for each row its entry in the column of its place, clipped to [-1, 1]."""
     users = x.shape[0]
-    found = np.asarray(x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64)
-    return np.clip(found.reshape(-1), -1.0, 1.0)
+    entries = np.asarray(
+        x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64
+    )
+    return np.clip(entries.reshape(-1), -1.0, 1.0)
 
 
 def dense_columns(x: Any, columns: Indices) -> Array:
     """Return some columns, clipped to [-1, 1], dense."""
-    some = x[:, columns]
-    dense = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype=np.float64)
+    selected = x[:, columns]
+    dense = np.asarray(
+        selected.toarray() if hasattr(selected, "toarray") else selected, dtype=np.float64
+    )
     return np.clip(dense, -1.0, 1.0)

@@ -162,11 +162,11 @@ class LabelIHT(LabelRegressor):
             return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
 
         if len(ends) == 2:
-            found = fit((X, self.noisy_labels(ledger)), self.label_bound)
+            equations = fit((X, self.noisy_labels(ledger)), self.label_bound)
         else:
-            found = LabelStages(ledger, link, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, link, self.label_bound, ends).run(fit)
         theta = np.zeros(X.shape[1])
-        theta[found.columns] = found.solution()
+        theta[equations.columns] = equations.solution()
         return project_to_ball(theta)
 
     def _stage_ends(self, users: int) -> list[int]:

@@ -131,14 +131,14 @@ class LabelLasso(LabelRegressor):
             return rows.equations(columns, np.zeros(features)).significant(features)
 
         if len(ends) > 2:
-            kept = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
         else:
             data = (X, self.noisy_labels(ledger))
             if not self.refit:
                 return self._lasso(data, ledger.plan.parts[0], self.label_bound)
-            kept = fit(data, self.label_bound)
+            equations = fit(data, self.label_bound)
         theta = np.zeros(features)
-        theta[kept.columns] = kept.solution()
+        theta[equations.columns] = equations.solution()
         return theta
 
     def _lasso(self, data: tuple[Any, ...], mechanism: Any, clip: float) -> Array:
@@ -146,11 +146,11 @@ class LabelLasso(LabelRegressor):
         X, labels = data[:2]
         self.penalty_ = self._penalty(mechanism, data, clip)
         lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
-        given = {} if len(data) == 2 else {"sample_weight": data[2]}
+        weights = {} if len(data) == 2 else {"sample_weight": data[2]}
         with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found: Array = lasso.fit(X, labels, **given).coef_
-        return found
+            coefficients: Array = lasso.fit(X, labels, **weights).coef_
+        return coefficients
 
     def _penalty(self, mechanism: Any, data: tuple[Any, ...], clip: float) -> float:
         """Return the penalty asked for, or .7 of the universal one."""

@@ -60,8 +60,8 @@ class ResidualSizes:
 
     def __call__(self, labels: Any) -> Array:
         """Return one number a user."""
-        own = self.levels[np.arange(len(self.predicted)) % len(self.levels)]
-        return np.where(np.abs(labels - self.predicted) > own, self.bound, -self.bound)
+        user_levels = self.levels[np.arange(len(self.predicted)) % len(self.levels)]
+        return np.where(np.abs(labels - self.predicted) > user_levels, self.bound, -self.bound)
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class LabelStages:
         """Return what theta says of the users' labels; public."""
         X = self.ledger.public
         pieces = [
-            row_products(take_rows(X, one), theta) for one in row_blocks(X, who.start, who.stop)
+            row_products(take_rows(X, block), theta) for block in row_blocks(X, who.start, who.stop)
         ]
         return np.asarray(self.link.function(np.concatenate(pieces)))
 
@@ -90,7 +90,7 @@ class LabelStages:
         X, mechanism = self.ledger.public, self.ledger.plan.parts[0]
         labels, weights = np.zeros(X.shape[0]), np.zeros(X.shape[0])
         theta, clip = np.zeros(X.shape[1]), self.bound
-        found: Any = None  # the first stage is always there
+        equations: Any = None  # the first stage is always there
         for stage, (start, stop) in enumerate(pairwise(self.ends)):
             who = slice(start, stop, 1)
             # the first stage is of labels as they are: f(0) may not be 0
@@ -101,10 +101,10 @@ class LabelStages:
             query = ScaledResiduals(guess, clip, self.bound)
             reports = np.asarray(self.ledger.release_each(mechanism, query, who))
             labels[who], weights[who] = guess + reports * (clip / self.bound), clip**-2.0
-            found = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
+            equations = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
             theta = np.zeros(X.shape[1])
-            theta[found.columns] = found.solution()
-        fitted: NormalEquations = found
+            theta[equations.columns] = equations.solution()
+        fitted: NormalEquations = equations
         return fitted
 
     def _clip(self, who: slice, guess: Array) -> float:

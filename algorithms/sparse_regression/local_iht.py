@@ -147,10 +147,10 @@ class LocalIHT(PrivateRegressor):
         users, features = checked_shape(shape)
         radius, epsilon = self.norm_bound(features), self._checked_epsilon()
         if self._asks_coordinates:
-            one = NoPrivacy() if self.non_private else least_noise(1.0, epsilon)
-            rounds = self._narrowing_rounds(features, one)
+            report = NoPrivacy() if self.non_private else least_noise(1.0, epsilon)
+            rounds = self._narrowing_rounds(features, report)
             stages = stage_blocks(users, features, self.sparsity, rounds.enough())
-            return Parallel([one] * sum(map(len, stages)))
+            return Parallel([report] * sum(map(len, stages)))
         groups = self._round_blocks(users, features)
         mechanism: Plan = NoPrivacy()
         if not self.non_private:
@@ -221,17 +221,23 @@ class LocalIHT(PrivateRegressor):
         users, features = ledger.shape
         rounds = self._narrowing_rounds(features, ledger.plan.parts[0])
         stages = stage_blocks(users, features, self.sparsity, rounds.enough())
-        asked = LedgerUsers(ledger, link_of(self.link), stages, executor)
-        return project_to_ball(rounds.run(asked))
+        asker = LedgerUsers(ledger, link_of(self.link), stages, executor)
+        return project_to_ball(rounds.run(asker))
 
     @property
     def _asks_coordinates(self) -> bool:
         """Whether reports are single numbers."""
         method = METHOD.check("method", self.method)
-        given = [n for n in ("rounds", "step", "residual_clip") if getattr(self, n) is not None]
-        if method == "coordinates" and given:
-            raise ParameterError(given[0], getattr(self, given[0]), "None, or method='gradients'")
-        return method == "coordinates" or (method == "auto" and not given)
+        gradient_settings = [
+            n for n in ("rounds", "step", "residual_clip") if getattr(self, n) is not None
+        ]
+        if method == "coordinates" and gradient_settings:
+            raise ParameterError(
+                gradient_settings[0],
+                getattr(self, gradient_settings[0]),
+                "None, or method='gradients'",
+            )
+        return method == "coordinates" or (method == "auto" and not gradient_settings)
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -248,9 +254,9 @@ class LocalIHT(PrivateRegressor):
         # where workers hold the users, their reports stay there
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
         here = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
-        kept = "full" if here else "digest"
+        transcript = "full" if here else "digest"
         data = X if y is None else (X, y)
-        self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=kept, ledger=ledger)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=transcript, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.rounds_ = self._rounds(*X.shape)
@@ -297,8 +303,8 @@ class LocalIHT(PrivateRegressor):
         """Return the blocks of users of every round; rounds have nearly equal numbers of users."""
         rounds = self._rounds(users, features)
         ends = [users * t // rounds for t in range(rounds + 1)]
-        each = rows_per_block(features)
-        return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
+        block_rows = rows_per_block(features)
+        return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
 class UserGradients:
@@ -312,8 +318,8 @@ class UserGradients:
         x, y = clipped_features(rows[0]), rows[1]
         inner = row_products(x, self._theta)
         # a gradient of any size is shortened, but must be a float
-        most = MAX_RESIDUAL if self._clip is None else self._clip
-        residual = np.clip(self._link.function(inner) - y, -most, most)
+        largest_residual = MAX_RESIDUAL if self._clip is None else self._clip
+        residual = np.clip(self._link.function(inner) - y, -largest_residual, largest_residual)
         residual *= self._link.derivative(inner)
         x *= residual[:, None]
         return x

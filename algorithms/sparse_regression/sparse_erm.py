@@ -178,15 +178,15 @@ class SparseERM(PrivateRegressor):
         elif self.non_private:
             return Repeat(NoPrivacy(), 1)  # the minimiser, of all records
         else:
-            moved, most = 2 * longest * step / records, NOISE[self.loss]
-            rounds = affordable_rounds(moved, size, epsilon, delta, most)
+            moved, noise_limit = 2 * longest * step / records, NOISE[self.loss]
+            rounds = affordable_rounds(moved, size, epsilon, delta, noise_limit)
         # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
         # sample, by the bound over the sample's expected size
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
-        each: Release = NoPrivacy()
+        release: Release = NoPrivacy()
         if not self.non_private:
-            each = calibrated_gaussian(epsilon, delta, rounds, sensitivity, size, rate)
-        plan = Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+            release = calibrated_gaussian(epsilon, delta, rounds, sensitivity, size, rate)
+        plan = Repeat(release if rate is None else PoissonSampled(release, rate), rounds)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -252,8 +252,8 @@ class SparseERM(PrivateRegressor):
         self.plan_, self.rounds_ = plan, plan.count
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
-        found = self.run(self.ledger_, executor)
-        self.coef_, self.intercept_ = found[: X.shape[1]], float(found[X.shape[1] :].sum())
+        theta = self.run(self.ledger_, executor)
+        self.coef_, self.intercept_ = theta[: X.shape[1]], float(theta[X.shape[1] :].sum())
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -298,8 +298,8 @@ class SparseERM(PrivateRegressor):
 
     def _noise_summary(self) -> str:
         part = self.plan_.part.part if self.batch_rate is not None else self.plan_.part
-        last = np.asarray(self.transcript_[-1].output)
-        share = min(1.0, last.size * part.scale**2 / float(last @ last))
+        last_gradient = np.asarray(self.transcript_[-1].output)
+        share = min(1.0, last_gradient.size * part.scale**2 / float(last_gradient @ last_gradient))
         return (
             f"noise of deviation {part.scale:.4g} on every coordinate of {self.rounds_} gradients: "
             f"{share:.0%} of the last one's square"
@@ -351,10 +351,10 @@ class ExactSparseMinimum:
             ClippedSlopeObjective(self.loss), partial(_shortened, self.row_bound, columns),
             bool(self.constant), executor=self.executor, ridge=self.penalty, columns=columns.size,
         )  # fmt: skip
-        found = minimum(data)[:, 0] if columns.size else np.zeros(1)
+        minimiser = minimum(data)[:, 0] if columns.size else np.zeros(1)
         theta = np.zeros(features + bool(self.constant))
-        theta[columns] = found[:-1]
-        theta[features:] = found[-1]
+        theta[columns] = minimiser[:-1]
+        theta[features:] = minimiser[-1]
         return theta
 
 

@@ -189,8 +189,8 @@ class LocalMean(PrivateEstimator):
         reports = [np.asarray(entry.output).reshape(-1, size) for entry in self.transcript_]
         users = sum(len(block) for block in reports)
         mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
-        apart = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
-        deviation = np.sqrt(apart / max(users - 1, 1) / users)
+        square_deviations = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
+        deviation = np.sqrt(square_deviations / max(users - 1, 1) / users)
         return np.clip(normal_interval(mean, deviation, level), -self.radius, self.radius)
 
     def _noise_summary(self) -> str:

@@ -71,17 +71,17 @@ def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
     if keys == 1:
         return PartitionSelection(epsilon, delta)
     # delta / keys rounded down; the product of keys loses less than their sum
-    each = delta / keys * (1 - 1e-12)
-    found = [PartitionSelection(epsilon / round_up(float(keys)), each, keys)]
+    delta_each = delta / keys * (1 - 1e-12)
+    candidates = [PartitionSelection(epsilon / round_up(float(keys)), delta_each, keys)]
     for share in SHARES:
         with suppress(ParameterError):  # an epsilon of a key beyond its range
 
             def plan_of(scale: float, share: float = share) -> PartitionSelection:
-                return PartitionSelection(1 / scale, share * each, keys)
+                return PartitionSelection(1 / scale, share * delta_each, keys)
 
             scale = calibrate(plan_of, epsilon=epsilon, delta=delta)
-            found.append(plan_of(scale))
-    return min(found, key=keys_lost)
+            candidates.append(plan_of(scale))
+    return min(candidates, key=keys_lost)
 
 
 def keys_lost(made: PartitionSelection) -> float:

@@ -116,8 +116,8 @@ class PrivateMean(PrivateEstimator):
         if not self.delta:
             moved = round_up(math.sqrt(dimension) * moved)
             pure = moved / ((1 - share) * self.epsilon), square / (share * self.epsilon)
-            first, second = map(round_up, pure)
-            return Sequential([Laplace(first, moved), Laplace(second, square)])
+            mean_scale, square_scale = map(round_up, pure)
+            return Sequential([Laplace(mean_scale, moved), Laplace(square_scale, square)])
         square = round_up(square / math.sqrt(2))
 
         def plan_of(factor: float) -> Sequential:

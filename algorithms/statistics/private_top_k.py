@@ -111,8 +111,8 @@ class PrivateTopK(PrivateEstimator):
         stated = check_relation("relation", self.relation, RECORD_RELATIONS)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         LEVEL.check("level", self.level)
-        held = min(checked_shape(shape)[1], size)
-        return top_k_plan(size, count, held, stated is Adjacency.REPLACE_ONE, epsilon, delta)
+        labels_each = min(checked_shape(shape)[1], size)
+        return top_k_plan(size, count, labels_each, stated is Adjacency.REPLACE_ONE, epsilon, delta)
 
     def run(self, ledger: Any) -> tuple[NDArray[np.int64], Array, Array]:
         """Return indices, counts and intervals, from released values only."""
@@ -159,32 +159,40 @@ class PrivateTopK(PrivateEstimator):
         numpy.ndarray of shape (people, columns)
             Indices in ``categories``: the data of `run`.
         """
-        rows, known = cells_of(X), self._checked_categories()
+        rows, categories = cells_of(X), self._checked_categories()
         if rows.dtype.kind == "O":  # cell by cell: one of another type changes no other
-            rows = rows.astype(str) if known.dtype.kind == "U" else numbers_of(rows)
+            rows = rows.astype(str) if categories.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
             raise PrivateValueError("X", "categories, a row for each person")
-        if (rows.dtype.kind in "US") != (known.dtype.kind in "US"):
-            rows = rows.astype(str) if known.dtype.kind == "U" else np.full(rows.shape, math.nan)
-        order = np.argsort(known)
-        place = np.minimum(np.searchsorted(known[order], rows), known.size - 1)
-        found: NDArray[np.int64] = np.where(known[order][place] == rows, order[place], -1)
-        return found
+        if (rows.dtype.kind in "US") != (categories.dtype.kind in "US"):
+            rows = (
+                rows.astype(str) if categories.dtype.kind == "U" else np.full(rows.shape, math.nan)
+            )
+        order = np.argsort(categories)
+        nearest = np.minimum(np.searchsorted(categories[order], rows), categories.size - 1)
+        indices: NDArray[np.int64] = np.where(
+            categories[order][nearest] == rows, order[nearest], -1
+        )
+        return indices
 
     def _checked_categories(self) -> NDArray[Any]:
-        known = np.asarray(self.categories)
-        if known.ndim != 1 or known.dtype.kind not in "iufU" or np.unique(known).size != known.size:
+        categories = np.asarray(self.categories)
+        if (
+            categories.ndim != 1
+            or categories.dtype.kind not in "iufU"
+            or np.unique(categories).size != categories.size
+        ):
             raise ParameterError("categories", self.categories, "distinct strings, or numbers")
-        if not known.size:
+        if not categories.size:
             raise ParameterError("categories", self.categories, "at least one category")
-        return known
+        return categories
 
     def _noise_summary(self) -> str:
         check_is_fitted(self)
         *rounds, noise = self.plan_.leaves()
-        way = f"{len(rounds)} rounds of selection, then " if rounds else ""
-        return f"{way}{type(noise).__name__} noise of scale {noise.scale:.4g} on counts"
+        selection = f"{len(rounds)} rounds of selection, then " if rounds else ""
+        return f"{selection}{type(noise).__name__} noise of scale {noise.scale:.4g} on counts"
 
 
 @lru_cache(maxsize=256)
@@ -216,17 +224,17 @@ def top_k_plan(
 
 def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
     """Return the noise of counts of which a person moves so many by 1: the smaller largest one."""
-    made: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
+    pure_noise: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
     if not delta:
-        return made
-    found: list[Any] = [
+        return pure_noise
+    candidates: list[Any] = [
         calibrate(DiscreteLaplace, sensitivity=moved, epsilon=epsilon, delta=delta),
         calibrate(
             DiscreteGaussian, sensitivity=round_up(math.sqrt(moved)), dimension=size,
             epsilon=epsilon, delta=delta,
         ),
     ]  # fmt: skip
-    return min(found, key=lambda one: one.expected_maximum(size))
+    return min(candidates, key=lambda noise: noise.expected_maximum(size))
 
 
 def noise_reach(noise: Any, level: float) -> float:
@@ -250,14 +258,14 @@ def released_top(
     *rounds, noise = steps
     if not rounds:
         return largest(ledger.release(noise, counted, shape=size), k, level, noise)
-    left = np.arange(size)
+    remaining = np.arange(size)
     for selection in rounds:
-        won = ledger.release(selection, CountsOf(counted, left), shape=left.size)
-        left = np.delete(left, int(won))
-    some = np.setdiff1d(np.arange(size), left)
-    noisy = ledger.release(noise, CountsOf(counted, some), shape=some.size)
+        won = ledger.release(selection, CountsOf(counted, remaining), shape=remaining.size)
+        remaining = np.delete(remaining, int(won))
+    winners = np.setdiff1d(np.arange(size), remaining)
+    noisy = ledger.release(noise, CountsOf(counted, winners), shape=winners.size)
     order, counts, ends = largest(noisy, k, level, noise, chosen=True)
-    return some[order], counts, ends
+    return winners[order], counts, ends
 
 
 def largest(

@@ -68,26 +68,26 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
     """
     low, high = sorted((part.near, part.far))
     # an end is so many records further on as lie between, with the one at the lower place
-    first, last = np.searchsorted(places, [low, high]).tolist()
-    within = last - first
+    begin, end = np.searchsorted(places, [low, high]).tolist()
+    within = end - begin
     reach, weight = _reach(part, scale), part.weight if not part.records else part.weight // 2
-    least, most = max(0, part.records - reach), min(within, part.records + reach)
-    if most < least:  # all of them are as far as any
-        least = most = within
-    counts = np.arange(least, most + 1, dtype=np.int64)
+    low_count, high_count = max(0, part.records - reach), min(within, part.records + reach)
+    if high_count < low_count:  # all of them are as far as any
+        low_count = high_count = within
+    counts = np.arange(low_count, high_count + 1, dtype=np.int64)
     scores = -weight * np.minimum(np.abs(counts - part.records), reach)
     beyond = -weight * min(abs(within - part.records), reach)
     if part.far >= part.near:
-        inner = places[first + least : first + most] + 1 - part.near
+        inner = places[begin + low_count : begin + high_count] + 1 - part.near
     else:
-        inner = part.near - places[last - most : last - least][::-1]
+        inner = part.near - places[end - high_count : end - low_count][::-1]
     lengths = np.diff(np.concatenate([[0], inner, [high - low + 1]]))
     # Of the next ones: half of the records of the part, less the weight of those between: the
     # first moves all scores up by half a weight, and the second some of them down by a whole one.
     middle = weight * within / 2 if not part.records else 0.0
-    found = np.append(scores, beyond) + middle
+    doubled_scores = np.append(scores, beyond) + middle
     length = min(part.beyond, MOST_PLACES - (high - low + 1))
-    return np.stack([np.ldexp(found, -WEIGHT_BITS), np.append(lengths, length)])
+    return np.stack([np.ldexp(doubled_scores, -WEIGHT_BITS), np.append(lengths, length)])
 
 
 def _reach(part: EndPart, scale: float) -> int:
@@ -99,13 +99,15 @@ def end_scores(
     places: Sequence[IndexArray], parts: Sequence[Sequence[EndPart]], scale: float
 ) -> Array:
     """Return the scores of the ends of every cell: (parts, 2, runs), a cell after another."""
-    found = [
+    runs = [
         end_runs(numbers, part, scale)
-        for numbers, own in zip(places, parts, strict=True)
-        for part in own
+        for numbers, cell_parts in zip(places, parts, strict=True)
+        for part in cell_parts
     ]
-    width = 2 + max((1 + (p.records > 0)) * _reach(p, scale) for own in parts for p in own)
-    return padded(found, width)
+    width = 2 + max(
+        (1 + (p.records > 0)) * _reach(p, scale) for cell_parts in parts for p in cell_parts
+    )
+    return padded(runs, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,22 +158,25 @@ def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
     """
     noise = rank_noise(quantiles, 1.0, replaced)
     scales = noise.own.tolist(), np.sqrt(noise.rest).tolist()
-    ratios = (_ratio(own, rest, level) for own, rest in zip(*scales, strict=True))
+    ratios = (
+        _ratio(laplace_scale, normal_deviation, level)
+        for laplace_scale, normal_deviation in zip(*scales, strict=True)
+    )
     return Ends(tuple(noise.own.tolist()), tuple(ratios))
 
 
-def _ratio(own: float, rest: float, level: float) -> float:
+def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float:
     """Return the mean of G for an error of Laplace noise of scale ``own`` and of normal noise."""
-    step, outside = 40 * (own + rest) / NODES, EVEN * (1 - level)
+    step, outside = 40 * (laplace_scale + normal_deviation) / NODES, EVEN * (1 - level)
     x: Array = (np.arange(NODES, dtype=np.float64) + 0.5) * step
-    tail = laplace_normal_tail(x, own, np.full(NODES, rest, dtype=np.float64))
+    tail = laplace_normal_tail(x, laplace_scale, np.full(NODES, normal_deviation, dtype=np.float64))
 
     def holds(ratio: float) -> bool:
         # P(|error| > G) is the integral of P(|error| > x) e^{-x / ratio} / ratio
         return float(np.exp(-x / ratio) @ tail) * step <= outside * ratio
 
-    most = 2 * float(tail.sum()) * step / outside  # as e^{-x / ratio} <= 1
-    return least_float_that(holds, own / 4, most, relative=1e-9)
+    upper_end = 2 * float(tail.sum()) * step / outside  # as e^{-x / ratio} <= 1
+    return least_float_that(holds, laplace_scale / 4, upper_end, relative=1e-9)
 
 
 def end_parts(
@@ -185,20 +190,23 @@ def end_parts(
     """
     parts: tuple[list[EndPart], list[EndPart]] = ([], [])
     borders = [0.0, *quantiles, 1.0], [0, *found, places - 1]
-    for i, (own, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
+    for i, (own_noise, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
         weight = max(2, math.floor(UNITS * ends.ratio / ratio))
-        for side, other in ((-1, 1), (1, -1)):
+        for side, opposite in ((-1, 1), (1, -1)):
             wide = ratio * (scale + GAP)
             share, far = borders[0][i + side], borders[1][i + side]
-            near, lost = borders[1][i], _records_lost(quantiles[i - 1], other, own * scale, records)
+            start, lost = (
+                borders[1][i],
+                _records_lost(quantiles[i - 1], opposite, own_noise * scale, records),
+            )
             # a quantile that is lost on the other side may be off by all that lies there
             k = math.ceil(lost + 2 * wide * math.log(1 / (1 - level))) if lost else 0
             expected = max(abs(share - borders[0][i]) * records, 1e-9)
             if k > expected:  # so far on is nothing of this part
-                far = near
+                far = start
             # beyond a part the exponential goes on: as many places as would hold its scale
-            beyond = min(wide / expected * max(abs(far - near), 1), MOST_PLACES / 2)
-            part = EndPart(near, far, weight, 0 if far == near else k, math.ceil(beyond))
+            beyond = min(wide / expected * max(abs(far - start), 1), MOST_PLACES / 2)
+            part = EndPart(start, far, weight, 0 if far == start else k, math.ceil(beyond))
             parts[side > 0].append(part)
     return parts
 
@@ -216,15 +224,15 @@ def ends_found(
     """Return the places of the lower and upper end of each quantile, from what was drawn."""
     count = len(quantiles)
     lower, upper = 0, places - 1
-    found = [[lower] * count, [upper] * count]
+    end_places = [[lower] * count, [upper] * count]
     for side, order in ((0, range(count)), (1, reversed(range(count)))):
         outer = upper if side else lower
         for i in order:
-            own = ends.own[i] * scale
-            if not _records_lost(quantiles[i], 1 if side else -1, own, records):
-                place = parts[side][i].place(indices[side][i])
-                outer = outer if place is None else place
+            own_noise = ends.own[i] * scale
+            if not _records_lost(quantiles[i], 1 if side else -1, own_noise, records):
+                end_place = parts[side][i].place(indices[side][i])
+                outer = outer if end_place is None else end_place
             else:
                 outer = upper if side else lower
-            found[side][i] = outer
-    return list(zip(*found, strict=True))
+            end_places[side][i] = outer
+    return list(zip(*end_places, strict=True))

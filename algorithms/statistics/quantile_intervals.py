@@ -40,23 +40,27 @@ def with_ends(
         noise = rank_noise(levels, scale, replaced)
         # A quantile so near the least or the greatest record that the empty part of the grid
         # beyond it is likely: its rank may be wrong by its distance from there.
-        first = reach * noise.own / records
+        margin = reach * noise.own / records
         at = np.array(levels)
-        lost = np.where((at < first) | (at > 1 - first), np.minimum(at, 1 - at), 0.0)
-        own, rest, pull, least = (np.empty(at.size) for _ in range(4))
-        own[order], rest[order], least[order] = noise.own / records, noise.rest, first
+        lost = np.where((at < margin) | (at > 1 - margin), np.minimum(at, 1 - at), 0.0)
+        own_noise, other_variance, pull, margins = (np.empty(at.size) for _ in range(4))
+        own_noise[order], other_variance[order], margins[order] = (
+            noise.own / records,
+            noise.rest,
+            margin,
+        )
         pull[order] = noise.mixed @ lost - lost
         # in units of the own noise, and of the two ends alone
-        deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(rest) / records) / own
-        noisy = laplace_interval(np.zeros(own.size), 1.0, deviation, level)[:, 1] * own
+        deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(other_variance) / records) / own_noise
+        noisy = laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise
         half = (noisy + pull).reshape(targets.shape)[:, 1:]
         below, above = quantiles - half[:, 0], quantiles + half[:, 1]
-        near, far = least.reshape(targets.shape).T[1:]
+        margin_below, margin_above = margins.reshape(targets.shape).T[1:]
         # an end that is lost is the bound itself, or moves to where it is not
-        below = np.minimum(below, 1 - near)
-        above = np.maximum(above, far)
-        below = np.where(below < near, 0.0, below)
-        above = np.where(above > 1 - far, 1.0, above)
+        below = np.minimum(below, 1 - margin_below)
+        above = np.maximum(above, margin_above)
+        below = np.where(below < margin_below, 0.0, below)
+        above = np.where(above > 1 - margin_above, 1.0, above)
         targets = np.stack([quantiles, below, above], axis=1)
     return targets
 

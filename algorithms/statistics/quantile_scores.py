@@ -85,10 +85,12 @@ class ValueGrid:
             return point
         # the j-th of equal numbers goes to the j-th place of van der Corput's sequence: one more
         # number takes one more place, and moves no other
-        first = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
-        ranks = np.arange(point.size) - np.repeat(first, np.diff(np.append(first, point.size)))
+        run_starts = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
+        ranks = np.arange(point.size) - np.repeat(
+            run_starts, np.diff(np.append(run_starts, point.size))
+        )
         places = (point << PLACE_BITS) + SPREAD[(ranks + 1) % SPREAD.size]
-        return np.sort(places) if first.size < point.size else places
+        return np.sort(places) if run_starts.size < point.size else places
 
     def value_at(self, place: Any) -> Array:
         """Return the point of a place."""
@@ -99,10 +101,10 @@ class ValueGrid:
 
 def _reversed_bits() -> IndexArray:
     """Return the numbers of `PLACE_BITS` bits with their bits in reverse order."""
-    number, found = np.arange(1 << PLACE_BITS), np.zeros(1 << PLACE_BITS, dtype=np.int64)
+    number, reversed_number = np.arange(1 << PLACE_BITS), np.zeros(1 << PLACE_BITS, dtype=np.int64)
     for bit in range(PLACE_BITS):
-        found |= ((number >> bit) & 1) << (PLACE_BITS - 1 - bit)
-    return found
+        reversed_number |= ((number >> bit) & 1) << (PLACE_BITS - 1 - bit)
+    return reversed_number
 
 
 SPREAD = _reversed_bits()
@@ -141,9 +143,9 @@ class QuantileScores:
 def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: bool) -> Array:
     """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
     units = [share_units(part.share, scale, whole) for part in parts]
-    found = [_runs(places, *given) for given in zip(parts, units, strict=True)]
+    runs = [_runs(places, *given) for given in zip(parts, units, strict=True)]
     # of one size for any data, but where that would be very long
-    return padded(found, 3 + 2 * max(one.far >> one.bits for one in units))
+    return padded(runs, 3 + 2 * max(unit.far >> unit.bits for unit in units))
 
 
 def padded(found: Sequence[Array], width: int) -> Array:
@@ -161,8 +163,8 @@ def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     if part.end <= part.start:  # two quantiles in one place: the third is there too
         return np.array([[0.0], [1.0]])
     bits, far, share, weight = units
-    first, last = np.searchsorted(places, [part.start, part.end])
-    records = int(last - first)
+    begin, end = np.searchsorted(places, [part.start, part.end])
+    records = int(end - begin)
     # ranks at which the score is not yet as low as it can be
     target = share * records
     low = max(0, (target - far) >> bits)
@@ -170,7 +172,7 @@ def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
     scores = np.minimum(np.abs(distance), far) * (-weight)
     # rank r is that of the places after record r - 1, up to record r
-    inner = places[first + low : first + high] + 1
+    inner = places[begin + low : begin + high] + 1
     ends = np.concatenate([[part.start], inner, [part.end]])
     return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
 

@@ -111,9 +111,9 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
             alpha_min=threshold, return_path=False,
         )  # fmt: skip
     upper = np.triu_indices(variables, 1)
-    one, other = on[upper], on.T[upper]
-    strength = np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0)
-    signs: Array = np.sign(one) * (strength > 0)
+    forward, backward = on[upper], on.T[upper]
+    strength = np.where(forward * backward > 0, np.minimum(np.abs(forward), np.abs(backward)), 0.0)
+    signs: Array = np.sign(forward) * (strength > 0)
     if select < signs.size:
         signs[np.argsort(-strength, kind="stable")[select:]] = 0.0
     return signs

@@ -74,12 +74,12 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
         winner = int(ledger.release(peel.part, query, shape=remaining.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
-    found = np.zeros(ledger.shape[1], dtype=np.int8)
+    private_signs = np.zeros(ledger.shape[1], dtype=np.int8)
     for feature in selected:
         utilities = partial(counter.utilities, feature=feature)
         drawn = ledger.release(signs.part, utilities, shape=SIGNS.size)
-        found[feature] = SIGNS[int(drawn)]
-    return found
+        private_signs[feature] = SIGNS[int(drawn)]
+    return private_signs
 
 
 class RemainingStability:

@@ -202,8 +202,8 @@ class SignVote(PrivateEstimator):
 
     def __getstate__(self) -> Any:
         """Return the state without the ledger, the executor and what is not private."""
-        kept = {k: v for k, v in super().__getstate__().items() if k not in NOT_PROTECTED}
-        return {**kept, "executor": None}
+        state = {k: v for k, v in super().__getstate__().items() if k not in NOT_PROTECTED}
+        return {**state, "executor": None}
 
 
 NOT_PROTECTED = ("ledger_", "votes_", "report_")
@@ -222,7 +222,9 @@ def checked_machines(machines: Any) -> list[Any]:
 def known_features(handles: list[Any]) -> int | None:
     """Return the number of features of all data that are in memory; None if there are none."""
     here = [one[0] if isinstance(one, tuple) else one for one in handles]
-    found = {one.shape[1] for one in here if len(getattr(one, "shape", ())) == 2}
-    if len(found) > 1:
-        raise ParameterError("machines", f"of {sorted(found)} features", "of equally many features")
-    return found.pop() if found else None
+    widths = {one.shape[1] for one in here if len(getattr(one, "shape", ())) == 2}
+    if len(widths) > 1:
+        raise ParameterError(
+            "machines", f"of {sorted(widths)} features", "of equally many features"
+        )
+    return widths.pop() if widths else None

@@ -76,7 +76,7 @@ class ArithmeticDomain:
 
     @property
     def _names(self) -> OneOf:
-        return OneOf(tuple(one.value for one in self.choices))
+        return OneOf(tuple(choice.value for choice in self.choices))
 
 
 def arithmetic_field(*choices: Arithmetic) -> Any:
@@ -230,10 +230,10 @@ class Mechanism(Release):
         # every user's value is any other's neighbour, so their outputs are of one set
         local = self.relation is Adjacency.LOCAL_REPLACE
         free = not local and self.value_axes != 0 and drawn.shape == values.shape  # of any length
-        known = outputs.shape[1:] if free else drawn.shape[1:]
+        output_shape = outputs.shape[1:] if free else drawn.shape[1:]
         fits = self.value_axes is None or outputs.ndim == drawn.ndim
-        if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *known):
-            return f"{drawn.dtype} of shape {(users, *known)}"
+        if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *output_shape):
+            return f"{drawn.dtype} of shape {(users, *output_shape)}"
         if not (self._may_release(outputs, values) if local else self.support.may_hold(outputs)):
             return "outputs that it can have"
         return ""
@@ -337,10 +337,10 @@ class Mechanism(Release):
         if not name or not set(needed) <= set(fixed) <= set(others):
             allowed = f"fields of {cls.__name__} other than its knob {name!r}"
             raise ParameterError("fixed", fixed, f"{allowed}, {needed} among them")
-        known = cls._other_fields(fixed)
-        for other, value in vars(known).items():
-            declared[other].domain_of(known).check(f"{cls.__name__}.{other}", value)
-        domain = declared[name].domain_of(known)
+        fixed_fields = cls._other_fields(fixed)
+        for field, value in vars(fixed_fields).items():
+            declared[field].domain_of(fixed_fields).check(f"{cls.__name__}.{field}", value)
+        domain = declared[name].domain_of(fixed_fields)
         if not isinstance(domain, Interval):
             raise ParameterError("knob", name, "a real number")
         return name, domain

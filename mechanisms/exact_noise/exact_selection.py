@@ -87,8 +87,8 @@ class WeightTable:
         waiting = np.arange(len(self.scores) if size is None else size)
         winners = np.empty(waiting.size, dtype=np.intp)
         while waiting.size:
-            words = random_words(waiting.size, rng) >> np.uint64(1)
-            at, accepted = self.accept(words, None if size is not None else waiting, rng)
+            uniform_words = random_words(waiting.size, rng) >> np.uint64(1)
+            at, accepted = self.accept(uniform_words, None if size is not None else waiting, rng)
             winners[waiting[accepted]] = at[accepted]
             waiting = waiting[~accepted]
         return winners
@@ -99,14 +99,14 @@ class WeightTable:
         """Return the candidate of each word, in its row or the only one, and whether it accepts."""
         if rows is None:
             rows = np.zeros(words.size, dtype=np.intp)
-            found = np.searchsorted(self.ends[0], words, side="right")
+            candidate = np.searchsorted(self.ends[0], words, side="right")
         else:
             ends = self.ends if rows.size == len(self.ends) else self.ends[rows]
-            found = np.count_nonzero(ends <= words[:, None], axis=1)
-        at = np.minimum(found, self.ends.shape[1] - 1)
+            candidate = np.count_nonzero(ends <= words[:, None], axis=1)
+        at = np.minimum(candidate, self.ends.shape[1] - 1)
         places = words - np.where(at > 0, self.ends[rows, at - 1], np.uint64(0))
         accepted, unsure = compare_to_height(places.astype(float), self.heights[rows, at])
-        inside = at == found  # words beyond the last candidate are drawn again
+        inside = at == candidate  # words beyond the last candidate are drawn again
         accepted &= inside
         for i in np.flatnonzero(unsure & inside):
             height = Fraction(float(self.tops[rows[i]]))
@@ -175,8 +175,8 @@ def flipped_heads(
 ) -> Bits:  # fmt: skip
     """Return coins of heads with probability ``exp(-gap)`` for the rows of a chunk."""
     shape = (rows.stop - rows.start, scores.shape[1])
-    words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
-    digits = words[: shape[0] * shape[1]].reshape(shape)
+    uniform_words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
+    digits = uniform_words[: shape[0] * shape[1]].reshape(shape)
     heads: Bits = digits < low
     unsure = np.flatnonzero((digits <= high) != heads)
     if unsure.size:
@@ -187,8 +187,8 @@ def flipped_heads(
         finer |= digits.ravel()[unsure].astype(np.uint64) << np.uint64(48)
 
         def exact(i: int) -> Fraction:
-            one = scores[row[i]]
-            return exact_gap(float(one.max()), float(one[column[i]]), scale)
+            row_scores = scores[row[i]]
+            return exact_gap(float(row_scores.max()), float(row_scores[column[i]]), scale)
 
         heads.ravel()[unsure] = exponential_coins(finer, gaps[row, column], exact, rng)
     return heads

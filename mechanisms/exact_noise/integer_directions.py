@@ -72,19 +72,19 @@ def directions(
     shorter than `least_square` says and, where that is asked, in the cap.  About ``trials``
     proposals are drawn at once for a vector of the cap: that changes the time only.
     """
-    found = np.empty(axes.shape)
-    most = max(1, TRIALS_AT_ONCE // axes.shape[1])
+    vectors = np.empty(axes.shape)
+    batch_rows = max(1, TRIALS_AT_ONCE // axes.shape[1])
     for rows, cap, at_once in ((~capped, None, 1), (capped, height, int(trials / 4))):
-        left = np.flatnonzero(rows)
-        while left.size:
-            now = left[:most]
-            tried = np.repeat(now, max(1, min(at_once, most // now.size)))
+        pending = np.flatnonzero(rows)
+        while pending.size:
+            now = pending[:batch_rows]
+            tried = np.repeat(now, max(1, min(at_once, batch_rows // now.size)))
             drawn, right = proposals(axes, tried, cap, law, rng)
             # the first that is accepted, of each vector's proposals in their order
-            done, first = np.unique(tried[right], return_index=True)
-            found[done] = drawn[right][first]
-            left = np.concatenate([now[~np.isin(now, done)], left[most:]])
-    return found
+            done, first_accepted = np.unique(tried[right], return_index=True)
+            vectors[done] = drawn[right][first_accepted]
+            pending = np.concatenate([now[~np.isin(now, done)], pending[batch_rows:]])
+    return vectors
 
 
 def proposals(
@@ -96,11 +96,11 @@ def proposals(
     if height is None:
         return drawn, long_enough(drawn, law)
     # of g and -g the one on the side of the axis, moved along it
-    own = axes[tried]
-    tilt, towards = Tilt.towards(own, height, law), sides(drawn, own)
+    tried_axes = axes[tried]
+    tilt, towards = Tilt.towards(tried_axes, height, law), sides(drawn, tried_axes)
     drawn = towards[:, None] * drawn + tilt.shifts
     right = (towards != 0) & long_enough(drawn, law)
-    right[right] = in_cap(drawn[right], own[right], height)
+    right[right] = in_cap(drawn[right], tried_axes[right], height)
     right[right] = tilt_coins(drawn[right], tilt.at(right), law, rng)
     return drawn, right
 
@@ -127,11 +127,11 @@ class Tilt:
         factor = min(edge, MOST_SHIFT * law.width) * (1 - wrong) / norm
         shifts: Array = np.rint(factor[:, None] * axes)
         along = height * factor * norm * (1 - wrong)
-        least = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - wrong))
-        right = least > 0
+        lower_bounds = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - wrong))
+        right = lower_bounds > 0
         if edge <= 0:
             right = np.zeros_like(right)
-        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, least, 0.0))
+        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, lower_bounds, 0.0))
 
     def at(self, places: Bits) -> Tilt:
         """Return those of some rows."""
@@ -143,8 +143,8 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
     along = np.einsum("ij,ij->i", vectors, tilt.shifts)
     squares = [np.einsum("ij,ij->i", rows, rows) for rows in (vectors, tilt.shifts)]
     wrong = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
-    words = random_words(len(along), rng)
-    position = words.astype(float)
+    uniform_words = random_words(len(along), rng)
+    position = uniform_words.astype(float)
     lowest, highest = (
         compare_to_height(
             position, 2.0**64 * np.exp(-np.maximum(along - tilt.least + error, 0) / law.width**2)
@@ -155,7 +155,7 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
     for i in np.flatnonzero(~heads & (highest[0] | highest[1])):
         energy = Fraction(_dot(vectors[i], tilt.shifts[i]) - int(tilt.least[i]))
         heads[i] = below_exponential(
-            int(words[i]), energy / Fraction(law.width) ** 2, Fraction(2**64), rng
+            int(uniform_words[i]), energy / Fraction(law.width) ** 2, Fraction(2**64), rng
         )
     return heads
 
@@ -163,9 +163,9 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
 def long_enough(vectors: Array, law: IntegerNoise = LAW) -> Bits:
     """Return whether ``|u|^2`` is at least `least_square` widths squared, for rows u; exact."""
     p = vectors.shape[1]
-    squares, least = np.einsum("ij,ij->i", vectors, vectors), least_square(p) * law.width**2
-    longer: Bits = squares > least
-    for i in np.flatnonzero(np.abs(squares - least) <= (4 * p + 64) * 2.0**-53 * least):
+    squares, threshold = np.einsum("ij,ij->i", vectors, vectors), least_square(p) * law.width**2
+    longer: Bits = squares > threshold
+    for i in np.flatnonzero(np.abs(squares - threshold) <= (4 * p + 64) * 2.0**-53 * threshold):
         longer[i] = _dot(vectors[i], vectors[i]) >= least_square(p) * Fraction(law.width) ** 2
     return longer
 

@@ -63,27 +63,27 @@ class IntegerNoise:
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
         if size == 1:  # numpy takes longer to begin than to draw
-            one = None
-            while one is None:
-                one = self._proposal(rng)
-            return np.array([one])
-        found = np.empty(size, dtype=np.int64)
+            proposal = None
+            while proposal is None:
+                proposal = self._proposal(rng)
+            return np.array([proposal])
+        draws = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
-            some = self._accepted_proposals(min(DRAWS_PER_CHUNK, size - done + 16), rng)[
+            accepted = self._accepted_proposals(min(DRAWS_PER_CHUNK, size - done + 16), rng)[
                 : size - done
             ]
-            found[done : done + some.size] = some
-            done += some.size
-        return found
+            draws[done : done + accepted.size] = accepted
+            done += accepted.size
+        return draws
 
     @property
     def table(self) -> dict[str, Any]:
         """The proposal table in plain numbers."""
-        found = proposal_table(self)
+        proposals = proposal_table(self)
         return {
             "table": "IntegerNoise", "width": self.width, "power": self.power, "reach": self.reach,
-            "shift": found.shift, "height": found.height_at_zero, "ends": list(found.whole_ends),
+            "shift": proposals.shift, "height": proposals.height_at_zero, "ends": list(proposals.whole_ends),
         }  # fmt: skip
 
     def energy(self, k: Any) -> Any:
@@ -102,13 +102,13 @@ class IntegerNoise:
     def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return the accepted ones of ``size`` proposals, in order."""
         table = proposal_table(self)
-        words = random_words(size, rng)
-        negative = (words & np.uint64(1)).astype(bool)
-        words >>= np.uint64(1)
-        block = np.searchsorted(table.ends, words, side="right")
+        uniform_words = random_words(size, rng)
+        negative = (uniform_words & np.uint64(1)).astype(bool)
+        uniform_words >>= np.uint64(1)
+        block = np.searchsorted(table.ends, uniform_words, side="right")
         inside = block < table.count
         at = np.minimum(block, table.count - 1)
-        position = (words - table.starts[at]).astype(float)
+        position = (uniform_words - table.starts[at]).astype(float)
         k = at << table.shift
         if table.shift:
             k |= (random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
@@ -119,10 +119,12 @@ class IntegerNoise:
         unsure |= block == table.count
         for i in np.flatnonzero(unsure):
             if inside[i]:
-                place = int(words[i]) - int(table.starts[at[i]])
-                keep[i] = accept_exactly(place, self, int(k[i]), table.height_at_zero, rng)
+                offset = int(uniform_words[i]) - int(table.starts[at[i]])
+                keep[i] = accept_exactly(offset, self, int(k[i]), table.height_at_zero, rng)
             else:
-                keep[i], k[i] = self._tail_proposal(int(words[i]) - int(table.starts[-1]), rng)
+                keep[i], k[i] = self._tail_proposal(
+                    int(uniform_words[i]) - int(table.starts[-1]), rng
+                )
         if self.reach is not None:
             keep &= k <= self.reach
         if self.cells:
@@ -140,7 +142,7 @@ class IntegerNoise:
         negative, word = word & 1, word >> 1
         block = bisect_right(table.whole_ends, word)
         at = min(block, table.count - 1)
-        place, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
+        position, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
         if table.shift:
             k |= int(random_words(None, rng)) >> (64 - table.shift)
         accepted = False
@@ -148,9 +150,9 @@ class IntegerNoise:
             accepted, k = self._tail_proposal(word - table.whole_ends[at], rng)
         elif block == at:
             height = table.height_at_zero * math.exp(-self.energy(k))
-            accepted = place + 1 <= height * (1 - HEIGHT_ERROR)
-            if not accepted and place < height * (1 + HEIGHT_ERROR):
-                accepted = accept_exactly(place, self, k, table.height_at_zero, rng)
+            accepted = position + 1 <= height * (1 - HEIGHT_ERROR)
+            if not accepted and position < height * (1 + HEIGHT_ERROR):
+                accepted = accept_exactly(position, self, k, table.height_at_zero, rng)
         if not accepted or (self.reach is not None and k > self.reach):
             return None
         if self.cells:

@@ -55,17 +55,17 @@ def draw_noisy_max(
         heights = (scores - best) / scale
     for rows in row_chunks(winners.size, scores.shape[1]):
         shape = (rows.stop - rows.start, scores.shape[1])
-        words = random_words(shape[0] * shape[1], rng).reshape(shape)
-        noisy, few = noise_of(words)
+        uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
+        noisy, few = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
-        found = noisy.argmax(axis=1)
-        top = noisy[np.arange(shape[0]), found] - 4 * DRAW_ERROR
+        leaders = noisy.argmax(axis=1)
+        top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
         rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
         rivals |= few.any(axis=1)
         for i in np.flatnonzero(rivals):
             at = 0 if size is not None else rows.start + i
-            found[i] = exact_winner(scores[at], scale, words[i], noisy[i], few[i], rng)
-        winners[rows] = found
+            leaders[i] = exact_winner(scores[at], scale, uniform_words[i], noisy[i], few[i], rng)
+        winners[rows] = leaders
     return winners
 
 
@@ -101,15 +101,15 @@ def draw_first_above(
         heights = (answers - threshold) / scale
     for rows in row_chunks(winners.size, count + 1):
         shape = (rows.stop - rows.start, count + 1)
-        words = random_words(shape[0] * shape[1], rng).reshape(shape)
-        noise, few = noise_of(words)
+        uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
+        noise, few = noise_of(uniform_words)
         with np.errstate(invalid="ignore"):  # of two infinities, which are unsure
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
         unsure = few[:, 1:] | few[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
         for i in np.flatnonzero(unsure.any(axis=1)):
-            one = answers[0 if size is not None else rows.start + i]
-            decide_in_order(one, threshold, scale, words[i], above[i], unsure[i], rng)
+            row = answers[0 if size is not None else rows.start + i]
+            decide_in_order(row, threshold, scale, uniform_words[i], above[i], unsure[i], rng)
         winners[rows] = np.where(above.any(axis=1), above.argmax(axis=1), count)
     return winners
 
@@ -152,11 +152,11 @@ class LazyLaplace:
         """Return two numbers with the draw between them, the nearer the more digits are drawn."""
         precision = self.bits // 3 + 20
         two = log_bounds(2, precision)
-        least = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
-        most: Bound = math.inf
+        lower = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
+        upper: Bound = math.inf
         if self.digits:
-            most = self.bits * two[1] - log_bounds(self.digits, precision)[0]
-        return (least, most) if self.sign > 0 else (-most, -least)
+            upper = self.bits * two[1] - log_bounds(self.digits, precision)[0]
+        return (lower, upper) if self.sign > 0 else (-upper, -lower)
 
 
 def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
@@ -191,9 +191,9 @@ def greatest(terms: list[NoisyTerm], rng: np.random.Generator) -> int:
     """Return the index of the largest number; digits are drawn until it is settled."""
     rivals = list(range(len(terms)))
     while len(rivals) > 1:
-        known = {i: terms[i].bounds() for i in rivals}
-        least = max(low for low, _ in known.values())
-        rivals = [i for i in rivals if known[i][1] > least]
+        bounds = {i: terms[i].bounds() for i in rivals}
+        largest_lower = max(low for low, _ in bounds.values())
+        rivals = [i for i in rivals if bounds[i][1] > largest_lower]
         if len(rivals) > 1:
             for i in rivals:
                 terms[i].noise.refine(rng)

@@ -87,8 +87,8 @@ def add_steps(value: Array, k: int, noise: IntegerArray, middle: bool = False) -
         return np.float64(_sum(float(value), int(noise), k, middle))
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
-    near = np.abs(steps) < MAX_GRID_STEPS / (1 + middle)
-    total = np.where(near, steps, 0.0).astype(np.int64) + noise
+    in_range = np.abs(steps) < MAX_GRID_STEPS / (1 + middle)
+    total = np.where(in_range, steps, 0.0).astype(np.int64) + noise
     if middle:  # in half steps: a float of the whole ones would be rounded a second time
         total = 2 * total + 1
     with np.errstate(over="ignore"):
@@ -96,10 +96,10 @@ def add_steps(value: Array, k: int, noise: IntegerArray, middle: bool = False) -
         answer: Array = np.asarray(
             np.clip(np.ldexp(total.astype(float), k - middle), -LARGEST_FLOAT, LARGEST_FLOAT)
         )
-    if not near.all():
-        far = np.broadcast_to(value, shape)[~near]
-        pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
-        answer[~near] = [_far_sum(one, added, k, middle) for one, added in pairs]
+    if not in_range.all():
+        distant = np.broadcast_to(value, shape)[~in_range]
+        pairs = zip(distant.tolist(), noise[~in_range].tolist(), strict=True)
+        answer[~in_range] = [_far_sum(number, added, k, middle) for number, added in pairs]
     return answer[()]
 
 

@@ -34,28 +34,28 @@ def product_in_steps(strategy: Strategy, values: Array, k: int) -> NDArray[Any]:
     """
     exponent = entry_exponent(strategy)
     with np.errstate(over="ignore"):
-        left = np.clip(np.rint(np.ldexp(values, -k)), -LARGEST_STEPS, LARGEST_STEPS)
+        remaining = np.clip(np.rint(np.ldexp(values, -k)), -LARGEST_STEPS, LARGEST_STEPS)
     bits = FLOAT_BITS - PIECE_BITS - strategy.columns.bit_length()
     total, shift = np.zeros((strategy.rows, *values.shape[1:]), dtype=object), 0
-    while left.any():
-        piece = np.fmod(left, 2.0**bits)
-        left = (left - piece) * 2.0**-bits
+    while remaining.any():
+        piece = np.fmod(remaining, 2.0**bits)
+        remaining = (remaining - piece) * 2.0**-bits
         total += _piece_product(strategy, piece, exponent) * (1 << shift)
         shift += bits
     half = 1 << (exponent - 1) if exponent > 0 else 0
-    found: NDArray[Any] = (total + half) >> exponent if exponent > 0 else total * (1 << -exponent)
-    return found
+    rounded: NDArray[Any] = (total + half) >> exponent if exponent > 0 else total * (1 << -exponent)
+    return rounded
 
 
 def as_floats(steps: NDArray[Any], k: int) -> Array:
     """Return whole numbers of steps as the nearest floats, within the range of floats."""
     largest = sys.float_info.max
     if steps.dtype == object:
-        found = np.array([_float_of(one) for one in steps.flat]).reshape(steps.shape)
+        floats = np.array([_float_of(number) for number in steps.flat]).reshape(steps.shape)
     else:
-        found = steps.astype(float)
+        floats = steps.astype(float)
     with np.errstate(over="ignore"):
-        scaled: Array = np.clip(np.ldexp(found, k), -largest, largest)
+        scaled: Array = np.clip(np.ldexp(floats, k), -largest, largest)
     return scaled
 
 
@@ -67,8 +67,8 @@ def _piece_product(strategy: Strategy, piece: Array, exponent: int) -> NDArray[A
 
     high = strategy.times(piece, lambda entries: np.floor(whole(entries) / 2.0**PIECE_BITS))
     low = strategy.times(piece, lambda entries: np.mod(whole(entries), 2.0**PIECE_BITS))
-    found: NDArray[Any] = _integers(high) * (1 << PIECE_BITS) + _integers(low)
-    return found
+    products: NDArray[Any] = _integers(high) * (1 << PIECE_BITS) + _integers(low)
+    return products
 
 
 def _integers(whole: Array) -> NDArray[Any]:
