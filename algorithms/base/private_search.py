@@ -238,9 +238,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         )
         who = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
         return (
-            f"PrivateSearchCV: ({epsilon:.6g}, {self.delta:g})-differential privacy: {who}; the best "
-            f"of {self.plan_.tries.mean:.3g} fits and scores on average, one of which alone is "
-            f"({fit_epsilon:.6g}, {self.delta:g}); best {self.best_params_}, score {self.best_score_:.3g}"
+            f"PrivateSearchCV: ({epsilon:.6g}, {self.delta:g})-differential privacy: {who}; "
+            f"the best of {self.plan_.tries.mean:.3g} fits and scores on average, one of which "
+            f"alone is ({fit_epsilon:.6g}, {self.delta:g}); best {self.best_params_}, "
+            f"score {self.best_score_:.3g}"
         )
 
     def _one_fit(

@@ -48,8 +48,8 @@ def refuse_transformers_in_front(estimator: Any) -> None:
         for transformer in transformers:
             if not learns(transformer):
                 description = (
-                    f"{type(transformer).__name__} in a {type(holder).__name__}, fitted on private data in "
-                    f"front of {type(estimator).__name__}"
+                    f"{type(transformer).__name__} in a {type(holder).__name__}, fitted on private "
+                    f"data in front of {type(estimator).__name__}"
                 )
                 raise ParameterError("transformer", description, REMEDY)
 

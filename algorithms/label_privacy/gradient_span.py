@@ -61,8 +61,7 @@ class GradientSpan:
     def label_corners(self, labels: Any) -> Array:
         """Return the vector that each user randomises: the corner of the label."""
         shared = len(self.corners) == 1
-        found: Array = self.corners[0 if shared else np.arange(len(labels)), labels]
-        return found
+        return np.asarray(self.corners[0 if shared else np.arange(len(labels)), labels])
 
     def coefficients(self, reports: Array) -> Array:
         """Return K coefficients for every report: ``w + lambda (1 - sum w)``, w the inverse map."""
@@ -70,8 +69,8 @@ class GradientSpan:
             weights: Array = reports @ self.inverse_map[0].T
         else:
             weights = np.einsum("ikj,ij->ik", self.inverse_map, reports)
-        found: Array = weights + self.centre_weights * (1 - weights.sum(axis=1, keepdims=True))
-        return found
+        excess = 1 - weights.sum(axis=1, keepdims=True)
+        return np.asarray(weights + self.centre_weights * excess)
 
 
 def smallest_ball_centre(gram: Array) -> Array:

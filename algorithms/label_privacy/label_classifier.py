@@ -236,8 +236,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             + self.intercept_
         )
         scores = scores / lengths[:, None]
-        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
-        return found
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def summary(self) -> str:
         """Return the guarantee, and how labels were randomised; more for one pass."""

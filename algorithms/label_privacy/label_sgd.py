@@ -189,8 +189,8 @@ class LabelSGD(PrivateEstimator):
     def summary(self) -> str:
         """Return the guarantee, and the gradients' mean square beside its bound."""
         check_is_fitted(self)
-        name, moment_bound = type(self).__name__, self._decoder(self.plan_).second_moment
-        moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {moment_bound:.8g}"
+        name, bound = type(self).__name__, self._decoder(self.plan_).second_moment
+        moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {bound:.8g}"
         if self.non_private:
             return f"{super().summary()}; {moment}"
         epsilon, who = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference

@@ -47,8 +47,7 @@ class LinearClassifier(ScoreClassifier, PrivateRegressor):
         rows = clipped_rows(X, self.x_bound)
         scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
-        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
-        return found
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of a classifier of two or more classes."""

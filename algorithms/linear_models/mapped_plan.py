@@ -96,8 +96,8 @@ def private_plan(
         moved = math.hypot(gradient, shares.kept) / n
         # the mu of a sampled round is about rate times its own
         share = remaining_share / rounds * (1 if rate is None else rate**-2)
-        each = gaussian(noise, moved, share, sizes.coefficients + counts)
-        sampled = each if rate is None else PoissonSampled(each, rate, relation)
+        release = gaussian(noise, moved, share, sizes.coefficients + counts)
+        sampled = release if rate is None else PoissonSampled(release, rate, relation)
         parts.append(Repeat(sampled, rounds))
         if shares.closing:
             moved = math.hypot(moves.gradient, shares.kept) / n
@@ -107,10 +107,9 @@ def private_plan(
     # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
     remaining_share = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
     mu = mu_of_budget(*budget)
-    each = round_mu(
-        mu * math.sqrt(remaining_share), rounds, rate, relation is Adjacency.REPLACE_ONE
-    )
-    start = math.sqrt(remaining_share / rounds) / each / (1 if rate is None else rate)
+    replaced = relation is Adjacency.REPLACE_ONE
+    mu_of_round = round_mu(mu * math.sqrt(remaining_share), rounds, rate, replaced)
+    start = math.sqrt(remaining_share / rounds) / mu_of_round / (1 if rate is None else rate)
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 

@@ -260,5 +260,5 @@ class PrivateQuantiles(PrivateEstimator):
 
 def first_column(rows: Any) -> Array:
     """Return the first column of rows."""
-    found: Array = np.asarray(rows)[:, 0]
-    return found
+    column: Array = np.asarray(rows)[:, 0]
+    return column

@@ -143,19 +143,19 @@ class QuantileScores:
 def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: bool) -> Array:
     """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
     units = [share_units(part.share, scale, whole) for part in parts]
-    runs = [_runs(places, *given) for given in zip(parts, units, strict=True)]
+    runs = [_runs(places, part, unit) for part, unit in zip(parts, units, strict=True)]
     # of one size for any data, but where that would be very long
     return padded(runs, 3 + 2 * max(unit.far >> unit.bits for unit in units))
 
 
-def padded(found: Sequence[Array], width: int) -> Array:
+def padded(lists: Sequence[Array], width: int) -> Array:
     """Return lists of runs filled up with empty ones, if that is not too long."""
     if width > LONGEST:
-        width = 1 << max(one.shape[1] for one in found).bit_length()
-    value = np.zeros((len(found), 2, width))
-    for row, one in zip(value, found, strict=True):
-        row[:, : one.shape[1]] = one
-    return value
+        width = 1 << max(runs.shape[1] for runs in lists).bit_length()
+    filled = np.zeros((len(lists), 2, width))
+    for row, runs in zip(filled, lists, strict=True):
+        row[:, : runs.shape[1]] = runs
+    return filled
 
 
 def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:

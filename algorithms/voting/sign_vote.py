@@ -221,8 +221,8 @@ def checked_machines(machines: Any) -> list[Any]:
 
 def known_features(handles: list[Any]) -> int | None:
     """Return the number of features of all data that are in memory; None if there are none."""
-    here = [one[0] if isinstance(one, tuple) else one for one in handles]
-    widths = {one.shape[1] for one in here if len(getattr(one, "shape", ())) == 2}
+    features = [handle[0] if isinstance(handle, tuple) else handle for handle in handles]
+    widths = {X.shape[1] for X in features if len(getattr(X, "shape", ())) == 2}
     if len(widths) > 1:
         raise ParameterError(
             "machines", f"of {sorted(widths)} features", "of equally many features"

@@ -80,10 +80,10 @@ class IntegerNoise:
     @property
     def table(self) -> dict[str, Any]:
         """The proposal table in plain numbers."""
-        proposals = proposal_table(self)
+        table = proposal_table(self)
         return {
             "table": "IntegerNoise", "width": self.width, "power": self.power, "reach": self.reach,
-            "shift": proposals.shift, "height": proposals.height_at_zero, "ends": list(proposals.whole_ends),
+            "shift": table.shift, "height": table.height_at_zero, "ends": list(table.whole_ends),
         }  # fmt: skip
 
     def energy(self, k: Any) -> Any:
