@@ -86,9 +86,9 @@ class HadamardResponse(FrequencyOracle):
         word = smallest_uint(self.order)
         rows = (labels + 1).astype(word)
         columns = rng.integers(0, self.order, labels.size, word)
-        wrong = has_odd_parity(rows & columns) == bernoulli(self.keep, labels.shape, rng)
+        wrong_sign = has_odd_parity(rows & columns) == bernoulli(self.keep, labels.shape, rng)
         # the lowest bit of the row, flipped in the column, changes the sign
-        columns ^= (rows & (~rows + word.type(1))) * wrong
+        columns ^= (rows & (~rows + word.type(1))) * wrong_sign
         return columns
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:

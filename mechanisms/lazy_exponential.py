@@ -91,9 +91,9 @@ class LazyExponential(ScoreMechanism):
         exact = self.arithmetic is EXACT
         propose = (self._exact_proposals if exact else self._float_proposals)(value, source)
         for _ in range(MAX_REJECTIONS):
-            candidates, taken = propose(waiting.size)
-            winners[waiting[taken]] = candidates[taken]
-            waiting = waiting[~taken]
+            candidates, accepted = propose(waiting.size)
+            winners[waiting[accepted]] = candidates[accepted]
+            waiting = waiting[~accepted]
             if waiting.size == 0:
                 return winners
         # draws rejected so often are drawn by the listed mechanism: the same distribution
@@ -122,7 +122,7 @@ class LazyExponential(ScoreMechanism):
 
         def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
             uniform_words = random_words(size, source) >> np.uint64(1)
-            level, taken = table.accept(uniform_words, None, source)
+            level, accepted = table.accept(uniform_words, None, source)
             candidates = rounded.members(level, source.integers(0, counts[level]))
             scores, bound = rounded.at(candidates), bounds[level]
 
@@ -131,8 +131,8 @@ class LazyExponential(ScoreMechanism):
 
             with np.errstate(over="ignore"):  # an infinite gap is never taken, or asks decimals
                 below = _checked_gaps((bound - scores) / scale)
-            taken &= exponential_coins(random_words(size, source), below, exact, source)
-            return candidates, taken
+            accepted &= exponential_coins(random_words(size, source), below, exact, source)
+            return candidates, accepted
 
         return propose
 

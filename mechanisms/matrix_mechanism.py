@@ -118,14 +118,14 @@ class MatrixMechanism(Mechanism):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the decoded noisy rows; see `Mechanism.release`."""
         steps, source = self.values.check(value), generator(rng)
-        many = steps.ndim > self.values.axes
+        is_batch = steps.ndim > self.values.axes
         refuse_size_for_batch(size, steps, self.values.axes)
         coordinates = self.dimension or 1
         batch = steps.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
         draws = batch.shape[1] if size is None else draw_shape(size, ())[0]
         noisy = self._noisy_rows(batch, source, (self.strategy.rows, draws, coordinates))
         decoded = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
-        decoded = decoded if many or size is not None else decoded[0]
+        decoded = decoded if is_batch or size is not None else decoded[0]
         if self.dimension is None:
             decoded = decoded[..., 0]
         single = self.values.axes == 0 and decoded.shape[-1] == 1
@@ -157,19 +157,16 @@ class MatrixMechanism(Mechanism):
         outputs = np.moveaxis(outputs, -2, 0)
         # rows of least squares are as far from C x as the steps' own rows are
         if self.decoder == "rows":
-            residual = outputs - self._rows_of(centre, outputs.ndim)
+            residual = outputs - _with_axes(self.strategy.times(centre), outputs.ndim)
         else:
             sums = self.decoder == "prefix sums"
             steps = np.diff(outputs, axis=0, prepend=0.0) if sums else outputs
             residual = self.strategy.times(steps - _with_axes(centre, outputs.ndim))
         volume = 0.0 if self.decoder == "rows" else self.strategy.log_volume
         scale = self.drawn_scale
-        each_of = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
-        density: Array = each_of - np.square(residual / scale).sum(axis=(0, -1)) / 2
+        log_constant = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
+        density: Array = log_constant - np.square(residual / scale).sum(axis=(0, -1)) / 2
         return density.sum(axis=-1) if lead and not each else density
-
-    def _rows_of(self, centre: Array, axes: int) -> Array:
-        return _with_axes(self.strategy.times(centre), axes)
 
     @property
     def moved(self) -> Sensitivity:

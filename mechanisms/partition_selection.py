@@ -164,11 +164,11 @@ class PartitionSelection(Mechanism):
         )
         return log_probabilities if each else log_probabilities.sum(axis=-1)
 
-    def _log_probability(self, output: NDArray[Any], one: KeyCounts) -> Array:
-        chance = self.keep_probability(one.counts)
+    def _log_probability(self, output: NDArray[Any], key_counts: KeyCounts) -> Array:
+        chance = self.keep_probability(key_counts.counts)
         with np.errstate(divide="ignore"):
-            terms = np.where(held(output, one.keys), np.log(chance), np.log1p(-chance))
-        total: Array = np.where(strangers(output, one.keys), -np.inf, terms.sum(axis=-1))
+            terms = np.where(held(output, key_counts.keys), np.log(chance), np.log1p(-chance))
+        total: Array = np.where(strangers(output, key_counts.keys), -np.inf, terms.sum(axis=-1))
         return total
 
     @property
@@ -240,12 +240,12 @@ def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
     ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63``.
     """
     high = exponential_bounds(Fraction(epsilon), 40)[1]  # not below e^-epsilon
-    lost = math.floor(Fraction(delta) * WORDS)
+    delta_words = math.floor(Fraction(delta) * WORDS)
     thresholds = [0]
     while thresholds[-1] < WORDS:
-        now = thresholds[-1]
-        rising = math.floor(now / high) + lost
-        falling = WORDS - math.ceil(max(WORDS - now - lost, 0) * high)
+        previous = thresholds[-1]
+        rising = math.floor(previous / high) + delta_words
+        falling = WORDS - math.ceil(max(WORDS - previous - delta_words, 0) * high)
         thresholds.append(min(rising, falling, WORDS))
     table = np.array(thresholds, dtype=np.uint64)
     table.flags.writeable = False
@@ -264,8 +264,8 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     for j in range(keys + 1):
         log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
         masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
-    lost = -math.expm1(none_lost)
-    scale = (1 - lost) / sum(masses)  # lgamma's error
+    lost_mass = -math.expm1(none_lost)
+    scale = (1 - lost_mass) / sum(masses)  # lgamma's error
     finite = [mass * scale for mass in masses]
-    pair = PairLoss((lost, *finite, 0.0), (0.0, *finite[::-1], lost))
+    pair = PairLoss((lost_mass, *finite, 0.0), (0.0, *finite[::-1], lost_mass))
     return pair.with_rounding(1e-12 * keys)

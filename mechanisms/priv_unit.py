@@ -155,9 +155,9 @@ class PrivUnit(FixedLengthMeanOracle):
         for at in cache_blocks(rows, 8 * self.dimension):
             block, public = rows[at], public_generator(source)
             up = stochastic_round(relative_norm(block, self.radius), (len(block),), public)
-            lost = ~block.any(axis=-1, keepdims=True)
-            if lost.any():
-                block = np.where(lost, public.standard_normal(block.shape), block)
+            is_zero = ~block.any(axis=-1, keepdims=True)
+            if is_zero.any():
+                block = np.where(is_zero, public.standard_normal(block.shape), block)
             axes = integer_axes(np.where(up[:, None], block, -block))
             capped = bernoulli(self._cap_share, (len(block),), source)
             drawn = directions(axes, capped, self.height, source, self._trials)
@@ -185,9 +185,9 @@ class PrivUnit(FixedLengthMeanOracle):
         reports[..., 0] = 0.0
         reports *= (self.length * np.sqrt(1 - along * along) / norms(reports, 2))[..., None]
         # for a zero vector every direction is equal
-        lost = ~vectors.any(axis=-1, keepdims=True)
-        if lost.any():
-            vectors = np.where(lost, source.standard_normal(reports.shape), vectors)
+        is_zero = ~vectors.any(axis=-1, keepdims=True)
+        if is_zero.any():
+            vectors = np.where(is_zero, source.standard_normal(reports.shape), vectors)
         mirror = unit_vectors(vectors)
         sign = np.where(mirror[..., 0] < 0, -1.0, 1.0)
         mirror[..., 0] += sign
@@ -326,10 +326,10 @@ def lost_share(dimension: int, mass: float) -> float:
     return error / (1 - error) + 4e-12 if error <= 0.5 else math.inf
 
 
-def least_keep(made: PrivUnit) -> float:
+def least_keep(mechanism: PrivUnit) -> float:
     """Return the mass of the cap; for exact reports more, so that something is left to give up."""
-    mass = cap_mass(made.dimension, made.height)
-    if made.arithmetic != EXACT or mass < 1e-290:
+    mass = cap_mass(mechanism.dimension, mechanism.height)
+    if mechanism.arithmetic != EXACT or mass < 1e-290:
         return mass
-    lost = min(2 * lost_share(made.dimension, mass) + 2 * ROUND_OFF, 1.0)
-    return mass + (1 - mass) * lost
+    share_lost = min(2 * lost_share(mechanism.dimension, mass) + 2 * ROUND_OFF, 1.0)
+    return mass + (1 - mass) * share_lost

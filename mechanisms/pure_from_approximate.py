@@ -139,9 +139,9 @@ class PureFromApproximate(PostProcessing):
         at = np.clip(index, 0, self.candidates - 1).astype(np.intp)[..., None]
         p_chosen = np.take_along_axis(p, at, axis=-1)
         logs = np.log1p(-p[..., None, :] * (1 - z[:, None])).sum(axis=-1)
-        others = np.exp(logs - np.log1p(-p_chosen * (1 - z)))
+        no_others = np.exp(logs - np.log1p(-p_chosen * (1 - z)))
         no_ones = np.exp(np.log1p(-p).sum(axis=-1))
-        chance = p_chosen[..., 0] * (others @ w) / 2 + no_ones / self.candidates
+        chance = p_chosen[..., 0] * (no_others @ w) / 2 + no_ones / self.candidates
         drawn = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
         possible = (index >= 0) & (index < self.candidates) & (index == np.floor(index))
         terms = np.where(possible, drawn + np.log(chance), -np.inf)
@@ -191,11 +191,11 @@ class PureFromApproximate(PostProcessing):
         """The index, given many rows of public samples."""
         return RotatedSamples(self)
 
-    def _selection_probability(self, own: float, other: float) -> float:
+    def _selection_probability(self, p_chosen: float, p_others: float) -> float:
         # E[1 / (1 + Bin(T - 1, p))] = (1 - (1 - p)^T) / (T p)
         t = self.candidates
-        none = (1 - own) * (1 - other) ** (t - 1) / t
-        return own * (1 - (1 - other) ** t) / (t * other) + none
+        no_ones = (1 - p_chosen) * (1 - p_others) ** (t - 1) / t
+        return p_chosen * (1 - (1 - p_others) ** t) / (t * p_others) + no_ones
 
     def _bit_probabilities(self, samples: Array, values: NDArray[Any]) -> Array:
         """Return the probability of a one for each sample; 1/2 beyond the allowed odds."""

@@ -184,10 +184,10 @@ class RunValues:
         if lists.ndim not in (3, 4) or lists.shape[-2] != 2 or not lists.shape[-1]:
             raise PrivateValueError("value", "an array of shape (lists, 2, runs)")
         lengths = lists[..., 1, :]
-        wrong = (lengths < 0) | (lengths != np.floor(lengths))
-        if wrong.any():
+        invalid = (lengths < 0) | (lengths != np.floor(lengths))
+        if invalid.any():
             allowed = "lengths that are whole numbers from 0"
-            raise PrivateValueError("value", allowed, first_true_index(wrong))
+            raise PrivateValueError("value", allowed, first_true_index(invalid))
         total = lengths.sum(axis=-1)
         if not ((total > 0) & (total <= MOST_CANDIDATES)).all():
             raise PrivateValueError("value", "lists of 1 to 2^52 candidates")

@@ -167,8 +167,8 @@ class IndexAndValue(Support):
             reported = np.asarray(output, dtype=float)
             cell = np.full(reported.shape[:-1], starts[-1])
             for index, inner in enumerate(edges):
-                here = reported[..., 0] == index
-                cell[here] = starts[index] + np.searchsorted(inner, reported[here, 1])
+                same_index = reported[..., 0] == index
+                cell[same_index] = starts[index] + np.searchsorted(inner, reported[same_index, 1])
             return cell
 
         return Cells(np.concatenate(outputs), np.concatenate(measure), locate)

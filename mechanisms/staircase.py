@@ -213,8 +213,8 @@ class Staircase(AdditiveNoise):
             raise ParameterError("Staircase.scale", self.scale, allowed)
         # left of both values the density is e^fall times the other's, and between them on the
         # narrower of the two parts of a stair
-        narrow = min(self.drawn_upper, 1 - self.drawn_upper)
-        up_a_step = 0.5 + self._top_density * narrow * self.drawn_stair
+        narrower_part = min(self.drawn_upper, 1 - self.drawn_upper)
+        up_a_step = 0.5 + self._top_density * narrower_part * self.drawn_stair
         return response_pair(up_a_step, up_a_step * math.exp(-self._log_ratio), 16.0)
 
     @property

@@ -80,8 +80,8 @@ class SubsetSelection(FrequencyOracle):
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
-        others = (fields.k - fields.size) * math.exp(-epsilon)
-        return None if delta else fields.size / (fields.size + others)
+        other_mass = (fields.k - fields.size) * math.exp(-epsilon)
+        return None if delta else fields.size / (fields.size + other_mass)
 
     @property
     def own_label_probability(self) -> float:
@@ -150,9 +150,11 @@ class SubsetSelection(FrequencyOracle):
     def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """Return the log-probability of one set with the label, and of one without it."""
         del reports
-        with_it = math.comb(self.k - 1, self.size - 1)
-        without = math.comb(self.k - 1, self.size)
-        return math.log(self.keep) - math.log(with_it), math.log1p(-self.keep) - math.log(without)
+        sets_with = math.comb(self.k - 1, self.size - 1)
+        sets_without = math.comb(self.k - 1, self.size)
+        return math.log(self.keep) - math.log(sets_with), math.log1p(-self.keep) - math.log(
+            sets_without
+        )
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
         """Return in how many sets each label is."""

@@ -147,7 +147,7 @@ class UnaryEncoding(FrequencyOracle):
         labels, source = self.values.check(value), generator(rng)
         width = -(-self.k // 8)
         return randomise_in_blocks(
-            lambda some: self._packed_reports(some, source), labels, (width,), np.uint8, width
+            lambda block: self._packed_reports(block, source), labels, (width,), np.uint8, width
         )
 
     def decode_packed(self, packed: ArrayLike) -> Array:
@@ -197,8 +197,8 @@ class UnaryEncoding(FrequencyOracle):
         """Return log-probabilities: independent bits, with ``p`` at the label itself."""
         log_one, log_zero = math.log(self.q), math.log1p(-self.q)
         ones = reports.sum(axis=-1)
-        others = ones * log_one + (self.k - ones) * log_zero
-        return others + math.log(self.p) - log_one, others + math.log1p(-self.p) - log_zero
+        all_q = ones * log_one + (self.k - ones) * log_zero
+        return all_q + math.log(self.p) - log_one, all_q + math.log1p(-self.p) - log_zero
 
     @property
     def support(self) -> FiniteRows:

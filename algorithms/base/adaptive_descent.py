@@ -66,8 +66,10 @@ def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) 
     """Return the rounds that a signal affords, and how far they travel for a loss's smoothness."""
     if rounds is None:
         # of T rounds the noise of each is sqrt T / signal: at most half of a clipped gradient
-        wanted = (signal / 2) ** 2
-        rounds = MOST_ROUNDS if wanted > MOST_ROUNDS else max(5, math.floor(wanted))
+        rounds_of_signal = (signal / 2) ** 2
+        rounds = (
+            MOST_ROUNDS if rounds_of_signal > MOST_ROUNDS else max(5, math.floor(rounds_of_signal))
+        )
     # slow directions add up all steps and all noise, so the steps in all follow the signal
     momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
     # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
@@ -141,8 +143,8 @@ class BlockVector:
         total = weighted_row_sum(rows, clipped)
         if self.intercept:
             total = np.append(total, self.intercept * clipped.sum())
-        long = np.minimum(lengths**2 / self.row_square, 1.0)
-        counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), long.sum()])
+        square_shares = np.minimum(lengths**2 / self.row_square, 1.0)
+        counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), square_shares.sum()])
         return np.concatenate([total, counts])
 
 
@@ -165,7 +167,7 @@ class MeanVector:
                 self._prepared = features, (rows, row_lengths(rows, self._intercept))
             rows, lengths = self._prepared[1]
             data = (rows, data[1], lengths)
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         work = self._work(theta=self.theta, norm=self.norm)
         return ordered_sum(work, blocks, self._executor) / self._records
 

@@ -52,9 +52,9 @@ def encode_two_classes(y: Any, classes: Any = None, non_private: bool = False) -
     """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
     both_classes, codes = encode_classes(y, classes, non_private)
     if both_classes.size != 2:
-        shown = f"{both_classes.size} class" + "es" * (both_classes.size != 1)
+        class_count = f"{both_classes.size} class" + "es" * (both_classes.size != 1)
         allowed = "two classes. Only binary classification is supported"
-        raise ParameterError("y" if classes is None else "classes", shown, allowed)
+        raise ParameterError("y" if classes is None else "classes", class_count, allowed)
     return both_classes, 2.0 * codes - 1
 
 
@@ -92,9 +92,9 @@ def _places(labels: Any, public: Any) -> NDArray[np.intp]:
     return np.array([_place(indices, label) for label in labels.tolist()], dtype=np.intp)
 
 
-def _place(known: dict[Any, int], label: Any) -> int:
+def _place(indices: dict[Any, int], label: Any) -> int:
     try:
-        return known.get(label, 0)
+        return indices.get(label, 0)
     except TypeError:  # a label that cannot be hashed is none of the classes
         return 0
 
@@ -109,10 +109,12 @@ def _classes_of_labels(labels: Any) -> tuple[Any, Any]:
         classes, index = np.unique(labels, return_inverse=True)
     except (TypeError, ValueError) as error:
         # scikit-learn's own messages show labels
-        why = "Unknown label type: "
+        reason = "Unknown label type: "
         if "NaN" in str(error) or "infinity" in str(error):
-            why = "Input y contains NaN or infinity"
-        raise ParameterError("y", labels.dtype, f"labels that stand for classes. {why}") from None
+            reason = "Input y contains NaN or infinity"
+        raise ParameterError(
+            "y", labels.dtype, f"labels that stand for classes. {reason}"
+        ) from None
     if classes.size < 2:
         allowed = "labels of two classes or more. Classifier can't train on one class"
         raise ParameterError("y", "1 class", allowed)

@@ -187,10 +187,10 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
         return
     budget = Budget(estimator.epsilon, estimator.delta)
     fits = repeats.fits or 2
-    often = f"{fits} fits" if repeats.fits else "two fits, and there may be more,"
+    repetition = f"{fits} fits" if repeats.fits else "two fits, and there may be more,"
     total = total_epsilon(plan, fits, budget.delta)
     remedy = (
-        f"{often} of {type(estimator).__name__} by {repeats.routine} cost that much at delta "
+        f"{repetition} of {type(estimator).__name__} by {repeats.routine} cost that much at delta "
         f"{budget.delta:g}: PrivateSearchCV tunes for less; to spend it, give every fit "
         f"ledger=Budget({total:.6g}, {budget.delta:g}) (params={{'ledger': ...}} of "
         "cross_val_score, a keyword of GridSearchCV.fit), or (book, name)"

@@ -182,9 +182,9 @@ class BlockClippedGradient:
         """Return an array of the shape of ``theta``, or its rows in turn and the count."""
         return self.with_lengths((block, None))
 
-    def with_lengths(self, given: tuple[tuple[Any, ...], Array | None]) -> Array:
+    def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
         """Return the same, where the lengths of the mapped rows may be known."""
-        (rows, targets, *weights), lengths = given
+        (rows, targets, *weights), lengths = block
         rows = clipped_rows(rows, self.features.x_bound)
         slopes, constant = self.features.coefficients(self.theta)
         scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
@@ -236,12 +236,12 @@ class MeanOfClippedGradients:
         if not isinstance(features, Chunks):  # chunks may hold other rows next time
             if self._known_lengths is None or not same_memory(self._known_lengths[0], features):
                 work = partial(clipped_lengths, self._features)
-                rows = (features[who] for who in blocks)
+                rows = (features[block_rows] for block_rows in blocks)
                 self._known_lengths = features, list(map_in_order(work, rows, self._executor))
             lengths = self._known_lengths[1]
         pieces = (
-            (take_rows(data, who), block_lengths)
-            for who, block_lengths in zip(blocks, lengths, strict=True)
+            (take_rows(data, block_rows), block_lengths)
+            for block_rows, block_lengths in zip(blocks, lengths, strict=True)
         )
         block = BlockClippedGradient(
             self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept,

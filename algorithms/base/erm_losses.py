@@ -150,10 +150,14 @@ class MeanGradient:
         if not isinstance(features, Chunks):  # chunks may hold other rows next time
             if self._cached_factors is None or not same_memory(self._cached_factors[0], features):
                 factors = map_in_order(
-                    self._norm_clip_factors, (features[who] for who in blocks), self._executor
+                    self._norm_clip_factors,
+                    (features[block_rows] for block_rows in blocks),
+                    self._executor,
                 )
                 self._cached_factors = features, np.concatenate(list(factors))
             data = (*data, self._cached_factors[1])
         work = ErmBlockGradient(self._loss, self._bound, self.theta, self._constant)
-        total = ordered_sum(work, (take_rows(data, who) for who in blocks), self._executor)
+        total = ordered_sum(
+            work, (take_rows(data, block_rows) for block_rows in blocks), self._executor
+        )
         return total / self._records

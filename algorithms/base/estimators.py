@@ -109,11 +109,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the requested delta, a pure plan's epsilon is even smaller
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        who = self.adjacency(self.plan_).difference
+        protected = self.adjacency(self.plan_).difference
         noise = self._noise_summary()
         if self.hidden_by_noise(self.plan_, getattr(self, "n_features_in_", 0)):
             noise += "; noise exceeds any signal at this shape"
-        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
+        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
     def _noise_summary(self) -> str:

@@ -192,7 +192,7 @@ class ExactMinimum:
         return minimiser
 
     def _mean(self, work: Any, data: Any) -> Array:
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         mean: Array = ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
         return mean
 
@@ -255,7 +255,8 @@ class ExactMinimum:
         weight, mean, covariance = self._moments(data)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
         if covariance is None:  # a squared length is at least the largest eigenvalue
-            spread = self._squared_length(data) - weight * float(centre @ centre)
+            moments = self._mean(BlockMoments(self.rows, self.weights), data)
+            spread = float(moments[-2]) - weight * float(centre @ centre)
         else:
             covariance += weight * (np.outer(mean, mean) - np.outer(centre, centre))
             spread = float(np.linalg.eigvalsh(covariance)[-1])
@@ -301,10 +302,6 @@ class ExactMinimum:
         gram = self._mean(BlockGram(self.rows, self.weights), data)
         weight, mean = float(gram[-1, -1]), gram[-1, :-1] / gram[-1, -1]
         return weight, mean, gram[:-1, :-1] - weight * np.outer(mean, mean)
-
-    def _squared_length(self, data: Any) -> float:
-        """Return the weighted mean of squared lengths of rows."""
-        return float(self._mean(BlockMoments(self.rows, self.weights), data)[-2])
 
     @staticmethod
     def _quadratic(at: Any, covariance: Array, weight: float) -> Any:

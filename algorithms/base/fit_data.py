@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,8 @@ def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
     x, y = piece
     x, y = x if hasattr(x, "tocsr") else np.asarray(x), np.asarray(y)
     if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
-        got = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
-        raise ParameterError("piece", got, allowed)
+        shapes = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
+        raise ParameterError("piece", shapes, allowed)
     pair = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
     filled_pair = [
         filled(array) if fill else array for array, fill in zip(pair, fills, strict=True)
@@ -106,17 +107,8 @@ def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
 
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
     """Return features as chunks, and all targets in memory."""
-    return pairs.mapped(_features_of_pair, pairs.shape), pairs.mapped(
-        _targets_of_pair, pairs.shape[:1]
-    )[:]
-
-
-def _features_of_pair(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
+    targets = pairs.mapped(itemgetter(1), pairs.shape[:1])
+    return pairs.mapped(itemgetter(0), pairs.shape), targets[:]
 
 
 def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
@@ -149,12 +141,12 @@ def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **r
     return checked
 
 
-def _without_data(words: str) -> str:
+def _without_data(message: str) -> str:
     """Return scikit-learn's error message without the numbers and strings it quotes."""
-    said = re.sub(r"array=.*?(?=Reshape|$)", "", words, flags=re.DOTALL)
-    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
-                  flags=re.DOTALL)  # fmt: skip
-    return " ".join(said.split())
+    cleaned = re.sub(r"array=.*?(?=Reshape|$)", "", message, flags=re.DOTALL)
+    quoting = r"(could not convert string to float|Complex data not supported).*"
+    cleaned = re.sub(quoting, r"\1", cleaned, flags=re.DOTALL)
+    return " ".join(cleaned.split())
 
 
 def generator_of(random_state: Any) -> Rng:

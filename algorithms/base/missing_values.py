@@ -44,8 +44,8 @@ def filled(data: Any) -> Any:
     if cells.dtype.kind not in "biufO" or any(
         str(dtype).lower().startswith(TEXT) for dtype in columns
     ):
-        why = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
-        raise ParameterError("X, y", cells.dtype, f"numbers. {why}")
+        reason = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
+        raise ParameterError("X, y", cells.dtype, f"numbers. {reason}")
     if cells.dtype.kind == "O":
         cells = numbers_of(cells)
     return cells if _is_finite(cells) else np.nan_to_num(cells, nan=0.0)

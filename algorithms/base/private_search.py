@@ -236,9 +236,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         epsilon, fit_epsilon = (
             Tight().epsilon(plan, self.delta) for plan in (self.plan_, self.plan_.part)
         )
-        who = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
+        protected = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
         return (
-            f"PrivateSearchCV: ({epsilon:.6g}, {self.delta:g})-differential privacy: {who}; "
+            f"PrivateSearchCV: ({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}; "
             f"the best of {self.plan_.tries.mean:.3g} fits and scores on average, one of which "
             f"alone is ({fit_epsilon:.6g}, {self.delta:g}); best {self.best_params_}, "
             f"score {self.best_score_:.3g}"

@@ -51,13 +51,13 @@ def _routines(frame: FrameType | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the running routines from the inside out: their names, and their parameters."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith(REPEATING):
-            code, here = frame.f_code, frame.f_locals
-            holder = here.get("self")
+            code, variables = frame.f_code, frame.f_locals
+            holder = variables.get("self")
             if holder is None and not code.co_name.startswith(("_", "<")):
                 names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-                yield code.co_name, {name: here[name] for name in names if name in here}
+                yield code.co_name, {name: variables[name] for name in names if name in variables}
             elif holder is not None and code.co_name.startswith("fit"):
-                arguments = {name: here.get(name) for name in ("X", "y", "params")}
+                arguments = {name: variables.get(name) for name in ("X", "y", "params")}
                 yield type(holder).__name__, arguments | holder.get_params(deep=False)
         frame = frame.f_back
 

@@ -22,28 +22,29 @@ DENSE_BLOCK_ENTRIES = 1 << 18  # most entries of a dense block: it fits into a c
 SPARSE_BLOCK_ROWS = 1 << 14
 
 
-def same_memory(known: Any, given: Any) -> bool:
-    """Return whether two arrays show the same memory; what is known must be kept, not its address.
+def same_memory(cached: Any, array: Any) -> bool:
+    """Return whether two arrays show the same memory.
 
-    A gate hands out a new view of the same data each time.
+    A gate hands out a new view of the same data each time.  The caller keeps the cached array
+    alive: its address alone could be reused.
     """
-    if known is given:
+    if cached is array:
         return True
-    if isinstance(known, np.ndarray) and isinstance(given, np.ndarray):
-        return bool(known.__array_interface__ == given.__array_interface__)
+    if isinstance(cached, np.ndarray) and isinstance(array, np.ndarray):
+        return bool(cached.__array_interface__ == array.__array_interface__)
     parts = ("data", "indices", "indptr")
-    if not all(hasattr(matrix, part) for matrix in (known, given) for part in parts):
+    if not all(hasattr(matrix, part) for matrix in (cached, array) for part in parts):
         return False
-    return bool(known.shape == given.shape) and all(
-        same_memory(getattr(known, part), getattr(given, part)) for part in parts
+    return bool(cached.shape == array.shape) and all(
+        same_memory(getattr(cached, part), getattr(array, part)) for part in parts
     )
 
 
 def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
     """Return slices of all rows, or of those from ``start`` to ``stop``."""
     features = first_array(data)
-    thin = features.sparse if isinstance(features, Chunks) else sparse.issparse(features)
-    block_rows = SPARSE_BLOCK_ROWS if thin else rows_per_block(features.shape[1])
+    is_sparse = features.sparse if isinstance(features, Chunks) else sparse.issparse(features)
+    block_rows = SPARSE_BLOCK_ROWS if is_sparse else rows_per_block(features.shape[1])
     return equal_slices(start, features.shape[0] if stop is None else stop, block_rows)
 
 

@@ -100,12 +100,12 @@ class SearchPlan:
             raise ParameterError("candidates", self.candidates, allowed) from None
         if not candidates:
             raise ParameterError("candidates", self.candidates, "one setting at least")
-        taken = {"epsilon", "delta", "random_state", "non_private"} & {
+        reserved = {"epsilon", "delta", "random_state", "non_private"} & {
             k for setting in candidates for k in setting
         }
         parameters = self.estimator.get_params()
         unknown = sorted({k for setting in candidates for k in setting} - set(parameters)) + sorted(
-            taken
+            reserved
         )
         if unknown or "delta" not in parameters:
             allowed = "lists of values for parameters of the estimator that the search does not set"

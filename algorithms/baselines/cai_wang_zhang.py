@@ -213,8 +213,8 @@ class ThresholdedRegression(ThresholdingEstimator):
         pairs = zip(*machines, strict=True)
         X, y = (np.stack([filled(array) for array in part]).astype(float) for part in pairs)
         if y.shape != X.shape[:2]:
-            got = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
-            raise ParameterError("machines", got, "a target for each record")
+            shapes = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
+            raise ParameterError("machines", shapes, "a target for each record")
         return X, y
 
 

@@ -64,9 +64,9 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
     remaining, thresholded = np.arange(features), np.zeros(features)
     selected: list[int] = []
     for _ in range(chosen.count):
-        of = remaining
-        sizes = lambda data, of=of: np.abs(vector(data)[of])  # noqa: E731
-        winner = int(ledger.release(chosen.part, sizes, shape=of.size))
+        candidates = remaining
+        sizes = lambda data, candidates=candidates: np.abs(vector(data)[candidates])  # noqa: E731
+        winner = int(ledger.release(chosen.part, sizes, shape=candidates.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     for feature in selected:

@@ -135,8 +135,8 @@ class Sum(Statistic):
         """Return numbers in whole steps; the larger the number, the more steps."""
         if unit == 1:
             return values
-        many = 1 / unit
-        steps = values * many if math.isfinite(many) else values / unit
+        steps_per_one = 1 / unit
+        steps = values * steps_per_one if math.isfinite(steps_per_one) else values / unit
         whole_steps: Array = np.rint(steps)
         return whole_steps
 

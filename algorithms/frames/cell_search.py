@@ -64,7 +64,7 @@ class CellSearch:
         return np.array([[at[i] for i in range(count)] for at in ends])
 
     def with_ends(
-        self, steps: Sequence[Any], beside: Ends, level: float, rows: float | None
+        self, steps: Sequence[Any], end_scales: Ends, level: float, rows: float | None
     ) -> Places:
         """Return the place of every quantile, with its lower and upper end behind it.
 
@@ -79,12 +79,12 @@ class CellSearch:
         centres, scale = self.quantiles(steps[:count]), steps[0].scale
         sizes, shares = np.maximum(numbers, 1.0).tolist(), self.shares
         parts = [
-            end_parts(cell_parts, shares, beside, scale, level, size, self.places)
+            end_parts(cell_parts, shares, end_scales, scale, level, size, self.places)
             for cell_parts, size in zip(centres.tolist(), sizes, strict=True)
         ]
         drawn = self._drawn_ends(steps[count:], parts)
         ends = [
-            ends_found(indices, cell_parts, shares, beside, scale, size, self.places)
+            ends_found(indices, cell_parts, shares, end_scales, scale, size, self.places)
             for indices, cell_parts, size in zip(drawn, parts, sizes, strict=True)
         ]
         return np.concatenate([centres[..., None], np.array(ends)], axis=2)

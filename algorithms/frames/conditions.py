@@ -60,12 +60,12 @@ class Condition:
         raise ParameterError("condition", self, allowed)
 
     def __repr__(self) -> str:
-        shown = [
+        texts = [
             f"({part!r})" if isinstance(part, Condition) else repr(part) for part in self.parts
         ]
         if self.operation in COMPARE:
-            return f"{self.parts[0]} {self.operation} {shown[1]}"
-        return f" {self.operation} ".join(shown) if len(shown) > 1 else f"not {shown[0]}"
+            return f"{self.parts[0]} {self.operation} {texts[1]}"
+        return f" {self.operation} ".join(texts) if len(texts) > 1 else f"not {texts[0]}"
 
     @property
     def columns(self) -> Iterator[str]:
@@ -116,10 +116,12 @@ class Condition:
         mask: NDArray[np.bool_]
         if self.operation in COMPARE:
             name, value = self.parts
-            kind, many = schema.kind(name), self.operation == "in"
+            kind, listed = schema.kind(name), self.operation == "in"
             to_number = label_index if kind.bounds is None else number_of
-            public = [to_number(name, kind, compared) for compared in (value if many else (value,))]
-            mask = COMPARE[self.operation](values[name], public if many else public[0])
+            public = [
+                to_number(name, kind, compared) for compared in (value if listed else (value,))
+            ]
+            mask = COMPARE[self.operation](values[name], public if listed else public[0])
             return mask
         parts = [part.holds(values, schema) for part in self.parts]
         mask = ~parts[0]

@@ -195,8 +195,8 @@ class Variance(Moment):
         """Return (1 - t)^2, 2 t (1 - t) and t^2; or 1, u and 2 u^2 - 1, or of u and u^2."""
         rows, linear, quadratic = sums
         if not self.public_rows and noise == "laplace":
-            once = 2 * (linear - quadratic)
-            return np.stack([STEPS * rows - once - quadratic, once, quadratic])
+            mixed_term = 2 * (linear - quadratic)
+            return np.stack([STEPS * rows - mixed_term - quadratic, mixed_term, quadratic])
         count, total, squares = self._parts(noise)
         u = linear - total * rows
         if not self.public_rows:

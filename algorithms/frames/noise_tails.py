@@ -51,8 +51,8 @@ def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
         scales[:, j] = np.minimum(scales[:, j], scales[:, j - 1] * (1 - APART))
     squares, total = scales**2, np.zeros(len(scales))
     for j in range(scales.shape[1]):
-        others = np.delete(squares, j, axis=1)
-        share = np.prod(squares[:, [j]] / (squares[:, [j]] - others), axis=1)
+        other_squares = np.delete(squares, j, axis=1)
+        share = np.prod(squares[:, [j]] / (squares[:, [j]] - other_squares), axis=1)
         total += share * np.exp(-x / scales[:, j])
     return total
 

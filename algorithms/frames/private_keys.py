@@ -88,15 +88,15 @@ def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
 
 def kept_keys(
     query: Any, key: str, ledger: Gate, selection: PartitionSelection, schema: Schema,
-    facts: FrameFacts, most: int,
+    facts: FrameFacts, max_cells: int,
 ) -> list[Any]:  # fmt: skip
-    """Release the selection, and return the keys that it kept, ``most`` cells of them at most."""
+    """Release the selection, and return the selected keys, of at most ``max_cells`` cells."""
     counted = unseen(lambda frame: key_counts(query, frame, key, schema))
     selected = np.asarray(ledger.release(selection, counted)).tolist()
-    others = [axis for axis in query.keys if axis.column != key]
+    public_axes = [axis for axis in query.keys if axis.column != key]
     integer_keys = "int" in facts.types[key].lower()
     names = sorted(map(int, selected)) if integer_keys else selected
-    return names[: most // math.prod(table_shape(others, schema))]
+    return names[: max_cells // math.prod(table_shape(public_axes, schema))]
 
 
 def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) -> str:

@@ -136,10 +136,11 @@ class QuantileQuery(Question[ListedAnswer]):
             selection, key_query, public = self._by_keys(key, schema)
             steps = key_query.plan(public).leaves()
             return Sequential([selection, *steps])
-        sensitivity = schema.rows_per_person * self._row_move(schema)
-        beside, counts, remaining_epsilon = self._ends(schema), list[Any](), self.epsilon
-        if beside is not None and not self._all_count(schema):
-            cells, share = self._cells(schema), COUNT_SHARES[beside.releases] * self.epsilon
+        row_move = 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
+        sensitivity = schema.rows_per_person * row_move
+        end_scales, counts, remaining_epsilon = self._ends(schema), list[Any](), self.epsilon
+        if end_scales is not None and not self._all_count(schema):
+            cells, share = self._cells(schema), COUNT_SHARES[end_scales.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
             counts, remaining_epsilon = (
                 [Guarantee(share).mechanism("laplace", moved, cells, 1.0)],
@@ -149,34 +150,30 @@ class QuantileQuery(Question[ListedAnswer]):
 
         def plan_of(scale: float) -> Sequential:
             tree_steps = [RunLengthExponential(scale, sensitivity)] * levels
-            if beside is not None:
-                ends = RunLengthExponential(round_up(beside.scale(scale)), sensitivity)
-                tree_steps += [ends] * beside.releases
+            if end_scales is not None:
+                ends = RunLengthExponential(round_up(end_scales.scale(scale)), sensitivity)
+                tree_steps += [ends] * end_scales.releases
             return Sequential(tree_steps)
 
         if self.delta:
-            chosen = plan_of(calibrate(plan_of, epsilon=remaining_epsilon, delta=self.delta))
-        elif beside is None:
-            chosen = plan_of(round_up(2 * sensitivity * levels / remaining_epsilon))
+            ranked = plan_of(calibrate(plan_of, epsilon=remaining_epsilon, delta=self.delta))
+        elif end_scales is None:
+            ranked = plan_of(round_up(2 * sensitivity * levels / remaining_epsilon))
         else:
             budget = remaining_epsilon / (2 * sensitivity)
-            chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
-        return Sequential([*counts, *chosen.parts])
+            ranked = plan_of(SLACK * end_scales.tree_scale(levels, budget))
+        return Sequential([*counts, *ranked.parts])
 
     def _by_keys(
         self, key: str, schema: Schema, names: Sequence[str | int] = ("", " ")
     ) -> tuple[PartitionSelection, QuantileQuery, Schema]:
-        """Return the selection of keys, the question that is left, and a schema with the keys.
+        """Return the selection of keys, the query for the selected keys, and a schema with keys.
 
-        Of two keys or more a person moves the same, so the plan is that of two.
+        A person moves the scores of two keys and of more keys equally, so the plan is that of two.
         """
         selection = selection_of(self.epsilon, self.delta, key, schema)
         key_query = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
         return selection, key_query, with_keys(schema, key, names)
-
-    def _row_move(self, schema: Schema) -> float:
-        """Return by how much a row moves scores."""
-        return 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
 
     def _ends(self, schema: Schema) -> Ends | None:
         """Return how far the ends of intervals lie from their quantiles; None without them."""
@@ -243,13 +240,13 @@ class QuantileQuery(Question[ListedAnswer]):
         order = np.argsort(self.shares, kind="stable")
         shares = np.array(self.shares)[order].tolist()
         rows = float(ledger.shape[0]) if self._all_count(schema) else None
-        grid, beside = grid_of(self.column, schema), self._ends(schema)
+        grid, end_scales = grid_of(self.column, schema), self._ends(schema)
         search = CellSearch(ledger, self.read_by(schema), shares, self._cells(schema), grid.places)
-        if beside is None:
+        if end_scales is None:
             places, tree_scale = search.quantiles(steps)[..., None], steps[-1].scale
         else:
-            tree_scale = steps[-1 - beside.releases].scale
-            places = search.with_ends(steps, beside, cast("float", self.level), rows)
+            tree_scale = steps[-1 - end_scales.releases].scale
+            places = search.with_ends(steps, end_scales, cast("float", self.level), rows)
         quantiles = np.empty(places.shape)
         quantiles[:, order] = grid.value_at(places)
         return self._answer(quantiles, schema, tree_scale, backend)

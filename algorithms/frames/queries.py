@@ -106,8 +106,12 @@ class FrameQuery(Question[Answer]):
         kinds = self.guarantee.kinds
         if len(kinds) == 1:
             return noise_of(kinds[0])
-        usual = {kind: statistic.usual_error(kind) for kind in kinds}
-        return min(map(noise_of, kinds), key=lambda one: one.deviation * usual[NAMES[type(one)]])
+        usual_errors = {kind: statistic.usual_error(kind) for kind in kinds}
+
+        def error(noise: Noise) -> float:
+            return noise.deviation * usual_errors[NAMES[type(noise)]]
+
+        return min(map(noise_of, kinds), key=error)
 
     def asked_of(self, schema: Schema) -> Statistic:
         """Return the statistic, with the number of rows public where it is.

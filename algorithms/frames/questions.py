@@ -216,18 +216,18 @@ class Question(ABC, Generic[Released]):
         return question + ("" if self.where is None else f" where {self.where!r}")
 
 
-def unseen(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def unseen(query: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a query whose errors do not show a row."""
 
-    def asked(frame: Any) -> Any:
+    def guarded(frame: Any) -> Any:
         try:
-            return read(frame)
-        except Exception as error:  # its words could show a row
+            return query(frame)
+        except Exception as error:  # its message could show a row
             name = type(error).__name__
             allowed = f"readable as the schema declares: it gave {name}"
             raise PrivateValueError("the frame", allowed) from None
 
-    return asked
+    return guarded
 
 
 def refuse_unless_whole(ledger: Gate, plan: Stated, label: str | None) -> None:

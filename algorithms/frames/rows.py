@@ -120,8 +120,8 @@ class DeclaredRows(Rows):
         for name, column in self._columns.items():
             raw = column[block]
             out = None if memory is None else memory[name][: raw.size]
-            values[name], there = declared_values(raw, self._schema.kind(name), out)
-            keep = both(keep, there)
+            values[name], countable = declared_values(raw, self._schema.kind(name), out)
+            keep = both(keep, countable)
         if self._where is not None:
             keep = both(keep, self._where.holds(values, self._schema))
         return values, keep
@@ -257,8 +257,8 @@ def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     return codes.to_numpy()
 
 
-def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.intp]:
-    """Return the places of the rows before which ``most`` of the same person stand, or more."""
+def rows_beyond(persons: nw.DataFrame[Any], name: str, limit: int) -> NDArray[np.intp]:
+    """Return the index of each row that follows ``limit`` or more rows of the same person."""
     series = persons[name]
     if series.dtype in {nw.Categorical, nw.Enum}:
         persons = persons.with_columns(nw.col(name).cast(nw.String))
@@ -271,19 +271,19 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
         counted = persons.with_row_index(index_name).select(
             nw.col(index_name).cum_count().over(name)
         )
-        return np.flatnonzero(counted[index_name].to_numpy() > most)
-    return places_beyond(codes, most)
+        return np.flatnonzero(counted[index_name].to_numpy() > limit)
+    return places_beyond(codes, limit)
 
 
-def places_beyond(codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Return the places before which the same number stands ``most`` times, or more."""
+def places_beyond(codes: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
+    """Return the index of each number that follows ``limit`` or more equal numbers."""
     # only the rows of persons with too many are sorted
-    many = np.flatnonzero(np.bincount(codes)[codes] > most)
-    order = many[np.argsort(codes[many], kind="stable")]
+    crowded = np.flatnonzero(np.bincount(codes)[codes] > limit)
+    order = crowded[np.argsort(codes[crowded], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     lengths = np.diff(starts, append=order.size)
-    places = np.arange(order.size) - np.repeat(starts, lengths)
-    return order[places >= most]
+    rank_of_row = np.arange(order.size) - np.repeat(starts, lengths)
+    return order[rank_of_row >= limit]
 
 
 def person_numbers(series: nw.Series[Any]) -> NDArray[np.intp]:

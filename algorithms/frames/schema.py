@@ -135,11 +135,11 @@ class Schema:
     @property
     def unit(self) -> str:
         """Who is protected, in words."""
-        whose = "each row is a person" if self.person is None else f"column {self.person!r}"
+        owner = "each row is a person" if self.person is None else f"column {self.person!r}"
         change = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
             "one person exchanged for another"
         )  # fmt: skip
-        return f"{change} ({whose})"
+        return f"{change} ({owner})"
 
     def kind(self, name: object) -> ColumnKind:
         """Return the kind of a column.
@@ -207,30 +207,30 @@ class Schema:
                 raise ParameterError(f"column {name!r}", dtype, allowed)
 
 
-def near(name: object, known: Iterable[str]) -> str:
+def near(name: object, candidates: Iterable[str]) -> str:
     """Return a suggestion for a name that is not known, with what is known."""
-    names = list(known)
+    names = list(candidates)
     meant = nearest_name(str(name), names)
     listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
     return f", one of {listed}" if meant is None else f": did you mean {meant!r}?"
 
 
-def like(given: object) -> str:
+def like(declared: object) -> str:
     """Return how a column is declared that was given as something else."""
-    if isinstance(given, type) and issubclass(given, ColumnKind):
-        return f"; {given.__name__} takes what is public of its values, as Number(0, 100) does"
-    if isinstance(given, tuple | list) and given:
-        numbers = all(isinstance(element, int | float) for element in given)
-        if numbers and len(given) == 2:
-            return f"; bounds are Number({given[0]!r}, {given[1]!r})"
-        return f"; labels are Category({list(given)!r})"
+    if isinstance(declared, type) and issubclass(declared, ColumnKind):
+        return f"; {declared.__name__} takes what is public of its values, as Number(0, 100) does"
+    if isinstance(declared, tuple | list) and declared:
+        numbers = all(isinstance(element, int | float) for element in declared)
+        if numbers and len(declared) == 2:
+            return f"; bounds are Number({declared[0]!r}, {declared[1]!r})"
+        return f"; labels are Category({list(declared)!r})"
     return "; a column of numbers is Number(low, high), with bounds known without the data"
 
 
-def advice(kind: ColumnKind, found: str) -> str:
+def advice(kind: ColumnKind, dtype: str) -> str:
     """Return what to do about a column whose type is not of its kind."""
-    texts = re.fullmatch(rf"({TEXTS})\d*", found.lower()) is not None
-    dates = re.fullmatch(rf"({Date.types})\d*", found.lower()) is not None
+    texts = re.fullmatch(rf"({TEXTS})\d*", dtype.lower()) is not None
+    dates = re.fullmatch(rf"({Date.types})\d*", dtype.lower()) is not None
     if dates:
         return "; a column of dates is declared as Date(low, high)"
     if texts and isinstance(kind, Date):
@@ -242,10 +242,10 @@ def advice(kind: ColumnKind, found: str) -> str:
         return "; numbers as strings are converted before, and labels are a Category or a Key"
     if texts:
         return f"; its labels are strings, as in Category(['a', 'b']), not {kind.labels[:2]!r}"
-    if found.lower().startswith("bool"):
+    if dtype.lower().startswith("bool"):
         return "; a column of True and False is declared as Flag()"
     if isinstance(kind, Flag):
         return "; a column of 0 and 1 is declared as Integer(0, 1)"
-    if re.fullmatch(rf"({NUMBERS})\d*", found.lower()):
+    if re.fullmatch(rf"({NUMBERS})\d*", dtype.lower()):
         return "; labels that are numbers are declared as such: Category([1, 2])"
     return "; convert the column to such a type before"

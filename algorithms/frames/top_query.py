@@ -124,8 +124,10 @@ class TopQuery(Question[ListedAnswer]):
             top, counts, ends = released_top(ledger, steps, size, self.k, self.level, counted)
         named = named_cells(self.keys, counts.shape, schema)
         named.update(Axis(self.column).shown(top.ravel(), schema))
-        shown = counts.astype(np.int64), ends, self.level, float(noise.scale), facts.backend
-        return ListedAnswer(str(self), named, "persons", *shown)
+        return ListedAnswer(
+            str(self), named, "persons", counts.astype(np.int64), ends, self.level,
+            float(noise.scale), facts.backend,
+        )  # fmt: skip
 
     def persons_of_labels(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
         """Return how many persons have each label in each cell.

@@ -93,7 +93,7 @@ class ConstantScores:
         """Return one number for each candidate."""
         records, candidates = data[0].shape[0], self.candidates
         work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
-        pieces = (take_rows(data, who) for who in row_blocks(data))
+        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         mean = ordered_sum(work, pieces, self.executor) / records
         if self.loss is SQUARED:
             mean = mean - candidates

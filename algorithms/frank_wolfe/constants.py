@@ -54,8 +54,8 @@ class Bounds:
         """Return how far one record moves the gradient's product with a vertex."""
         # <s, grad> <= |s|_1 |grad|_inf
         influence = self.radius * self.lipschitz(loss) / records
-        stated = check_relation("relation", relation, RECORD_RELATIONS)
-        return 2 * influence if stated is Adjacency.REPLACE_ONE else influence
+        neighbours = check_relation("relation", relation, RECORD_RELATIONS)
+        return 2 * influence if neighbours is Adjacency.REPLACE_ONE else influence
 
     def curvature(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
         """Return the curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""
@@ -110,16 +110,16 @@ def optimal_rounds(
     Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
     data T* is several times too long: the bound's constants are worst cases.
     """
-    lost = selection_regret(max(vertices, 2), selection)
+    regret = selection_regret(max(vertices, 2), selection)
     if delta == 0:
         # e0 = epsilon / T, scale 2 sensitivity / e0: noise(T) = a T, T* = sqrt(2 Gamma / a)
-        a = 2 * sensitivity / epsilon * lost
+        a = 2 * sensitivity / epsilon * regret
         return max(1, round(math.sqrt(2 * curvature / a)))
     # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
     # T* = (4 Gamma / a)^(2/3)
     rho = calibrate(zcdp_loss, epsilon=epsilon, delta=delta, accountant=ZCDP())
     range_ = math.sqrt((8 if selection == GUMBEL else 2) * rho)
-    a = 2 * sensitivity / range_ * lost
+    a = 2 * sensitivity / range_ * regret
     rounds: float = (4 * curvature / a) ** (2 / 3)
     return max(1, round(rounds))
 

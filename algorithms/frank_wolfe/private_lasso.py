@@ -201,8 +201,8 @@ class L1Estimator(PrivateRegressor):
     def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
         """Make the plan, run it, and keep the results."""
         # a subclass's plan may have no `sparse` argument
-        thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
-        plan = self.plan(X.shape, **thin)
+        sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
+        plan = self.plan(X.shape, **sparse_argument)
         bounds, rng = self._bounds(), generator_of(self.random_state)
         if self._is_descent(plan, X.shape):
             bounds = self._bounds(self._descent_radius)

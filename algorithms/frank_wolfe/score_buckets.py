@@ -39,13 +39,13 @@ class ScoreBuckets:
         level = self._bucket_of(upper_bounds)
         moved = level != self._bucket[items]
         movers = items[moved]
-        for item, old, new in zip(
+        for item, old_level, new_level in zip(
             movers.tolist(), self._bucket[movers].tolist(), level[moved].tolist(), strict=True
         ):
-            self._remove(item, old)
-            there = self._members.setdefault(new, [])
-            self._place[item] = len(there)
-            there.append(item)
+            self._remove(item, old_level)
+            bucket = self._members.setdefault(new_level, [])
+            self._place[item] = len(bucket)
+            bucket.append(item)
         self._bucket[movers] = level[moved]
 
     def bounds(self) -> tuple[Array, IndexArray]:

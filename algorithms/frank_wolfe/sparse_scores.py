@@ -87,8 +87,8 @@ class SparseScores:
 
     def scores(self, moves: int) -> Array:
         """Return the scores of all vertices after some moves."""
-        now = moves == self.move_count
-        margin = self._shrink * self._scaled_margins if now else self._x @ self._theta(moves)
+        is_current = moves == self.move_count
+        margin = self._shrink * self._scaled_margins if is_current else self._x @ self._theta(moves)
         gradient = self._gradient_scale * np.asarray(self._slope_of(margin, self._y) @ self._x)
         return np.concatenate([gradient, -gradient])
 
@@ -106,10 +106,10 @@ class SparseScores:
         self._slope, self._slope_slack = self._slopes(self._scaled_margins, self._y)
         self._gradient_sum = np.asarray(self._slope @ self._x)
         self._slack = np.asarray(self._slope_slack @ self._absolute_x)
-        loose = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
-        if loose > 1:  # slack grows about linearly with the number of moves
+        slack_ratio = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
+        if slack_ratio > 1:  # slack grows about linearly with the number of moves
             self._next_refresh = self.move_count + max(
-                1, int((self._next_refresh - self.move_count) / loose)
+                1, int((self._next_refresh - self.move_count) / slack_ratio)
             )
             _, self._slope_slack = self._slopes(self._scaled_margins, self._y)
             self._slack = np.asarray(self._slope_slack @ self._absolute_x)

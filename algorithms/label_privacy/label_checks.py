@@ -34,5 +34,7 @@ def check_loss(loss: LabelLoss, X: Any, classes: int, lipschitz: float) -> None:
         raise ParameterError("loss", f"gradients of shape {gradients.shape}", allowed)
     longest = math.sqrt((gradients.reshape(*gradients.shape[:2], -1) ** 2).sum(axis=2).max())
     if longest > lipschitz * (1 + 1e-9):
-        got = f"a gradient of length {longest:.6g}"
-        raise ParameterError("loss", got, f"of gradients at most {lipschitz:.6g} long, as declared")
+        measured = f"a gradient of length {longest:.6g}"
+        raise ParameterError(
+            "loss", measured, f"of gradients at most {lipschitz:.6g} long, as declared"
+        )

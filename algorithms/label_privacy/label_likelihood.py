@@ -134,11 +134,11 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
     def loss_and_slope(flat: Array) -> tuple[float, Array]:
         theta = flat.reshape(classes, features)
         value, slope = penalty / 2 * float(flat @ flat), penalty * theta
-        for who in blocks:
-            rows, scores = X[who], np.asarray(X[who] @ theta.T)
+        for block_rows in blocks:
+            rows, scores = X[block_rows], np.asarray(X[block_rows] @ theta.T)
             # -ln sum_k p_k a_k = lse(scores) - lse(scores + ln a); slope: p - p given the report
             prior, before = _softmax(scores)
-            posterior, after = _softmax(np.where(probable[who], scores, scores + log_ratio))
+            posterior, after = _softmax(np.where(probable[block_rows], scores, scores + log_ratio))
             value += float((before - after).sum())
             slope = slope + (prior - posterior).T @ rows
         return value / users, np.asarray(slope).ravel() / users

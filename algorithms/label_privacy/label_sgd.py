@@ -193,8 +193,8 @@ class LabelSGD(PrivateEstimator):
         moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {bound:.8g}"
         if self.non_private:
             return f"{super().summary()}; {moment}"
-        epsilon, who = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
-        guarantee = f"({epsilon:.6g}, 0)-differential privacy: {who}"
+        epsilon, protected = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
+        guarantee = f"({epsilon:.6g}, 0)-differential privacy: {protected}"
         return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
 
     def excess_bound(self, users: int, lipschitz: float) -> float:
@@ -256,12 +256,14 @@ class LabelSGD(PrivateEstimator):
         """Yield the rows of each block, and K coefficients for each user's report."""
         X, mechanism, loss = ledger.public, decoder.mechanism, label_loss_of(self.loss)
         if isinstance(decoder, RotatedGradientDecoder) and not self._has_fixed_span:
-            for who in blocks:  # sequentially interactive: theta has moved
-                rows = X[who]
+            for block_users in blocks:  # sequentially interactive: theta has moved
+                rows = X[block_users]
                 span = GradientSpan.from_gram(loss.gram(theta, rows))
                 yield (
                     rows,
-                    span.coefficients(ledger.release_each(mechanism, span.label_corners, who)),
+                    span.coefficients(
+                        ledger.release_each(mechanism, span.label_corners, block_users)
+                    ),
                 )
             return
         query, decode = _label_query, decoder.coefficients
@@ -271,8 +273,8 @@ class LabelSGD(PrivateEstimator):
                 simplex.coefficients,
             )
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
-        for who, report in zip(blocks, reports, strict=True):
-            yield X[who], decode(report)
+        for block_users, report in zip(blocks, reports, strict=True):
+            yield X[block_users], decode(report)
 
     def _moment_and_steps(self, decoder: ReportDecoder, users: int) -> tuple[float, float]:
         """Return ``V_b`` and the number of steps, of which the last may be a fraction."""
@@ -283,8 +285,8 @@ class LabelSGD(PrivateEstimator):
         """Return blocks of users who report at once: batches; one if reports depend on theta."""
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if size > users:
-            got = f"{size} for n_samples={users}"
-            raise ParameterError("batch_size", got, "at most the number of users")
+            request = f"{size} for n_samples={users}"
+            raise ParameterError("batch_size", request, "at most the number of users")
         waits = isinstance(mechanism, HemisphereL2) and not self._has_fixed_span
         block_users = size if waits else max(1, BLOCK_COEFFICIENTS // self.classes // size) * size
         return [slice(start, start + block_users) for start in range(0, users, block_users)]
@@ -294,7 +296,10 @@ class LabelSGD(PrivateEstimator):
         return label_loss_of(self.loss).regular or self.classes == 2
 
     def _lipschitz(self, X: Any) -> float:
-        length = math.sqrt(max(squared_row_norms(X[who]).max() for who in row_blocks(X))) or 1.0
+        length = (
+            math.sqrt(max(squared_row_norms(X[block_rows]).max() for block_rows in row_blocks(X)))
+            or 1.0
+        )
         bound = label_loss_of(self.loss).lipschitz(length, self.classes)
         return POSITIVE.check("loss.lipschitz", bound)
 

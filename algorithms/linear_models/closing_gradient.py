@@ -122,10 +122,12 @@ def unshortened(spread: Spread) -> float:
     moments = spread.moments
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     low, high = FACTORS
-    middle, usual = (low + high) / 2, ((high - low) / 2) ** 2
+    prior_mean, prior_variance = (low + high) / 2, ((high - low) / 2) ** 2
     # the mean of what was found and of what is usual, by their precision
-    missed = (moments.square_noise / trace) ** 2
-    factor = middle + (moments.square / trace - middle) * usual / (usual + missed)
+    measured_variance = (moments.square_noise / trace) ** 2
+    factor = prior_mean + (moments.square / trace - prior_mean) * prior_variance / (
+        prior_variance + measured_variance
+    )
     return min(max(factor, low), high)
 
 
@@ -136,11 +138,11 @@ def linear_part(mapped: MappedFeatures, size: int) -> Array:
     return matrix if mapped.features.intercept else matrix[:-1]
 
 
-def coefficient_errors(found: Closing) -> tuple[Array, Array]:
+def coefficient_errors(closing: Closing) -> tuple[Array, Array]:
     """Return coefficients and the covariance of their error.
 
     Raises `ParameterError` where noise hides the least eigenvalue of the products.
     """
-    values: Any = np.linalg.eigvalsh(found.spread.matrix)
-    refuse_hidden(values, found.spread.noise * math.sqrt(2 * values.size))
-    return found.centre, found.covariance
+    values: Any = np.linalg.eigvalsh(closing.spread.matrix)
+    refuse_hidden(values, closing.spread.noise * math.sqrt(2 * values.size))
+    return closing.centre, closing.covariance

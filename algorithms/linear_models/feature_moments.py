@@ -42,8 +42,8 @@ class Moves(NamedTuple):
     @classmethod
     def of(cls, relation: str) -> Moves:
         """Return the bounds of docs/proofs/clipped_gradients.md."""
-        stated = check_relation("relation", relation, RECORD_RELATIONS)
-        replaced = stated is Adjacency.REPLACE_ONE
+        neighbours = check_relation("relation", relation, RECORD_RELATIONS)
+        replaced = neighbours is Adjacency.REPLACE_ONE
         root = math.sqrt(2)
         return cls(2.0, root, 2.0) if replaced else cls(root, 1.0, 1.0)
 
@@ -103,7 +103,7 @@ class MeanOfBlocks:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector."""
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return ordered_sum(self.work, blocks, self.executor) / self.records
 
 

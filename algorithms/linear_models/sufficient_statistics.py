@@ -42,8 +42,8 @@ class StatisticUnits:
     @classmethod
     def of(cls, row_bound: float, y_bound: float, relation: str) -> StatisticUnits:
         """Return the units for rows of length at most ``row_bound``."""
-        stated = check_relation("relation", relation, RECORD_RELATIONS)
-        replaced = stated is Adjacency.REPLACE_ONE
+        neighbours = check_relation("relation", relation, RECORD_RELATIONS)
+        replaced = neighbours is Adjacency.REPLACE_ONE
         # |x x' - z z'|^2 = |x|^4 + |z|^4 - 2 <x, z>^2 <= 2 B^4, |x y - z w| <= 2 B Y,
         # y^2 in [0, Y^2]; where the other record adds nothing: B^2, B Y, Y^2
         gram = row_bound**2 * (math.sqrt(2) if replaced else 1.0)
@@ -107,7 +107,7 @@ class MeanStatistics:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector."""
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return ordered_sum(self._work, blocks, self._executor) / self._records
 
 
@@ -129,15 +129,15 @@ def unpacked(released: Array, size: int, units: StatisticUnits, scale: float) ->
                       scale * units.gram, scale * units.products)  # fmt: skip
 
 
-def solved(found: Statistics, penalty: Array) -> Array:
+def solved(statistics: Statistics, penalty: Array) -> Array:
     """Return coefficients: a ridge lifts the least eigenvalue to the size of the noise's norm."""
-    values, vectors = np.linalg.eigh(found.gram + np.diag(penalty))
+    values, vectors = np.linalg.eigh(statistics.gram + np.diag(penalty))
     # a symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p)
-    level = found.gram_noise * math.sqrt(found.products.size)
+    level = statistics.gram_noise * math.sqrt(statistics.products.size)
     ridge = max(0.0, min(level, 2 * level - float(values[0])))
     values = np.maximum(values, 0.0) + ridge
     values[values <= ROUND_OFF * values[-1]] = np.inf  # directions in which there is no data
-    coefficients: Array = vectors @ ((vectors.T @ found.products) / values)
+    coefficients: Array = vectors @ ((vectors.T @ statistics.products) / values)
     return coefficients
 
 
@@ -151,21 +151,21 @@ def refuse_hidden(values: Array, noise: float) -> None:
         )
 
 
-def coefficient_covariance(found: Statistics, records: float) -> tuple[Array, Array]:
+def coefficient_covariance(statistics: Statistics, records: float) -> tuple[Array, Array]:
     """Return coefficients without a ridge, and the covariance of their error.
 
     Of infinitely many records it is that of the noise alone.
     Raises `ParameterError` where noise hides the least eigenvalue.
     """
-    values, vectors = np.linalg.eigh(found.gram)
-    size = found.products.size
-    refuse_hidden(values, found.gram_noise * math.sqrt(2 * size))
+    values, vectors = np.linalg.eigh(statistics.gram)
+    size = statistics.products.size
+    refuse_hidden(values, statistics.gram_noise * math.sqrt(2 * size))
     inverse = (vectors / values) @ vectors.T
-    theta = inverse @ found.products
+    theta = inverse @ statistics.products
     # theta' - theta = G'^-1 (noise of products - E theta + mean of x r), where E has variances s^2
     # on its diagonal and s^2 / 2 beside it: Cov(E theta) = s^2 / 2 (|theta|^2 I + theta theta')
-    square = found.square - 2 * found.products @ theta + theta @ found.gram @ theta
-    middle = found.products_noise**2 * np.eye(size)
-    middle += found.gram_noise**2 / 2 * (theta @ theta * np.eye(size) + np.outer(theta, theta))
-    middle += max(square, 0.0) / records * found.gram
+    square = statistics.square - 2 * statistics.products @ theta + theta @ statistics.gram @ theta
+    middle = statistics.products_noise**2 * np.eye(size)
+    middle += statistics.gram_noise**2 / 2 * (theta @ theta * np.eye(size) + np.outer(theta, theta))
+    middle += max(square, 0.0) / records * statistics.gram
     return theta, inverse @ middle @ inverse

@@ -107,35 +107,38 @@ class LedgerUsers:
         means, counts = self._means(stage, query, len(levels))
         return (means + 1) / 2, counts
 
-    def _means(self, stage: int, query: Any, many: int) -> tuple[Array, Array]:
-        total, counts = np.zeros(many), np.zeros(many)
-        for part, block in zip(self._sums(stage, query, many), self.stages[stage], strict=True):
+    def _means(self, stage: int, query: Any, numbers: int) -> tuple[Array, Array]:
+        total, counts = np.zeros(numbers), np.zeros(numbers)
+        for part, block in zip(self._sums(stage, query, numbers), self.stages[stage], strict=True):
             total += part
-            counts += np.bincount(places(block.stop - block.start, many), minlength=many)
+            counts += np.bincount(places(block.stop - block.start, numbers), minlength=numbers)
         return total / np.maximum(counts, 1), counts
 
-    def _sums(self, stage: int, query: Any, many: int) -> Iterator[Array]:
+    def _sums(self, stage: int, query: Any, numbers: int) -> Iterator[Array]:
         """Yield the sums of a block's reports on each of the numbers asked."""
         if blocks := self.stages[stage]:  # with few users a stage may have none
-            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(many)
+            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(numbers)
             yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SumsByPlace:
-    """The sums of a block's reports on each of ``many`` numbers."""
+    """The sums of a block's reports on each of the numbers that users are asked."""
 
-    many: int
+    numbers: int
 
     def __call__(self, reports: Array) -> Array:
         """Return a sum for each number."""
         return np.asarray(
-            np.bincount(places(len(reports), self.many), reports, self.many), dtype=np.float64
+            np.bincount(places(len(reports), self.numbers), reports, self.numbers),
+            dtype=np.float64,
         )
 
 
-def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> list[list[slice]]:
+def stage_blocks(
+    users: int, features: int, sparsity: int, enough_users: Array
+) -> list[list[slice]]:
     """Return the blocks of users of every stage; a block has a user for every number asked.
 
     A stage has its share of the users, or as many as are enough; the last one has all others.
@@ -144,14 +147,14 @@ def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> lis
     block_rows = max(
         rows_per_block(features), features, candidate_count * (candidate_count + 1) // 2
     )
-    sizes = np.minimum(users * np.array(SHARES[:-1]), enough)
+    sizes = np.minimum(users * np.array(SHARES[:-1]), enough_users)
     ends = [0, *(int(end) for end in np.rint(np.cumsum(sizes))), users]
     return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
-def places(users: int, many: int) -> Indices:
-    """Return which of ``many`` numbers each user of a block is asked: all equally often."""
-    return np.arange(users) % many
+def places(users: int, numbers: int) -> Indices:
+    """Return which of the numbers each user of a block is asked: all equally often."""
+    return np.arange(users) % numbers
 
 
 def own_entries(x: Any, columns: Indices) -> Array:

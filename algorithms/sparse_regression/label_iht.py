@@ -143,7 +143,7 @@ class LabelIHT(LabelRegressor):
         numpy.ndarray of shape (features,)
             The gradient.
         """
-        pieces = (take_rows(data, who) for who in row_blocks(data))
+        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return ordered_sum(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:

@@ -73,11 +73,12 @@ class LabelStages:
     bound: float
     ends: list[int]
 
-    def predictions(self, who: slice, theta: Array) -> Array:
+    def predictions(self, stage_users: slice, theta: Array) -> Array:
         """Return what theta says of the users' labels; public."""
         X = self.ledger.public
         pieces = [
-            row_products(take_rows(X, block), theta) for block in row_blocks(X, who.start, who.stop)
+            row_products(take_rows(X, block), theta)
+            for block in row_blocks(X, stage_users.start, stage_users.stop)
         ]
         return np.asarray(self.link.function(np.concatenate(pieces)))
 
@@ -92,27 +93,30 @@ class LabelStages:
         theta, clip = np.zeros(X.shape[1]), self.bound
         equations: Any = None  # the first stage is always there
         for stage, (start, stop) in enumerate(pairwise(self.ends)):
-            who = slice(start, stop, 1)
+            stage_users = slice(start, stop, 1)
             # the first stage is of labels as they are: f(0) may not be 0
-            guess = self.predictions(who, theta) if stage else np.zeros(stop - start)
+            guess = self.predictions(stage_users, theta) if stage else np.zeros(stop - start)
             if stage % 2:
-                clip = self._clip(who, guess)
+                clip = self._clip(stage_users, guess)
                 continue
             query = ScaledResiduals(guess, clip, self.bound)
-            reports = np.asarray(self.ledger.release_each(mechanism, query, who))
-            labels[who], weights[who] = guess + reports * (clip / self.bound), clip**-2.0
+            reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users))
+            labels[stage_users], weights[stage_users] = (
+                guess + reports * (clip / self.bound),
+                clip**-2.0,
+            )
             equations = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
             theta = np.zeros(X.shape[1])
             theta[equations.columns] = equations.solution()
         fitted: NormalEquations = equations
         return fitted
 
-    def _clip(self, who: slice, guess: Array) -> float:
+    def _clip(self, stage_users: slice, guess: Array) -> float:
         """Return the smallest level that few residuals lie beyond, as users report."""
         mechanism = self.ledger.plan.parts[0]
         levels: Array = np.asarray(self.bound / 2.0 ** np.arange(1, LEVELS + 1), dtype=float)
         query = ResidualSizes(guess, levels, self.bound)
-        reports = np.asarray(self.ledger.release_each(mechanism, query, who)) / self.bound
+        reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users)) / self.bound
         places = np.arange(len(reports)) % LEVELS
         counts = np.bincount(places, minlength=LEVELS)
         shares = (np.bincount(places, reports, LEVELS) / np.maximum(counts, 1) + 1) / 2

@@ -253,8 +253,8 @@ class LocalIHT(PrivateRegressor):
         # reports of gradients together are as large as X: beyond a size only digests are kept;
         # where workers hold the users, their reports stay there
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
-        here = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
-        transcript = "full" if here else "digest"
+        in_full = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
+        transcript = "full" if in_full else "digest"
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=transcript, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
@@ -268,7 +268,10 @@ class LocalIHT(PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        inner = [row_products(clipped_features(X[who]), self.coef_) for who in row_blocks(X)]
+        inner = [
+            row_products(clipped_features(X[block_rows]), self.coef_)
+            for block_rows in row_blocks(X)
+        ]
         predicted: Array = link_of(self.link).function(np.concatenate(inner))
         return predicted
 
@@ -295,8 +298,8 @@ class LocalIHT(PrivateRegressor):
             return default_rounds(users, features)
         rounds = IntegerRange(1).check("rounds", self.rounds)
         if rounds > users:
-            got = f"{rounds} for n_samples={users}"
-            raise ParameterError("rounds", got, "at most the number of users")
+            request = f"{rounds} for n_samples={users}"
+            raise ParameterError("rounds", request, "at most the number of users")
         return rounds
 
     def _round_blocks(self, users: int, features: int) -> list[list[slice]]:

@@ -99,8 +99,10 @@ class NarrowingRounds:
     def _clip(self, users: Asker, stage: int, theta: Array) -> float:
         """Return the smallest level that few residuals at theta lie beyond."""
         lowest_level = max(self.noise, self.reach / 2**MOST_LEVELS)
-        many = max(1, math.ceil(math.log2(self.reach / lowest_level)))
-        levels = self.reach * (lowest_level / self.reach) ** (np.arange(many + 1) / many)
+        level_count = max(1, math.ceil(math.log2(self.reach / lowest_level)))
+        levels = self.reach * (lowest_level / self.reach) ** (
+            np.arange(level_count + 1) / level_count
+        )
         shares, counts = users.beyond(stage, levels[1:], theta)
         with np.errstate(divide="ignore"):
             deviations = np.sqrt(self.variance / 4 / counts)  # a share is half of a report
@@ -124,8 +126,8 @@ class NarrowingRounds:
         total = sum((slopes.means + slopes.theta) / slopes.variances for slopes in self.seen)
         weight = sum(1 / slopes.variances for slopes in self.seen)
         rank = np.abs(total / np.maximum(weight, 1e-300))
-        many = candidates(self.features, self.sparsity)
-        return np.sort(np.argsort(-rank, kind="stable")[:many])
+        candidate_count = candidates(self.features, self.sparsity)
+        return np.sort(np.argsort(-rank, kind="stable")[:candidate_count])
 
     def _gram(self, users: Asker, stage: int, candidate_columns: Indices) -> Array:
         """Return the products of the candidates; entries that noise explains become 0."""
@@ -153,8 +155,8 @@ class NarrowingRounds:
         """Return means and numbers of users of the pairs, those of earlier rounds included."""
         means, counts = users.products(stage, pairs)
         for i, pair in enumerate(zip(*pairs.tolist(), strict=True)):
-            total, many = self.pairs.get(pair, (0.0, 0.0))
-            self.pairs[pair] = total + means[i] * counts[i], many + counts[i]
+            total, users_before = self.pairs.get(pair, (0.0, 0.0))
+            self.pairs[pair] = total + means[i] * counts[i], users_before + counts[i]
         pooled = np.array([self.pairs[pair] for pair in zip(*pairs.tolist(), strict=True)])
         return pooled[:, 0] / np.maximum(pooled[:, 1], 1), pooled[:, 1]
 

@@ -34,11 +34,11 @@ class NormalEquations:
     square: float
     records: int
 
-    def only(self, kept: Indices) -> NormalEquations:
+    def only(self, positions: Indices) -> NormalEquations:
         """Return the equations of the columns at these positions."""
-        inside = self.gram[np.ix_(kept, kept)]
+        inside = self.gram[np.ix_(positions, positions)]
         return NormalEquations(
-            self.columns[kept], inside, self.products[kept], self.square, self.records
+            self.columns[positions], inside, self.products[positions], self.square, self.records
         )
 
     def solution(self) -> Array:
@@ -93,7 +93,7 @@ class PublicRows(NamedTuple):
         return np.sqrt(np.where(squares > 0, squares, 1.0))
 
     def _sum(self, work: Callable[[Any], Array]) -> Array:
-        pieces = (take_rows(self.data, who) for who in row_blocks(self.data))
+        pieces = (take_rows(self.data, block_rows) for block_rows in row_blocks(self.data))
         return ordered_sum(work, pieces, self.executor)
 
 

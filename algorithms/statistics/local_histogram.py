@@ -179,8 +179,8 @@ class LocalHistogram(PrivateEstimator):
         if cells.dtype.kind == "O":
             cells = self.labels(filled(cells))
         if cells.ndim != 1 or cells.dtype.kind not in "iu" or not cells.size:
-            got = f"{cells.dtype}{cells.shape}"
-            raise ParameterError("labels", got, "whole numbers, one for each user")
+            layout = f"{cells.dtype}{cells.shape}"
+            raise ParameterError("labels", layout, "whole numbers, one for each user")
         self.plan_, rng = self.plan(cells.shape), generator_of(self.random_state)
         self.ledger_ = self.open_ledger(cells, self.plan_, rng=rng, ledger=ledger)
         self.shares_ = self.run(self.ledger_, executor)

@@ -233,5 +233,5 @@ class ClippedVectors:
         # clip to a cube first, so no square overflows; a little short, so rounding stays inside
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
-        short = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
-        return np.asarray(short[:, 0] if self.numbers else short)
+        shortened = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        return np.asarray(shortened[:, 0] if self.numbers else shortened)

@@ -58,9 +58,9 @@ def best_partition_selection(
     >>> best_partition_selection(1.0, 1e-6, keys=20).key_epsilon > 1 / 20
     True
     """
-    stated = check_relation("relation", relation, RECORD_RELATIONS)
+    neighbours = check_relation("relation", relation, RECORD_RELATIONS)
     moved = IntegerRange(1, MOST_KEYS // 2).check("keys", keys)
-    moved *= 2 if stated is Adjacency.REPLACE_ONE else 1
+    moved *= 2 if neighbours is Adjacency.REPLACE_ONE else 1
     target = POSITIVE.check("epsilon", epsilon), POSITIVE_DELTA.check("delta", delta)
     return _best(*target, moved)
 
@@ -84,12 +84,12 @@ def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
     return min(candidates, key=keys_lost)
 
 
-def keys_lost(made: PartitionSelection) -> float:
+def keys_lost(selection: PartitionSelection) -> float:
     """Return how many keys are lost of one key held by 1, one by 2, one by 3 people, and so on."""
-    count, lost, start = 1024, 0.0, 1
+    count, expected_loss, start = 1024, 0.0, 1
     while True:
-        missed = 1 - made.keep_probability(np.arange(start, start + count))
-        lost += float(missed.sum())
+        missed = 1 - selection.keep_probability(np.arange(start, start + count))
+        expected_loss += float(missed.sum())
         if missed[-1] == 0:
-            return lost
+            return expected_loss
         start += count

@@ -184,12 +184,12 @@ class PrivateMean(PrivateEstimator):
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
-        mechanism, *others = self.plan_.leaves()
+        mechanism, *of_squares = self.plan_.leaves()
         noisy = [np.asarray(entry.output) for entry in self.transcript_]
         scale, mean = getattr(mechanism, "scale", 0.0), noisy[0]
         laplace = isinstance(mechanism, Laplace)
         variance = np.full(mean.shape, self.radius**2)
-        if others:
+        if of_squares:
             # the square of the noisy mean is larger by the variance of its noise
             squared = mean**2 - scale**2 * (2 if laplace else 1)
             variance = np.clip(noisy[1] - squared, 0.0, variance)

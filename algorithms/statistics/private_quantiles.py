@@ -237,8 +237,8 @@ class PrivateQuantiles(PrivateEstimator):
     @property
     def _replaced(self) -> bool:
         """Whether neighbours replace a record."""
-        stated = check_relation("relation", self.relation, RECORD_RELATIONS)
-        return stated is Adjacency.REPLACE_ONE
+        neighbours = check_relation("relation", self.relation, RECORD_RELATIONS)
+        return neighbours is Adjacency.REPLACE_ONE
 
     def _grid(self) -> ValueGrid:
         return ValueGrid.of(self.lower, self.upper, self.step)

@@ -108,11 +108,13 @@ class PrivateTopK(PrivateEstimator):
         """Return what a fit on ``shape = (people, columns)`` will release; needs no data."""
         size = self._checked_categories().size
         count = IntegerRange(1, size).check("k", self.k)
-        stated = check_relation("relation", self.relation, RECORD_RELATIONS)
+        neighbours = check_relation("relation", self.relation, RECORD_RELATIONS)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         LEVEL.check("level", self.level)
         labels_each = min(checked_shape(shape)[1], size)
-        return top_k_plan(size, count, labels_each, stated is Adjacency.REPLACE_ONE, epsilon, delta)
+        return top_k_plan(
+            size, count, labels_each, neighbours is Adjacency.REPLACE_ONE, epsilon, delta
+        )
 
     def run(self, ledger: Any) -> tuple[NDArray[np.int64], Array, Array]:
         """Return indices, counts and intervals, from released values only."""
@@ -197,13 +199,13 @@ class PrivateTopK(PrivateEstimator):
 
 @lru_cache(maxsize=256)
 def top_k_plan(
-    size: int, k: int, held: int, replaced: bool, epsilon: float, delta: float
+    size: int, k: int, labels_each: int, replaced: bool, epsilon: float, delta: float
 ) -> Sequential:
     """Return noise on all of ``size`` counts, or rounds of selection and noise on k counts.
 
-    A person has at most ``held`` categories; the plan follows from these numbers alone.
+    A person has at most ``labels_each`` categories; the plan follows from these numbers alone.
     """
-    moved = held * (2 if replaced else 1)
+    moved = labels_each * (2 if replaced else 1)
     every = count_noise(min(moved, size), size, epsilon, delta)
     # counts of one person more all rise: the range of the log-ratios is that of one of them
     monotone, chosen = not replaced, count_noise(min(moved, k), k, epsilon / 2, delta / 2)
@@ -286,12 +288,12 @@ def largest(
 class CountsOf:
     """The query of a round: the counts of some categories."""
 
-    def __init__(self, counted: Counting, some: NDArray[np.int64]) -> None:
-        self._counted, self._some = counted, some
+    def __init__(self, counted: Counting, categories: NDArray[np.int64]) -> None:
+        self._counted, self._categories = counted, categories
 
     def __call__(self, rows: Any) -> Any:
         """Return how many people have each of them."""
-        return self._counted(rows)[self._some]
+        return self._counted(rows)[self._categories]
 
 
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:

@@ -85,9 +85,9 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
     # Of the next ones: half of the records of the part, less the weight of those between: the
     # first moves all scores up by half a weight, and the second some of them down by a whole one.
     middle = weight * within / 2 if not part.records else 0.0
-    doubled_scores = np.append(scores, beyond) + middle
+    unit_scores = np.append(scores, beyond) + middle
     length = min(part.beyond, MOST_PLACES - (high - low + 1))
-    return np.stack([np.ldexp(doubled_scores, -WEIGHT_BITS), np.append(lengths, length)])
+    return np.stack([np.ldexp(unit_scores, -WEIGHT_BITS), np.append(lengths, length)])
 
 
 def _reach(part: EndPart, scale: float) -> int:
@@ -166,7 +166,7 @@ def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
 
 
 def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float:
-    """Return the mean of G for an error of Laplace noise of scale ``own`` and of normal noise."""
+    """Return the mean of G for an error that is the sum of Laplace noise and normal noise."""
     step, outside = 40 * (laplace_scale + normal_deviation) / NODES, EVEN * (1 - level)
     x: Array = (np.arange(NODES, dtype=np.float64) + 0.5) * step
     tail = laplace_normal_tail(x, laplace_scale, np.full(NODES, normal_deviation, dtype=np.float64))
@@ -180,41 +180,45 @@ def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float
 
 
 def end_parts(
-    found: Sequence[int], quantiles: Sequence[float], ends: Ends, scale: float, level: float,
+    centres: Sequence[int], quantiles: Sequence[float], ends: Ends, scale: float, level: float,
     records: float, places: int,
 ) -> tuple[list[EndPart], list[EndPart]]:  # fmt: skip
     """Return where the lower and the upper ends of ascending quantiles are sought.
 
-    ``found`` are the places of the quantiles, ``scale`` is that of the tree that found them, and
-    ``records`` is about their number.
+    ``centres`` are the places of the quantiles, ``scale`` is the scale of the tree that released
+    them, and ``records`` is about the number of records.
     """
     parts: tuple[list[EndPart], list[EndPart]] = ([], [])
-    borders = [0.0, *quantiles, 1.0], [0, *found, places - 1]
+    borders = [0.0, *quantiles, 1.0], [0, *centres, places - 1]
     for i, (own_noise, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
         weight = max(2, math.floor(UNITS * ends.ratio / ratio))
         for side, opposite in ((-1, 1), (1, -1)):
-            wide = ratio * (scale + GAP)
+            end_scale = ratio * (scale + GAP)
             share, far = borders[0][i + side], borders[1][i + side]
-            start, lost = (
+            start, records_lost = (
                 borders[1][i],
                 _records_lost(quantiles[i - 1], opposite, own_noise * scale, records),
             )
             # a quantile that is lost on the other side may be off by all that lies there
-            k = math.ceil(lost + 2 * wide * math.log(1 / (1 - level))) if lost else 0
+            k = (
+                math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - level)))
+                if records_lost
+                else 0
+            )
             expected = max(abs(share - borders[0][i]) * records, 1e-9)
             if k > expected:  # so far on is nothing of this part
                 far = start
             # beyond a part the exponential goes on: as many places as would hold its scale
-            beyond = min(wide / expected * max(abs(far - start), 1), MOST_PLACES / 2)
+            beyond = min(end_scale / expected * max(abs(far - start), 1), MOST_PLACES / 2)
             part = EndPart(start, far, weight, 0 if far == start else k, math.ceil(beyond))
             parts[side > 0].append(part)
     return parts
 
 
-def _records_lost(quantile: float, side: int, own: float, records: float) -> float:
-    """Return the records beyond a quantile where it may be lost among none; else 0."""
-    there = (1 - quantile if side > 0 else quantile) * records
-    return max(there, 1e-9) if there < REACH * own else 0.0
+def _records_lost(quantile: float, side: int, own_noise: float, records: float) -> float:
+    """Return the number of records beyond a quantile near the end of the data; else 0."""
+    records_beyond = (1 - quantile if side > 0 else quantile) * records
+    return max(records_beyond, 1e-9) if records_beyond < REACH * own_noise else 0.0
 
 
 def ends_found(

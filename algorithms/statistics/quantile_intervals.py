@@ -42,14 +42,14 @@ def with_ends(
         # beyond it is likely: its rank may be wrong by its distance from there.
         margin = reach * noise.own / records
         at = np.array(levels)
-        lost = np.where((at < margin) | (at > 1 - margin), np.minimum(at, 1 - at), 0.0)
+        distance_to_end = np.where((at < margin) | (at > 1 - margin), np.minimum(at, 1 - at), 0.0)
         own_noise, other_variance, pull, margins = (np.empty(at.size) for _ in range(4))
         own_noise[order], other_variance[order], margins[order] = (
             noise.own / records,
             noise.rest,
             margin,
         )
-        pull[order] = noise.mixed @ lost - lost
+        pull[order] = noise.mixed @ distance_to_end - distance_to_end
         # in units of the own noise, and of the two ends alone
         deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(other_variance) / records) / own_noise
         noisy = laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise

@@ -87,8 +87,8 @@ def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Arr
     _, _, path = lars_path(*data, method="lasso", alpha_min=threshold)
     # between two knots the nonzero coordinates are those of both ends together, so the smallest
     # such penalty is a knot, or the end of the path; at the first knot nothing is selected
-    few = np.flatnonzero(np.count_nonzero(path, axis=0) <= select)
-    signs: Array = np.sign(path[:, few[-1]])
+    sparse_knots = np.flatnonzero(np.count_nonzero(path, axis=0) <= select)
+    signs: Array = np.sign(path[:, sparse_knots[-1]])
     return signs
 
 
@@ -103,15 +103,15 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         R = finite_array(np.corrcoef(X, rowvar=False), 2)  # a constant variable has no correlation
     variables = len(R)
-    on = np.zeros((variables, variables))
+    coefficients = np.zeros((variables, variables))
     for node in range(variables):
-        others = np.arange(variables) != node
-        _, _, on[node, others] = lars_path_gram(
-            R[others, node], R[np.ix_(others, others)], n_samples=1, method="lasso",
+        other_nodes = np.arange(variables) != node
+        _, _, coefficients[node, other_nodes] = lars_path_gram(
+            R[other_nodes, node], R[np.ix_(other_nodes, other_nodes)], n_samples=1, method="lasso",
             alpha_min=threshold, return_path=False,
         )  # fmt: skip
     upper = np.triu_indices(variables, 1)
-    forward, backward = on[upper], on.T[upper]
+    forward, backward = coefficients[upper], coefficients.T[upper]
     strength = np.where(forward * backward > 0, np.minimum(np.abs(forward), np.abs(backward)), 0.0)
     signs: Array = np.sign(forward) * (strength > 0)
     if select < signs.size:

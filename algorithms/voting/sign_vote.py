@@ -177,9 +177,9 @@ class SignVote(PrivateEstimator):
         epsilon = Tight().epsilon(self.plan_, self.delta)
         peel, signs = self.plan_.part.parts
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy"
-        who = Adjacency.MACHINE_REPLACE.difference
+        protected = Adjacency.MACHINE_REPLACE.difference
         return (
-            f"SignVote: {guarantee}: {who}; {peel.part.noise} noise of "
+            f"SignVote: {guarantee}: {protected}; {peel.part.noise} noise of "
             f"scale {peel.part.scale:.4g} on the votes in {peel.count} selections, {signs.count} "
             f"signs drawn at scale {signs.part.scale:.4g}: {np.count_nonzero(self.signs_)} signs"
         )

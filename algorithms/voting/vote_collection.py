@@ -127,9 +127,9 @@ def collect_votes(
     box, futures = VoteCollector(len(handles)), []
     try:
         futures = [pool.submit(encode_own_vote, local, handle) for handle in handles]
-        done, _ = wait(futures, timeout)
+        finished, _ = wait(futures, timeout)
         for at, future in enumerate(futures):
-            if future in done:
+            if future in finished:
                 try:
                     box.receive(at, future.result())
                 except Exception:  # a worker died, or its result is no message

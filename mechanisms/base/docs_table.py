@@ -36,8 +36,8 @@ def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
         kinds = sorted(
             {Arithmetic(instance.arithmetic).name for instance in instances}, reverse=True
         )
-        loose = " (an upper bound)" if example.loss_is_upper_bound else ""
-        claim = f"`{example!r}`: {_claim_text(example)}{loose}"
+        bound_note = " (an upper bound)" if example.loss_is_upper_bound else ""
+        claim = f"`{example!r}`: {_claim_text(example)}{bound_note}"
         signature = f"`{cls.__name__}({names})`"
         yield cls, (signature, cls.releases, claim, " or ".join(kinds), cls.reference, cls.limits)
 

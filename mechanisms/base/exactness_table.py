@@ -43,11 +43,11 @@ def _epsilon(mechanism: Mechanism | None) -> str:
 
 
 def _times(exact: Mechanism, idealised: Mechanism | None) -> tuple[str, ...]:
-    seeded, system, plain = (
+    seeded, system, of_floats = (
         "-" if form is None else f"{_nanoseconds(form, with_seed):.0f}"
         for form, with_seed in ((exact, True), (exact, False), (idealised, True))
     )
-    return seeded, system, plain
+    return seeded, system, of_floats
 
 
 def _nanoseconds(mechanism: Mechanism, seeded: bool) -> float:

@@ -293,12 +293,12 @@ class Mechanism(Release):
         _ = self.loss  # a mechanism that cannot say what it costs cannot be made
 
     def __repr__(self) -> str:
-        shown = [
+        texts = [
             f"{field.name}={_field_repr(getattr(self, field.name))}"
             for field in dataclasses.fields(self)  # type: ignore[arg-type]  # declared
             if field.name in ALWAYS_IN_REPR or getattr(self, field.name) != field.default
         ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(texts)})"
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the loss, once."""
@@ -332,9 +332,9 @@ class Mechanism(Release):
         """
         declared = parameters_of(cls)
         name = next((n for n, meaning in declared.items() if meaning.knob), "")
-        others = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
-        needed = [n for n, default in others.items() if default is REQUIRED]
-        if not name or not set(needed) <= set(fixed) <= set(others):
+        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
+        needed = [n for n, default in defaults.items() if default is REQUIRED]
+        if not name or not set(needed) <= set(fixed) <= set(defaults):
             allowed = f"fields of {cls.__name__} other than its knob {name!r}"
             raise ParameterError("fixed", fixed, f"{allowed}, {needed} among them")
         fixed_fields = cls._other_fields(fixed)

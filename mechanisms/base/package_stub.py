@@ -21,7 +21,7 @@ def package_stub() -> str:
     """Return the text of the stub: an import of each public name of the package."""
     inside = [cls for cls in registry() if cls.__module__.startswith("mechanisms.")]
     ours = ((cls.__module__.removeprefix("mechanisms."), cls.__name__) for cls in inside)
-    names = sorted([*BASE_NAMES, *ours], key=lambda one: one[0])
+    names = sorted([*BASE_NAMES, *ours], key=lambda entry: entry[0])
     return HEAD + "".join(f"from .{home} import {name} as {name}\n" for home, name in names)
 
 

@@ -62,11 +62,11 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
         digits.append(digit)
     packed_bits, tied = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
     # a random bit says whether the next digits are the same: if not, that of p decides
-    same = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
-    for digit, still in zip(digits, same, strict=True):
+    equal_digits = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
+    for digit, equal_digit in zip(digits, equal_digits, strict=True):
         if digit:
-            packed_bits |= tied & ~still
-        tied &= still
+            packed_bits |= tied & ~equal_digit
+        tied &= equal_digit
     undecided = np.flatnonzero(tied)
     if p > 0 and undecided.size:
         packed_bits[undecided] |= tied[undecided] & bernoulli_words(p, undecided.size, rng)

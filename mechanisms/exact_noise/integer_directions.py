@@ -77,13 +77,15 @@ def directions(
     for rows, cap, at_once in ((~capped, None, 1), (capped, height, int(trials / 4))):
         pending = np.flatnonzero(rows)
         while pending.size:
-            now = pending[:batch_rows]
-            tried = np.repeat(now, max(1, min(at_once, batch_rows // now.size)))
+            current = pending[:batch_rows]
+            tried = np.repeat(current, max(1, min(at_once, batch_rows // current.size)))
             drawn, right = proposals(axes, tried, cap, law, rng)
             # the first that is accepted, of each vector's proposals in their order
-            done, first_accepted = np.unique(tried[right], return_index=True)
-            vectors[done] = drawn[right][first_accepted]
-            pending = np.concatenate([now[~np.isin(now, done)], pending[batch_rows:]])
+            accepted_rows, first_accepted = np.unique(tried[right], return_index=True)
+            vectors[accepted_rows] = drawn[right][first_accepted]
+            pending = np.concatenate(
+                [current[~np.isin(current, accepted_rows)], pending[batch_rows:]]
+            )
     return vectors
 
 
@@ -120,14 +122,14 @@ class Tilt:
     def towards(cls, axes: Array, height: float, law: IntegerNoise) -> Tilt:
         """Return the shift along every axis at which most proposals are accepted."""
         p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
-        shortest, wrong = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
+        shortest, relative_error = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
         # shift = factor axis + rest with |rest| <= sqrt(p): a half, and the product's rounding.
         # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.
-        edge = height * shortest * (1 - wrong) - 2 * math.sqrt(p)
-        factor = min(edge, MOST_SHIFT * law.width) * (1 - wrong) / norm
+        edge = height * shortest * (1 - relative_error) - 2 * math.sqrt(p)
+        factor = min(edge, MOST_SHIFT * law.width) * (1 - relative_error) / norm
         shifts: Array = np.rint(factor[:, None] * axes)
-        along = height * factor * norm * (1 - wrong)
-        lower_bounds = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - wrong))
+        along = height * factor * norm * (1 - relative_error)
+        lower_bounds = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - relative_error))
         right = lower_bounds > 0
         if edge <= 0:
             right = np.zeros_like(right)
@@ -142,14 +144,14 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
     """Return heads with probability ``exp(-(<u, shift> - least) / width^2)`` for rows u; exact."""
     along = np.einsum("ij,ij->i", vectors, tilt.shifts)
     squares = [np.einsum("ij,ij->i", rows, rows) for rows in (vectors, tilt.shifts)]
-    wrong = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
+    error_bound = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
     uniform_words = random_words(len(along), rng)
     position = uniform_words.astype(float)
     lowest, highest = (
         compare_to_height(
             position, 2.0**64 * np.exp(-np.maximum(along - tilt.least + error, 0) / law.width**2)
         )
-        for error in (wrong, -wrong)
+        for error in (error_bound, -error_bound)
     )
     heads = lowest[0]
     for i in np.flatnonzero(~heads & (highest[0] | highest[1])):

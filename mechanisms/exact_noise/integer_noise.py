@@ -56,9 +56,9 @@ class IntegerNoise:
         with np.errstate(over="ignore"):
             total = value + noise
         # a sum of like signs that changed sign ran over
-        over = ((value ^ total) & (noise ^ total)) < 0
+        overflow = ((value ^ total) & (noise ^ total)) < 0
         ends = np.where(noise < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-        return np.where(over, ends, total)[()]
+        return np.where(overflow, ends, total)[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
@@ -88,11 +88,9 @@ class IntegerNoise:
 
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""
-        x = self._distance(k) / self.width
+        distance = np.where(k < 0, -1 - k, k) if self.cells else abs(k)
+        x = distance / self.width
         return x if self.power == 1 else x * x / 2
-
-    def _distance(self, k: Any) -> Any:
-        return np.where(k < 0, -1 - k, k) if self.cells else abs(k)
 
     def exact_energy(self, k: int) -> Fraction:
         """Return ``|k / width|^power / power`` as a fraction, without rounding."""
@@ -161,7 +159,7 @@ class IntegerNoise:
             return None
         return -k if negative else k
 
-    def _tail_proposal(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
+    def _tail_proposal(self, position: int, rng: np.random.Generator) -> tuple[bool, int]:
         # Stretches of 64 blocks, the j-th with probability 2^-(j+1), uniform inside: over a
         # stretch the probability falls by e^-1 at least, so that it stays below the proposal.
         table, j = proposal_table(self), 0
@@ -169,7 +167,7 @@ class IntegerNoise:
             j += 1
         within = int(rng.integers(64 << table.shift))
         k = (table.count << table.shift) + j * (64 << table.shift) + within
-        return accept_exactly(place, self, k, table.height_at_zero * 2.0 ** (j + 7), rng), k
+        return accept_exactly(position, self, k, table.height_at_zero * 2.0 ** (j + 7), rng), k
 
 
 @final

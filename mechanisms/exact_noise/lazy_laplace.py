@@ -56,28 +56,30 @@ def draw_noisy_max(
     for rows in row_chunks(winners.size, scores.shape[1]):
         shape = (rows.stop - rows.start, scores.shape[1])
         uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
-        noisy, few = noise_of(uniform_words)
+        noisy, imprecise = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
         leaders = noisy.argmax(axis=1)
         top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
         rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
-        rivals |= few.any(axis=1)
+        rivals |= imprecise.any(axis=1)
         for i in np.flatnonzero(rivals):
             at = 0 if size is not None else rows.start + i
-            leaders[i] = exact_winner(scores[at], scale, uniform_words[i], noisy[i], few[i], rng)
+            leaders[i] = exact_winner(
+                scores[at], scale, uniform_words[i], noisy[i], imprecise[i], rng
+            )
         winners[rows] = leaders
     return winners
 
 
 def exact_winner(
-    scores: Array, scale: float, words: WordArray, noisy: Array, few: Bits,
+    scores: Array, scale: float, words: WordArray, noisy: Array, imprecise: Bits,
     rng: np.random.Generator,
 ) -> int:  # fmt: skip
     """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
-    top = noisy[~few].max(initial=-math.inf)
+    top = noisy[~imprecise].max(initial=-math.inf)
     # those further below lose to the top, and floats are good to 2^-50 of what they are
     with np.errstate(invalid="ignore"):  # of minus infinity, where all are few
-        rivals = np.flatnonzero(few | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
+        rivals = np.flatnonzero(imprecise | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
     best = float(scores.max())
     terms = [
         NoisyTerm(
@@ -102,11 +104,11 @@ def draw_first_above(
     for rows in row_chunks(winners.size, count + 1):
         shape = (rows.stop - rows.start, count + 1)
         uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
-        noise, few = noise_of(uniform_words)
+        noise, imprecise = noise_of(uniform_words)
         with np.errstate(invalid="ignore"):  # of two infinities, which are unsure
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
-        unsure = few[:, 1:] | few[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
+        unsure = imprecise[:, 1:] | imprecise[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
         for i in np.flatnonzero(unsure.any(axis=1)):
             row = answers[0 if size is not None else rows.start + i]
             decide_in_order(row, threshold, scale, uniform_words[i], above[i], unsure[i], rng)

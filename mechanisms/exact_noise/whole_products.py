@@ -71,12 +71,12 @@ def _piece_product(strategy: Strategy, piece: Array, exponent: int) -> NDArray[A
     return products
 
 
-def _integers(whole: Array) -> NDArray[Any]:
-    return whole.astype(np.int64).astype(object)
+def _integers(floats: Array) -> NDArray[Any]:
+    return floats.astype(np.int64).astype(object)
 
 
-def _float_of(whole: int) -> float:
+def _float_of(integer: int) -> float:
     try:
-        return float(whole)
+        return float(integer)
     except OverflowError:
-        return sys.float_info.max if whole > 0 else -sys.float_info.max
+        return sys.float_info.max if integer > 0 else -sys.float_info.max

@@ -133,7 +133,7 @@ class FrequencyOracle(Mechanism):
         labels, source = self.values.check(value), generator(rng)
         labels = np.broadcast_to(labels, draw_shape(size, labels.shape))
         return randomise_in_blocks(
-            lambda some: self.randomise(some, source),
+            lambda block: self.randomise(block, source),
             labels,
             *self.report_layout,
             self.bytes_per_label,

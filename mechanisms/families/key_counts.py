@@ -66,13 +66,18 @@ class KeyCounts:
         KeyCounts
             Between data sets that differ by one person at most ``most`` counts move, by 1 each.
         """
-        who, names = np.unique(np.asarray(people), return_inverse=True)[1], checked_keys(keys)
+        person_codes, names = (
+            np.unique(np.asarray(people), return_inverse=True)[1],
+            checked_keys(keys),
+        )
         limit = IntegerRange(1).check("most", most)
-        if who.shape != names.shape:
+        if person_codes.shape != names.shape:
             raise PrivateValueError("keys", "as many as people")
         distinct, key = np.unique(names, return_inverse=True)
         # the first row of every pair of a person and a key, in the order of the rows
-        pairs, first_rows = np.unique(who.astype(np.int64) * distinct.size + key, return_index=True)
+        pairs, first_rows = np.unique(
+            person_codes.astype(np.int64) * distinct.size + key, return_index=True
+        )
         person, name = np.divmod(
             pairs[np.lexsort((first_rows, pairs // max(distinct.size, 1)))], distinct.size
         )
@@ -128,9 +133,9 @@ class KeyCountValues:
         """Return the counts with a person more, or where counts allow it with one less."""
         counts = np.asarray(value).item().counts.copy()
         moved_keys = rng.permutation(counts.size)[: self.keys]
-        gone = moved_keys[counts[moved_keys] > 0]
-        if gone.size and rng.random() < 0.5:
-            counts[gone] -= 1
+        decreased = moved_keys[counts[moved_keys] > 0]
+        if decreased.size and rng.random() < 0.5:
+            counts[decreased] -= 1
         else:
             counts[moved_keys] += 1
         return KeyCounts(np.asarray(value).item().keys, counts)
@@ -157,9 +162,9 @@ class KeptKeys(Support):
         return outputs.dtype.kind in "iU"
 
 
-def kept_rows(keys: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+def kept_rows(keys: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
     """Return rows of keys, with a filler where a key is not kept."""
-    return np.where(kept, keys, filler(keys))
+    return np.where(mask, keys, filler(keys))
 
 
 def filler(keys: NDArray[Any]) -> Any:

@@ -39,11 +39,11 @@ class SphereSupport(Support):
         edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
         measure = np.diff(self._share_below(edges))
         ends = np.array([-1.0, 1.0]) if self.dimension == 1 else (edges[1:] + edges[:-1]) / 2
-        aside = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
-        aside = aside - (aside @ axis) * axis
-        aside /= np.sqrt(aside @ aside) or 1.0
+        orthogonal = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
+        orthogonal = orthogonal - (orthogonal @ axis) * axis
+        orthogonal /= np.sqrt(orthogonal @ orthogonal) or 1.0
         slant = np.sqrt(np.maximum(1 - ends**2, 0.0))
-        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, aside))
+        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, orthogonal))
         return Cells(outputs, measure, lambda output: self._slice_index(output, axis))
 
     def _cap_intersections(self, axis: Array, other_axis: Array) -> Cells:
@@ -87,8 +87,8 @@ class SphereSupport(Support):
         middles = (cuts + arcs / 2)[np.argsort(arcs)]
         points = np.stack([np.cos(middles), np.sin(middles)], axis=1) @ plane
         if self.dimension > 2:
-            off = np.linalg.qr(np.vstack([plane, np.eye(self.dimension)]).T)[0].T[2]
-            points = np.vstack([off, points])
+            normal = np.linalg.qr(np.vstack([plane, np.eye(self.dimension)]).T)[0].T[2]
+            points = np.vstack([normal, points])
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
             return self._slice_index(output, axis) * slices + self._slice_index(output, other_axis)

@@ -123,8 +123,8 @@ class WorkerRanks:
         counts_below = self.below(np.tile(cells, 2), np.append(points, points + 1))
         below_point, below_next = counts_below[: cells.size], counts_below[cells.size :]
         tied = [
-            ties_below(int(many), int(offset)) if offset and many else 0
-            for many, offset in zip(below_next - below_point, offsets, strict=True)
+            ties_below(int(ties), int(offset)) if offset and ties else 0
+            for ties, offset in zip(below_next - below_point, offsets, strict=True)
         ]
         return below_point + np.array(tied, dtype=np.int64)
 
@@ -156,20 +156,20 @@ class WorkerRanks:
         end_ranks = np.append(first, last - 1), np.tile(low, 2), np.tile(high, 2)
         points = self.points_of_ranks(np.tile(cells, 2), *end_ranks)
         begins, ends = points[: cells.size], points[cells.size :]
-        under = self.below(cells, begins)
+        rows_before = self.below(cells, begins)
         question = partial(PointCounts.within, cells=cells, lows=begins, highs=ends)
         between = self._asked(question, PointCounts.joined)
         places = []
         for at in range(cells.size):
             in_cell = slice(*np.searchsorted(between.cells, [at, at + 1]))
-            window = int(first[at] - under[at]), int(last[at] - under[at])
+            window = int(first[at] - rows_before[at]), int(last[at] - rows_before[at])
             places.append(tied_places(between.points[in_cell], between.counts[in_cell], *window))
         return places
 
 
-def ties_below(many: int, offset: int) -> int:
+def ties_below(ties: int, offset: int) -> int:
     """Return how many of equal numbers lie below an offset among the places of their point."""
-    quotient, remainder = divmod(many, PLACES)
+    quotient, remainder = divmod(ties, PLACES)
     return quotient * offset + int(np.count_nonzero(SPREAD[1 : remainder + 1] < offset))
 
 
@@ -177,9 +177,9 @@ def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -
     """Return the sorted places of some ranks of numbers that are counted at points."""
     place_parts = [np.zeros(0, dtype=np.int64)]
     ends = np.cumsum(counts)
-    for point, many, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
-        start = end - many
-        quotient, remainder = divmod(many, PLACES)
+    for point, ties, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
+        start = end - ties
+        quotient, remainder = divmod(ties, PLACES)
         if quotient:  # each offset as often, and some once more
             at = np.full(PLACES, quotient)
             at[SPREAD[1 : remainder + 1]] += 1

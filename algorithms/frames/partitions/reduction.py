@@ -72,12 +72,12 @@ def portions(frame: Any, reading: Reading) -> Iterator[Any]:
     person = reading.schema.person
     selected = frame.select(reading.columns or list(frame.collect_schema())[:1])
     rows = selected.select(pl.len()).collect().item()
-    many, name = max(1, -(-rows // PORTION)), pl.col(person or "")
-    for at in range(many):
+    portion_count, name = max(1, -(-rows // PORTION)), pl.col(person or "")
+    for at in range(portion_count):
         if person is None:
             yield selected.slice(at * PORTION, PORTION).collect()
         else:  # in the order of the frame
-            yield selected.filter(name.hash() % many == at).collect()
+            yield selected.filter(name.hash() % portion_count == at).collect()
 
 
 def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
@@ -110,11 +110,11 @@ def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
     return tasks[0]
 
 
-def raised(made: Any) -> Any:
+def raised(outcome: Any) -> Any:
     """Return a result; raise where a worker failed."""
-    if isinstance(made, Failed):
-        raise PrivateValueError("a partition", f"readable as declared: it gave {made.name}")
-    return made
+    if isinstance(outcome, Failed):
+        raise PrivateValueError("a partition", f"readable as declared: it gave {outcome.name}")
+    return outcome
 
 
 class Failed:

@@ -211,8 +211,10 @@ class RegressionQuery(Question[RegressionAnswer]):
         exact_sums = unseen(lambda frame: self.sums(frame, schema))
         released = ledger.release(mechanism, exact_sums, label, shape=self._numbers(schema))
         row = self.products(schema)
-        shown = str(self), self.target, tuple(row.terms), self.keys, schema
-        return RegressionAnswer(*shown, mechanism, np.asarray(released), row.units, facts.backend)
+        return RegressionAnswer(
+            str(self), self.target, tuple(row.terms), self.keys, schema, mechanism,
+            np.asarray(released), row.units, facts.backend,
+        )  # fmt: skip
 
     def sums(self, frame: Any, schema: Schema) -> Array:
         """Return what is released, before noise: exact sums of whole numbers.
