@@ -37,10 +37,10 @@ from algorithms.base.row_blocks import (
 )
 
 # chosen once, on training parts (docs/algorithms.md says how)
-SHARE_WEIGHT = 0.3  # of a coordinate that counts, beside a gradient of length at most 1
+SHARE_WEIGHT = 0.3  # weight of a counting coordinate next to a gradient of length at most 1
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
 LEAST_NORM, MOST_NORM = 0.4, 2.0  # as `PrivateLogisticRegression` clips, by the same signal
-LEARNING_RATE = 0.2  # of the logarithm of the clipping norm
+LEARNING_RATE = 0.2  # step of the logarithm of the clipping norm
 MOST_ROUNDS = 200
 TRAVEL = 12.0  # steps over the signal of one round
 MOST_MOMENTUM = 0.97
@@ -65,14 +65,15 @@ def signal_length(records: int, mu: float, size: int) -> float:
 def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) -> Schedule:
     """Return the rounds that a signal affords, and how far they travel for a loss's smoothness."""
     if rounds is None:
-        # of T rounds the noise of each is sqrt T / signal: at most half of a clipped gradient
+        # The noise of each of T rounds is sqrt T / signal.  It is at most half of a clipped
+        # gradient.
         rounds_of_signal = (signal / 2) ** 2
         rounds = (
             MOST_ROUNDS if rounds_of_signal > MOST_ROUNDS else max(5, math.floor(rounds_of_signal))
         )
-    # slow directions add up all steps and all noise, so the steps in all follow the signal
+    # Slow directions add up all steps and all noise, so the total of steps follows the signal.
     momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
-    # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
+    # A clipped gradient is biased if residuals are skewed, so more signal means less clipping.
     unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
     return Schedule(rounds, momentum, unclipped_share)
 
@@ -100,7 +101,8 @@ def descent_plan(
 
 def vector_sensitivity(records: int, relation: str) -> float:
     """Return how far a record moves the vector of a round, rounded up."""
-    # the gradient moves by 2 at most, or by 1 where the other record adds none; shares by 1 each
+    # A record moves the gradient by 2 at most, or by 1 if it is added or removed; it moves each
+    # share by 1.
     replaced = check_relation("relation", relation, RECORD_RELATIONS) is Adjacency.REPLACE_ONE
     moved = math.sqrt((4.0 if replaced else 1.0) + 2 * SHARE_WEIGHT**2)
     return round_up(moved / records)
@@ -139,7 +141,7 @@ class BlockVector:
             inner += self.intercept * self.theta[-1]
         residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
         size = np.abs(residual) * lengths
-        clipped = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
+        clipped = residual / np.maximum(size, self.norm)  # |x clipped| <= 1
         total = weighted_row_sum(rows, clipped)
         if self.intercept:
             total = np.append(total, self.intercept * clipped.sum())
@@ -202,7 +204,7 @@ def descend_adaptively(
         released = ledger.release(part, query, shape=size + 2)
         share, square = released[-2:] / SHARE_WEIGHT
         square_sum += square
-        # the mean of so many noisy squares, and two deviations; the curvature is below it
+        # An upper bound of the curvature: the mean of t noisy squares, plus two deviations.
         curvature = (
             smoothness * row_square * min(1.0, max(square_sum / t + 2 * noise / math.sqrt(t), 1e-3))
         )
@@ -212,7 +214,7 @@ def descend_adaptively(
         if project is not None:
             theta = project(theta)
             speed = before - theta
-        # the norm grows while too few records are kept whole
+        # The norm grows while too many records are clipped.
         norm *= math.exp(LEARNING_RATE * (unclipped_share - min(1.0, max(0.0, share))))
         length = math.sqrt(row_square * min(1.0, max(square_sum / t, 1e-3)))
         norm_floor = least_norm(signal) * length if bounded_slopes else 1e-4 * largest

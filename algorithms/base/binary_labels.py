@@ -42,7 +42,7 @@ def encode_classes(y: Any, classes: Any = None, non_private: bool = False) -> tu
         raise ParameterError("y", message, "one class label for each row") from None
     if of_data:
         return _classes_of_labels(labels)
-    # a column of True and False stays one where a cell of it is missing
+    # A column of True and False stays boolean if one of its cells is missing.
     declared = str(getattr(y, "dtype", getattr(y, "type", labels.dtype))).lower()
     public = public_classes(classes, bool if declared.startswith("bool") else labels.dtype)
     return public, _places(labels, public).astype(float)

@@ -139,7 +139,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
             bounds = np.broadcast_to(numbers, (self.n_features_in_,))
         except (TypeError, ValueError):
             raise ParameterError(name, getattr(self, name), allowed) from None
-        # half of all floats: the distance of two bounds is then finite
+        # Bounds are at most half of the largest float, so that their distance is finite.
         if not np.all(np.abs(bounds) <= np.finfo(np.float64).max / 2):
             raise ParameterError(name, getattr(self, name), allowed)
         return bounds

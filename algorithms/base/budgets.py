@@ -57,7 +57,7 @@ class Spending:
             try:
                 meter.charge_plan(plan)
             except UnsupportedPlan:
-                # beside a fit that was charged its exact epsilon only pure ones add up
+                # An earlier fit was charged its exact epsilon; only pure epsilons add up with that.
                 spent = meter.notion.shown(meter.total).amount
                 needed = Tight().epsilon(plan, budget.delta)
                 remedy = "less epsilon for each fit, so that their sum fits"
@@ -138,7 +138,7 @@ def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng, stacklevel:
     """Warn of a delta above 1 / n, unless the noise has a seed or the ledger has said so itself."""
     if rng is None and (ledger is None or isinstance(ledger, Budget)):
         delta = estimator.delta if ledger is None else ledger.delta
-        warn_of_large_delta(delta, users, stacklevel)  # where `fit` was called
+        warn_of_large_delta(delta, users, stacklevel)  # the warning points at the call of `fit`
 
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:

@@ -31,8 +31,8 @@ from algorithms.base.row_blocks import (
 )
 
 Residuals = Callable[[Array, Array], Array]
-MAX_ENTRY = 1e100  # whose squares are floats
-# round-off of a mapped row's length and gradient moves a unit by less than this takes off
+MAX_ENTRY = 1e100  # its square is a finite float
+# This factor shortens gradients by more than the round-off of a length of 1 can add.
 WITHIN = 1 - 1e-9
 
 
@@ -49,7 +49,7 @@ def logistic_residuals(scores: Array, classes: Array) -> Array:
 def multinomial_residuals(scores: Array, classes: Array) -> Array:
     """Return the slopes of the multinomial loss, for classes 0, 1, ... and a score for each."""
     residuals: Array = softmax(scores, axis=1)
-    # a class that does not exist is taken for the nearest one
+    # An unknown class counts as the nearest class.
     at = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
     residuals[np.arange(len(residuals)), at] -= 1.0
     return residuals
@@ -130,7 +130,8 @@ class FeatureMap:
     def lengths(self, rows: Any) -> Array:
         """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
         if self.root is None and self.centre is not None and not isinstance(rows, np.ndarray):
-            # |x - m|^2 without an array of differences: what cancels is added again
+            # |x - m|^2 = |x|^2 - 2 <x, m> + |m|^2 needs no array of differences.  A small share is
+            # added, as cancellation may lose it.
             squares, of_centre = squared_lengths(rows), float(self.centre @ self.centre)
             distances = squares - 2 * row_products(rows, self.centre) + of_centre
             distances = np.maximum(distances, 0.0) + 1e-12 * (squares + of_centre)

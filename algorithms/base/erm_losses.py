@@ -73,7 +73,7 @@ class ClippedSlopeObjective:
                 0.0, steepest - np.abs(inner - targets)
             ) ** 2 / 2, slopes[:, None]
         margin = inner * targets
-        # the slope is -most at the margin -logit(most)
+        # The slope is -steepest at the margin -logit(steepest).
         start = -math.inf if steepest >= 1 else math.log((1 - steepest) / steepest)
         values = np.logaddexp(0.0, -np.maximum(margin, start))
         return values + steepest * np.maximum(0.0, start - margin), slopes[:, None]
@@ -119,7 +119,7 @@ class ErmBlockGradient:
         if self.constant:
             inner = inner + self.constant * self.theta[-1]
         slope = self.loss.slope(inner, labels)
-        # the slope bound holds for all labels
+        # The bound of slopes holds for every label, also for an invalid one.
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
         total = weighted_row_sum(rows, shorter * slope)
         return np.append(total, self.constant * slope.sum()) if self.constant else total

@@ -25,11 +25,11 @@ from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import row_weights, squared_lengths
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 
-MOST_WHITENED = 1000  # features: of more, the products of features are too many to keep
+MOST_WHITENED = 1000  # features; the products of more features need too much memory
 RANK = 1e-13  # eigenvalues of products below this part of the largest are round-off
-MOST_STEPS = 2000  # of the quasi-Newton search
-MOST_PROJECTIONS = 20_000  # of projected steps
-GAP = 1e-10  # by what the objective may exceed its minimum, in units of the loss
+MOST_STEPS = 2000  # steps of the quasi-Newton search
+MOST_PROJECTIONS = 20_000  # projected steps
+GAP = 1e-10  # the objective may exceed its minimum by this, in units of the loss
 
 Rows = Callable[[Any], Any]
 Weights = Callable[[Any, tuple[Any, ...]], Array]
@@ -129,7 +129,7 @@ class BlockGram:
         weights = self.weights(rows, block)
         rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
         rows = np.hstack([rows, np.ones((len(rows), 1))])
-        # not BLAS, whose last bits depend on its number of threads
+        # einsum is used instead of BLAS, whose last bits depend on its number of threads.
         return np.asarray(np.einsum("ij,i,ik->jk", rows, weights, rows, optimize=False))
 
 
@@ -320,7 +320,7 @@ def project_to_l1_ball(vector: Array, radius: float) -> Array:
     sizes = np.abs(vector)
     if sizes.sum() <= radius:
         return vector
-    # every size is lowered by the one number after which the positive ones add up to the radius
+    # Every size is lowered by the same number, such that the positive sizes add up to the radius.
     ordered = np.sort(sizes)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, sizes.size + 1)
     lowered = excess[np.flatnonzero(ordered > excess)[-1]]

@@ -24,7 +24,7 @@ def normal_interval(estimate: Array, deviation: Array, level: float) -> Array:
 def laplace_interval(estimate: Array, scale: float, deviation: Array, level: float) -> Array:
     """Return (lower, upper) of estimates with Laplace noise and normal errors."""
     outside = 1 - LEVEL.check("level", level)
-    # either part alone exceeds its quantile of half of what is outside
+    # Each of the two noises exceeds its bound with half of the probability outside.
     upper_end = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
     half = furthest_that(
         lambda t: laplace_normal_tail(t, scale, deviation) <= outside,

@@ -15,7 +15,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # how the types of columns begin
+TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # first letters of the column types
 
 
 def cells_of(data: Any) -> Any:

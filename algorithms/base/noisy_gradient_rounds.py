@@ -31,7 +31,8 @@ def affordable_rounds(
     """
     if epsilon == math.inf:
         return MAX_ROUNDS
-    # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
+    # T rounds that have mu together have noise of deviation moved sqrt(T) / mu each.  Their sum has
+    # deviation moved T / mu,
     # and the largest of p normals is about sqrt(2 ln 2p)
     mu = mu_of_budget(epsilon, delta)
     rounds = noise * mu / (step_sensitivity * math.sqrt(2 * math.log(2 * features)))
@@ -50,7 +51,7 @@ def calibrated_gaussian(
     """Return the Gaussian mechanism of one of ``rounds`` gradients, optionally subsampled."""
 
     def noise(scale: float) -> Gaussian:
-        # a gradient of one coordinate is still a vector
+        # The mechanism needs a vector, also for a gradient of one coordinate.
         return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
 
     def plan_of(scale: float) -> Plan:

@@ -49,7 +49,9 @@ def least_noise(bound: float, epsilon: float, delta: float = 0.0) -> Release:
     """
     candidates: list[Release] = []
     for name in NUMBER_NOISE:
-        with suppress(ParameterError):  # its parameter ends before such an epsilon
+        with suppress(
+            ParameterError
+        ):  # the parameter of this mechanism cannot reach such an epsilon
             candidates.append(number_noise(name, bound, epsilon))
     if delta > 0:
         candidates.append(

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 
-# scikit-learn's rooms whose routines fit clones of one model several times on one data set
+# Modules of scikit-learn whose routines fit clones of one model several times on one data set.
 REPEATING = (
     "sklearn.model_selection.",
     "sklearn.feature_selection.",
@@ -26,7 +26,7 @@ REPEATING = (
     "sklearn.multioutput",
     "sklearn.calibration",
 )
-# the function that each of these calls for the fits, under the same parameters
+# Each of these routines calls this function for its fits, with the same parameters.
 DELEGATES = {"cross_val_score": "cross_validate"}
 
 
@@ -64,14 +64,14 @@ def _routines(frame: FrameType | None) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _folds(call: dict[str, Any]) -> int:
     """Return how many parts ``cv`` makes of the data; 0 where it cannot say that."""
-    if isinstance(call["cv"], Iterator):  # its parts can be counted once
+    if isinstance(call["cv"], Iterator):  # counting would use up the iterator
         return 0
-    # scikit-learn may have replaced a number by what splits already
+    # scikit-learn may already have replaced a number by a splitter.
     cv = check_cv(call["cv"], call["y"], classifier=is_classifier(call["estimator"]))
     groups = call.get("groups", (call.get("params") or {}).get("groups"))
     try:
         return int(cv.get_n_splits(call["X"], call["y"], groups))
-    except ValueError:  # groups that reach it on another way
+    except ValueError:  # the splitter needs groups, which are not among the parameters
         return 0
 
 

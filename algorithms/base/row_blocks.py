@@ -18,7 +18,9 @@ from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 
-DENSE_BLOCK_ENTRIES = 1 << 18  # most entries of a dense block: it fits into a core's cache
+DENSE_BLOCK_ENTRIES = (
+    1 << 18
+)  # largest number of entries of a dense block, which fits into a core's cache
 SPARSE_BLOCK_ROWS = 1 << 14
 
 
@@ -77,7 +79,8 @@ def sum_of_rows(reports: Array) -> Array:
 
 def row_products(data: Any, vector: Array) -> Array:
     """Return ``<row, vector>`` of every row, dense or sparse."""
-    # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
+    # einsum is used instead of BLAS, whose last bits depend on its number of threads.  The copy
+    # makes them independent of the order in memory too.
     if not isinstance(data, np.ndarray):
         return np.asarray(data @ vector, dtype=np.float64)
     products: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)

@@ -30,7 +30,7 @@ from mechanisms.laplace import Laplace
 
 SHARE = Interval(0.0, 1.0, "()")
 PRECISION = 1e-3  # how close a fit's epsilon comes to what the budget allows
-MAX_TRIALS = 30  # of the search for it; four or five are the rule
+MAX_TRIALS = 30  # of the search for this epsilon; it usually takes four or five
 
 
 @final
@@ -67,7 +67,7 @@ class SearchPlan:
         train, test = self.rows(shape)
         fits = [self.at(setting, epsilon).plan((train, shape[1])) for setting in self.settings()]
         self.adjacency(fits)
-        # a record is among those that fit or among those that score, and pays for one of both
+        # A record is used for fitting or for scoring, and pays for one of the two.
         return Repeated(Parallel([*fits, self._scoring(epsilon, test)]), self.checked_tries())
 
     def _scoring(self, epsilon: float, rows: int) -> Plan:
@@ -135,7 +135,7 @@ def draw_tries(tries: Any, rng: np.random.Generator) -> int:
     """Draw a number of tries from a negative binomial law, by its cumulated probabilities."""
     if tries.stop == 1:
         return 1
-    # P(1) is what the generating function has at small x, over x; P(k + 1) / P(k) is
+    # P(1) is the generating function at a small x, divided by x.  P(k + 1) / P(k) is
     # (1 - stop) (k + shape) / (k + 1)
     chance, number = 1e8 * tries.generating_function(1e-8), 1
     remaining = rng.random() - chance

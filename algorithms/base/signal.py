@@ -15,7 +15,7 @@ import math
 import warnings
 from typing import Any
 
-LEAST_SIGNAL = 2.0  # the bound over the noise's length
+LEAST_SIGNAL = 2.0  # bound of the signal over the length of the noise
 
 
 class NoSignalWarning(UserWarning):

@@ -74,7 +74,8 @@ def reads_no_data(transformer: Any) -> bool:
     if getattr(type(transformer), "fit_reads_no_data", False) is True:
         return True
     if isinstance(transformer, (OneHotEncoder, OrdinalEncoder)):
-        # an unknown category must not decide whether the fit is refused, nor a rare one be merged
+        # An unknown category must not decide whether the fit is refused, and rare categories must
+        # not be merged: both would depend on the data.
         rare = ("min_frequency", "max_categories")
         return (
             not isinstance(transformer.categories, str)
@@ -116,7 +117,7 @@ def _parts(transformer: Any) -> list[Any] | None:
         return [part for _, part in transformer.transformer_list]
     if isinstance(transformer, ColumnTransformer):
         columns = [where for *_, where in transformer.transformers]
-        # a selector of types reads none of the values; any other function may
+        # A selector of column types reads no values; any other function may read them.
         if all(
             isinstance(selector, make_column_selector) or not callable(selector)
             for selector in columns

@@ -88,7 +88,7 @@ class CellPlaces:
             for places, cell_parts in zip(self._of(frame), parts, strict=True)
         ]
         width = max(runs.shape[2] for runs in score_runs)
-        # a run of length 0 stands for none
+        # Runs of length 0 are padding.
         filled = [np.pad(runs, ((0, 0), (0, 0), (0, width - runs.shape[2]))) for runs in score_runs]
         return np.concatenate(filled)
 
@@ -106,7 +106,7 @@ class CellPlaces:
                 from algorithms.frames.partitions.ranks import places_of_cells
 
                 cells = math.prod(table_shape(self._keys, self._schema))
-                # searched and cut as arrays are
+                # These objects are searched and sliced like arrays.
                 worker_places: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
                 self._places = worker_places
             else:

@@ -93,7 +93,8 @@ class CellSearch:
         self, steps: Sequence[Any], parts: Sequence[tuple[list[EndPart], list[EndPart]]]
     ) -> list[list[list[int]]]:
         """Return what was drawn for the lower and for the upper ends of every cell."""
-        # the two parts of one quantile do not meet; of several, a lower and an upper one do
+        # The two parts of a single quantile are disjoint.  Of several quantiles, the upper part of
+        # one and the lower part of the next may overlap.
         groups: list[list[list[EndPart]]] = (
             [[[*low, *high] for low, high in parts]] if len(steps) == 1
             else [[cell_parts[side] for cell_parts in parts] for side in (0, 1)]

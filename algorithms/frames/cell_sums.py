@@ -31,7 +31,7 @@ def cell_sums(
         column = None if statistic.column is None else values[statistic.column]
         return statistic.contributions(column, schema, kind)
 
-    # sums of parts of it are mixed afterwards, and are up to twice as large
+    # The sums are combined later, which makes them up to twice as large.
     sums = summed_in_cells(rows, keys, schema, 2 * largest, added)
     flat = statistic.mixed(sums, kind).T.ravel()
     return flat if flat.size > 1 else int(flat[0])

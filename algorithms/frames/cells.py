@@ -89,8 +89,10 @@ class Axis:
         if isinstance(self.bins, int):
             return _of_one_width(values, ends)
         bin_index = np.searchsorted(ends, values, side="right") - 1
-        if not isinstance(schema.kind(self.column), Date):  # whose last edge is a day later
-            # the last bin has both its ends
+        if not isinstance(
+            schema.kind(self.column), Date
+        ):  # the last edge of dates is one day after the last day
+            # The last bin contains both its ends.
             bin_index[values == ends[-1]] = len(edges) - 2
         bin_index[bin_index == len(edges) - 1] = -1
         return bin_index
@@ -103,7 +105,7 @@ class Axis:
             return {self.column: [labels[i] for i in index.tolist()]}
         ends = np.array(edges)
         low, high = ends[index].tolist(), ends[index + 1].tolist()
-        if isinstance(schema.kind(self.column), Date):  # both of them in the bin
+        if isinstance(schema.kind(self.column), Date):  # both ends of the bin belong to it
             low, high = [date_of(day) for day in low], [date_of(day - 1) for day in high]
         return {f"{self.column}_from": low, f"{self.column}_to": high}
 

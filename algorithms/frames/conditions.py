@@ -194,7 +194,7 @@ def checked_condition(where: object) -> Condition:
     """Return a condition, or raise `ParameterError`."""
     if not isinstance(where, Condition):
         allowed = "a comparison of a column, such as col('age') >= 18"
-        # a condition of a library may show rows
+        # A condition object of a library may show rows in its text.
         shown = where if isinstance(where, str) else type(where)
         raise ParameterError("where", shown, allowed)
     return where

@@ -31,7 +31,7 @@ class FramedAnswer(TableDisplay):
         """
         import narwhals as nw
 
-        backend: Any = self.backend  # of those that a gate holds
+        backend: Any = self.backend  # one of the libraries that a gate accepts
         return nw.from_dict(self._columns(), backend=backend).to_native()
 
     @abstractmethod

@@ -70,7 +70,8 @@ class Guarantee:
         if self.scale is not None:
             noise_mechanism: Noise = kind(self.scale / unit, **fields)
         elif self.rho is not None:
-            # rho = sensitivity^2 / (2 scale^2), or by its loss that of a scale sqrt(scale^2 - 4)
+            # rho = sensitivity^2 / (2 scale^2).  The proven rho of discrete noise may be the rho of
+            # a scale sqrt(scale^2 - 4), so two wider scales are tried after it.
             scale = moved.l2 / math.sqrt(2 * self.rho)
             wider = (s * (1 + 1e-12) for s in (scale, math.sqrt(scale * scale + 4), scale + 2))
             noise_mechanism = next(

@@ -20,10 +20,10 @@ from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.schema import Schema
 
-# of a Gaussian's budget: the share of the count, of the sum, and of the sum of squares
+# Shares of a Gaussian budget for the count, for the sum, and for the sum of squares.
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 PUBLIC_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
-MAX_HALF_WIDTH = 5e149  # of the bounds of a variance
+MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance
 VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
 
 
@@ -182,8 +182,8 @@ class Variance(Moment):
         """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
         if not self.public_rows and noise == "laplace":
             t = self.steps(values, schema, STEPS)
-            # a^2 / R of a whole a: so is (R - a)^2 / R = R - 2 a + a^2 / R, rounded, and none of
-            # the three parts of R is negative
+            # a^2 / R is rounded to a whole number q.  Then (R - a)^2 / R = R - 2 a + q, and none of
+            # the three parts of R is negative.
             t_squared = t * t
             t_squared *= 1 / STEPS
             return [1, t, np.rint(t_squared, out=t_squared)]
@@ -223,7 +223,9 @@ def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
     For numbers within the bounds the result is at most ``steps (1 + 2^-50)``, and rises with them.
     """
     width = high - low
-    if not 1e-280 < width < 1e300:  # in halves: the distance may be beyond the floats
+    if (
+        not 1e-280 < width < 1e300
+    ):  # halves are used, as the width may be beyond the range of floats
         fraction = (values / 2 - low / 2) / (high / 2 - low / 2)
         return np.clip(fraction, 0.0, 1.0, out=fraction) * steps
     if low == 0:

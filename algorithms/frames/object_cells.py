@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-SURROGATES = re.compile("[\ud800-\udfff]")  # halves of characters, which are no text
+SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 
 
 def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:

@@ -27,7 +27,7 @@ from algorithms.statistics.partition_selection import best_partition_selection
 from mechanisms.families.key_counts import KeyCounts
 from mechanisms.partition_selection import PartitionSelection
 
-SHARE = 0.5  # of epsilon, for the selection of keys
+SHARE = 0.5  # share of epsilon for the selection of keys
 
 
 def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
@@ -64,7 +64,7 @@ def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelect
     selection = selection_of(guarantee.epsilon, guarantee.delta, key, schema)
     basis = query.statistic.basis(schema, "laplace")
     remaining = dataclasses.replace(guarantee, epsilon=(1 - SHARE) * guarantee.epsilon, delta=0.0)
-    # of two cells or of more a person moves the same
+    # A person moves the sums of two cells and of more cells equally.
     moved = sensitivities(basis, schema, cells=2)
     return selection, remaining.mechanism("laplace", moved, basis.size, basis.unit)
 
@@ -117,7 +117,7 @@ def released_by_keys(
     selection, noise = steps_by_keys(query, key, schema)
     names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
     public = with_keys(schema, key, names)
-    # of no keys a zero is released, as the plan has the release
+    # Without keys a zero is released: the plan contains this release.
     exact_sums = unseen(lambda frame: query.sums(frame, public, "laplace") if names else 0)
     numbers = (
         math.prod(table_shape(query.keys, public)) * query.statistic.basis(public, "laplace").size

@@ -48,8 +48,11 @@ from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
-COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}  # of epsilon, for rows, by the releases of ends
-SLACK = 1 + 1e-12  # for sums of costs that are rounded
+COUNT_SHARES = {
+    1: 1 / 256,
+    2: 1 / 64,
+}  # share of epsilon for the count, by the number of releases of ends
+SLACK = 1 + 1e-12  # covers the rounding of a sum of costs
 
 
 @final
@@ -230,7 +233,7 @@ class QuantileQuery(Question[ListedAnswer]):
         ListedAnswer
             The quantiles, and their intervals.
         """
-        if not self._cells(schema):  # no key was kept: the plan has the releases
+        if not self._cells(schema):  # no key was selected; the planned releases are still made
             for step in steps:
                 of_lists = isinstance(step, RunLengthExponential)
                 nothing, shape = ([[[0.0], [1.0]]], (1,)) if of_lists else (0, ())

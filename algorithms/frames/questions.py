@@ -184,7 +184,9 @@ class Question(ABC, Generic[Released]):
 
     def _used(self, column: str | None) -> tuple[str, ...]:
         """Return a column, those of the cells and those of the condition, each once."""
-        if not isinstance(column, str | None):  # a column of a library would show its rows
+        if not isinstance(
+            column, str | None
+        ):  # the message must not show the rows of a column object
             raise ParameterError("column", type(column), "the name of a column")
 
         def names() -> Iterator[str]:

@@ -26,8 +26,8 @@ from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
 DAY = 86_400_000  # milliseconds
-LARGE = 1e290  # 2^32 such numbers have a sum
-BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
+LARGE = 1e290  # the sum of 2^32 such numbers is finite
+BLOCK = 2**15  # rows at a time: a block fits into a processor's cache
 Values = dict[str, NDArray[Any]]
 
 
@@ -68,7 +68,9 @@ class DeclaredRows(Rows):
         table = nw.from_native(frame, eager_only=True)
         self._schema, self._where, self._rows = schema, where, len(table)
         self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
-        self._first: NDArray[np.bool_] | None = None  # of their persons; None where all are
+        self._first: NDArray[np.bool_] | None = (
+            None  # rows within the limit of their persons; None if all are
+        )
         self._persons = None
         if schema.person is not None:
             self._persons = persons_of(table, schema.person)
@@ -176,7 +178,7 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     if isinstance(kind, Date):
         return days_of(series)
     if series.implementation.is_pyarrow():
-        # its safe cast refuses a column in which one whole number is beyond 2^53
+        # A safe cast of Arrow refuses a column that has a whole number beyond 2^53.
         floats: NDArray[Any] = series.to_native().cast("float64", safe=False).to_numpy()
         return floats
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
@@ -199,7 +201,7 @@ def declared_values(
         column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
-        # one number that is none makes the sum none; products would wake the threads of BLAS
+        # One NaN makes the whole sum NaN.  A product would start the threads of BLAS.
         if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column.sum()):
             return column, None
         gap = np.isnan(column)
@@ -216,7 +218,7 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
         keys[:] = list(map(str, series.to_list()))
         keys[series.is_null().to_numpy()] = ""
         return keys
-    # a null byte at the end of a string is no part of it for arrays of strings
+    # Arrays of strings drop a null byte at the end of a string.
     keys[:] = [
         str(cell) if is_text(cell) and 0 < len(cell) <= LONGEST_KEY and cell[-1] != "\0" else ""
         for cell in (series.to_list() if cells is None else cells)
@@ -227,11 +229,11 @@ def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
 def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return the days since 1970 of every row; NaN where there is none."""
     if series.dtype == nw.Date:
-        # as whole days: the milliseconds of some are beyond what libraries convert
+        # Whole days are converted: libraries cannot convert the milliseconds of far dates.
         whole_days = series.to_arrow().cast("date32").cast("int32")
         return np.asarray(whole_days.cast("float64").to_numpy(zero_copy_only=False))
     if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
-        # of pandas a zone such as America/New_York has a name that narwhals does not read
+        # narwhals cannot read some names of time zones of pandas, such as America/New_York.
         series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()
     ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
@@ -277,7 +279,7 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, limit: int) -> NDArray[np
 
 def places_beyond(codes: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
     """Return the index of each number that follows ``limit`` or more equal numbers."""
-    # only the rows of persons with too many are sorted
+    # Only the rows of persons with too many rows are sorted.
     crowded = np.flatnonzero(np.bincount(codes)[codes] > limit)
     order = crowded[np.argsort(codes[crowded], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))

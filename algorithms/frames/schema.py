@@ -21,9 +21,9 @@ from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
 ARTICLES = {"integer": "an"}
-# types that name no person: libraries do not tell equal values of them from others
+# Types that cannot identify persons: libraries cannot compare their values.
 NO_NAMES = re.compile(r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex")
-# whole numbers beyond 2^53 become one float, so that two persons would be one
+# Two whole numbers beyond 2^53 may be the same float, so two persons would be one.
 FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
 
 
@@ -161,7 +161,7 @@ class Schema:
         """
         if isinstance(name, str) and name in self.columns:
             return self.columns[name]
-        if not isinstance(name, str):  # such as a column itself, whose rows are private
+        if not isinstance(name, str):  # it may be a column object, whose rows are private
             raise ParameterError("column", type(name), "the name of a column that is declared")
         raise ParameterError("column", name, f"declared in the schema{near(name, self.columns)}")
 

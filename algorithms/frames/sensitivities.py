@@ -36,7 +36,7 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
             moves = [a - b for a, b in zip(before, after, strict=True)]
             l1 = max(l1, sum(map(abs, moves)))
             square = max(square, sum(x * x for x in moves))
-        if cells > 1:  # from one cell to another
+        if cells > 1:  # an exchanged row may move from one cell to another
             l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
             square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
     root = math.isqrt(square)

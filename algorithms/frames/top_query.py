@@ -160,5 +160,5 @@ def persons_of_cells(rows: Any, keys: tuple[Axis, ...], schema: Schema) -> NDArr
     size, cells = math.prod(shape), cells_of(values, keys, shape, schema)
     if (np.diff(persons) <= 0).any():  # some of them have several rows
         pairs = persons.astype(np.int64) * (size + 1) + cells.astype(np.int64)
-        cells = np.unique(pairs) % (size + 1)  # rows in no cell are in one more
+        cells = np.unique(pairs) % (size + 1)  # rows in no cell have an index of their own
     return np.bincount(cells, minlength=size)[:size]

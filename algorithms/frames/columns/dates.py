@@ -127,6 +127,6 @@ def period_starts(period: str, low: dt.date, high: dt.date) -> Iterator[dt.date]
             yield dt.date(month // 12, month % 12 + 1, 1)
     else:
         step, day = (7, low.weekday()) if period == "week" else (1, 0)
-        # a week begins on Monday, if the calendar has that one
+        # A week begins on Monday, or on the first day of the calendar.
         for days in range(max(low.toordinal() - day, 1), high.toordinal() + 1, step):
             yield dt.date.fromordinal(days)

@@ -9,7 +9,7 @@ from accountant.domains import IntegerRange
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 
-KEYS_OF_PERSON = IntegerRange(1, 512)  # twice as many are what one selection takes
+KEYS_OF_PERSON = IntegerRange(1, 512)  # one selection takes at most twice as many
 LONGEST_KEY = 256
 
 

@@ -98,7 +98,7 @@ class WorkerRanks:
 
         tables = worked_on(frame, reading, work)
         join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
-        # few tables are asked in few tasks
+        # Few joined tables need few tasks for each question.
         groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
         self._tables = dask.persist(*map(join, groups))
 
@@ -140,7 +140,7 @@ class WorkerRanks:
             edges = np.minimum(edges, high[active, None] + 1)
             repeated_cells = np.repeat(cells[active], steps - 1)
             counts_below = self.below(repeated_cells, edges.ravel()).reshape(edges.shape)
-            # the point of a rank is the last with no more rows below it
+            # The point of rank r is the last point with at most r rows below it.
             at = (counts_below <= ranks[active, None]).sum(axis=1)
             grid = np.column_stack([low[active], edges, high[active] + 1])
             rows = np.arange(active.size)
@@ -180,7 +180,7 @@ def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -
     for point, ties, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
         start = end - ties
         quotient, remainder = divmod(ties, PLACES)
-        if quotient:  # each offset as often, and some once more
+        if quotient:  # each offset occurs `quotient` times, and the first of SPREAD once more
             at = np.full(PLACES, quotient)
             at[SPREAD[1 : remainder + 1]] += 1
             offsets = np.repeat(np.arange(PLACES), at)

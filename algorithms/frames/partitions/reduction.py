@@ -26,7 +26,7 @@ from algorithms.frames.schema import Schema
 
 TOGETHER = 8  # results that one task adds up
 FEW_PARTS = 16
-PORTION = 2**20  # rows of a lazy frame that are read at once, of persons about so many
+PORTION = 2**20  # rows of a lazy frame that are read at once
 Work = Callable[[Rows], Any]
 
 
@@ -76,7 +76,7 @@ def portions(frame: Any, reading: Reading) -> Iterator[Any]:
     for at in range(portion_count):
         if person is None:
             yield selected.slice(at * PORTION, PORTION).collect()
-        else:  # in the order of the frame
+        else:  # The rows of each portion keep the order of the frame.
             yield selected.filter(name.hash() % portion_count == at).collect()
 
 
@@ -84,7 +84,7 @@ def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
     """Return a task for each partition, or for the persons of each hash, that does the work."""
     from dask import delayed
 
-    # a frame of no column has no rows
+    # A frame needs one column at least to have rows.
     columns = reading.columns or list(frame.columns[:1])
     partitions = frame[columns].to_delayed()
     if reading.schema.person is None:
@@ -92,7 +92,7 @@ def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
             delayed(Quiet(partial(work_of_rows, reading, work)))(partition)
             for partition in partitions
         ]
-    # more parts are smaller ones, and more tasks
+    # With more parts each part is smaller, but there are more tasks.
     parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
     cut = delayed(Quiet(partial(split_by_person, reading, parts)))
     split = [cut(partition) for partition in partitions]
@@ -164,7 +164,7 @@ class GatheredRows(Rows):
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block."""
-        for start in range(0, max(1, self._persons.size), size):  # of no rows one block
+        for start in range(0, max(1, self._persons.size), size):  # one block if there are no rows
             block = slice(start, min(start + size, self._persons.size))
             yield {n: column[block] for n, column in self._values.items()}, block.stop - start
 

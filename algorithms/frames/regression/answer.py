@@ -133,7 +133,7 @@ class RegressionAnswer(FramedAnswer):
         matrix, _ = self._map
         deviations = []
         for statistics in self._statistics:
-            try:  # of no records at all: the frame itself, no population
+            try:  # infinitely many records: the error for the frame itself, without sampling
                 _, covariance = coefficient_covariance(statistics, math.inf)
                 variance = np.diag(matrix @ covariance @ matrix.T)
             except ParameterError:  # noise hides a direction of the features

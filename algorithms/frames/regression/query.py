@@ -30,7 +30,7 @@ from algorithms.frames.regression.row_products import RowProducts
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import Sensitivities
 
-MOST_NUMBERS = 2**20  # of one release
+MOST_NUMBERS = 2**20  # numbers of one release
 
 
 @answered("regression('wage', ['age'], rho=0.1)")

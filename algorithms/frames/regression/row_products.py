@@ -89,7 +89,7 @@ class RowProducts:
         target = self._centred(values, self.target)
         for i, column in enumerate(columns):
             for j, second in enumerate(columns[i:], i):
-                # parts beside the diagonal weigh sqrt 2: lengths are those of whole matrices
+                # Entries off the diagonal weigh sqrt 2: the vector is as long as the matrix.
                 weight = (1.0 if i == j else math.sqrt(2)) / units.gram
                 yield np.rint(column * second * (weight * STEPS))
         for column in columns:
