@@ -119,10 +119,8 @@ class AboveThreshold(ScoreMechanism):
         for below in np.linspace(-2.0, 8.0, 11):
             heights = np.append(np.full(10, -below), 1.0)
             moved = heights + rise * self.sensitivity / self.scale
-            log_p, log_q = (
-                log_first_above_probabilities(heights),
-                log_first_above_probabilities(moved),
-            )
+            log_p = log_first_above_probabilities(heights)
+            log_q = log_first_above_probabilities(moved)
             stick = float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum())
             if stick > best:
                 answers = self.threshold + self.scale * heights

@@ -216,10 +216,8 @@ class PartitionSelection(Mechanism):
             1 - 1e-9
         )
         last_count = int(np.flatnonzero(rising)[-1])
-        larger, smaller = (
-            KeyCounts(names, np.full(self.keys, last_count + extra)) for extra in (1, 0)
-        )
-        return larger, smaller
+        larger = KeyCounts(names, np.full(self.keys, last_count + 1))
+        return larger, KeyCounts(names, np.full(self.keys, last_count))
 
     @property
     def values(self) -> KeyCountValues:

@@ -137,9 +137,8 @@ def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **r
     """Return data after scikit-learn's check, with public numbers where one is missing."""
     rules |= {"ensure_all_finite": False, "estimator": estimator}
     checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
-    validate_data(
-        estimator, X, *y, reset=reset, skip_check_array=True
-    )  # it stores the names of the features
+    # This call stores the names of the features.
+    validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
     return checked
 
 

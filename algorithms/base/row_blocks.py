@@ -18,9 +18,7 @@ from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 
-DENSE_BLOCK_ENTRIES = (
-    1 << 18
-)  # largest number of entries of a dense block, which fits into a core's cache
+DENSE_BLOCK_ENTRIES = 1 << 18  # a dense block of so many entries fits into a core's cache
 SPARSE_BLOCK_ROWS = 1 << 14
 
 

@@ -194,7 +194,7 @@ class ThresholdedRegression(ThresholdingEstimator):
         # |<x, b>| <= x |b|_1 <= x sqrt(s) radius; a machine moves the mean of m gradients by 2 / m
         gradient_bound = (y + math.sqrt(select) * radius * x) * x
         moved = 2 * step * gradient_bound / machines
-        # the paper's B is twice that
+        # The constant B of the paper is twice this move.
         return self.plan_of_rounds(
             moved, 2 * moved, IntegerRange(1).check("rounds", self.rounds), features
         )

@@ -145,10 +145,8 @@ class QuantileQuery(Question[ListedAnswer]):
         if end_scales is not None and not self._all_count(schema):
             cells, share = self._cells(schema), COUNT_SHARES[end_scales.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
-            counts, remaining_epsilon = (
-                [Guarantee(share).mechanism("laplace", moved, cells, 1.0)],
-                remaining_epsilon - share,
-            )
+            counts = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)]
+            remaining_epsilon -= share
         levels = levels_of(len(self.shares))
 
         def plan_of(scale: float) -> Sequential:

@@ -27,9 +27,9 @@ from algorithms.frank_wolfe.dense_scores import clipped_entries
 from mechanisms.families.bounded_scores import ListedScores
 from mechanisms.lazy_exponential import LazyExponential
 
-SELECTIONS = 2  # of a constant: one before the vertices, one after them
+SELECTIONS = 2  # a constant is selected before the vertices and again after them
 CANDIDATES = 257  # an odd number, so that 0 is one of them
-WITHIN = 1 - 1e-9  # of the sensitivity: more than round-off of sums
+WITHIN = 1 - 1e-9  # share of the sensitivity that is used; the rest covers round-off of sums
 
 
 @final
@@ -108,8 +108,8 @@ class ConstantScores:
         if self.loss is SQUARED:
             largest = self.bounds.y + inner
             return (2 * largest if replaced is Adjacency.REPLACE_ONE else largest) / records
-        # slopes of one label are logistic values at b - inner to b + inner, those of the other less
-        # by 1, so that all of them lie within 1 + tanh(inner / 2)
+        # The slopes of one label are logistic values from b - inner to b + inner.  Those of the
+        # other label are smaller by 1, so all slopes lie in a range of 1 + tanh(inner / 2).
         reach = 1 + math.tanh(inner / 2) if replaced is Adjacency.REPLACE_ONE else 1.0
         return reach / records
 

@@ -26,7 +26,9 @@ from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
 
 GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
-NEAR_GAUSSIAN = 1.0022  # by what the grid of the accountant is too large; a place to start
+NEAR_GAUSSIAN = (
+    1.0022  # start of the search: the bound on the accountant's grid is larger by about this
+)
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 
 
@@ -160,6 +162,6 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     # many selections of range e0 are nearly one Gaussian of mu = sqrt(rounds) e0 / 2
     deviation = calibrate(lambda scale: GaussianLoss(1 / scale), epsilon=epsilon, delta=delta)
     start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
-    # of selections the least bound is that of one of these, which `Tight` asks for among others
+    # One of these two accountants has the least bound of all that `Tight` compares.
     quick_accountant: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
     return 1 / calibrate_near(plan_of, start, epsilon, delta, quick_accountant)

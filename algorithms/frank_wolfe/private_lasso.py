@@ -61,7 +61,7 @@ from mechanisms.lazy_exponential import LazyExponential
 
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
-CLEAR = 10.0  # a clipped gradient over the noise of one round, above which descent is better
+CLEAR = 10.0  # descent is better above this ratio of a clipped gradient to the noise of one round
 
 
 class L1Estimator(PrivateRegressor):
@@ -75,7 +75,7 @@ class L1Estimator(PrivateRegressor):
     rounds: int | None
     selection: str
     x_bound: float
-    y_bound: float = 1.0  # of labels -1 and 1
+    y_bound: float = 1.0  # the bound of the labels -1 and 1
     relation: str
     method: str
     fit_intercept: bool
@@ -238,7 +238,7 @@ class L1Estimator(PrivateRegressor):
         SELECTION.check("selection", self.selection)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         method = METHOD.check("method", self.method)
-        selections_asked = self.rounds is not None or self.selection != GUMBEL  # for selections
+        selections_asked = self.rounds is not None or self.selection != GUMBEL
         if method != AUTO or selections_asked or (sparse and not self.non_private) or not delta:
             return method == DESCENT
         if self.non_private:

@@ -23,7 +23,7 @@ from algorithms.frank_wolfe.score_buckets import ScoreBuckets
 from algorithms.frank_wolfe.sparse_entries import column_entries, row_entries, unique_items
 from mechanisms.families.bounded_scores import IndexArray
 
-# rounds until the first refresh of all bounds; each later interval doubles the total
+# rounds until the first refresh of all bounds; each later refresh doubles the total
 FIRST_REFRESH = 16
 MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
 

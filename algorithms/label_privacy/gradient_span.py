@@ -39,7 +39,7 @@ class GradientSpan:
     def from_gram(cls, gram: Array) -> Self:
         """Return the span given all users' ``<g_j, g_k>``, of shape (users, K, K)."""
         weights = smallest_ball_centre(gram)
-        # around the centre: <g_j - c, g_k - c>, of which the weights are a null vector
+        # The products around the centre are <g_j - c, g_k - c>; the weights are their null vector.
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)[:, None, None]
         inner = gram - to_centre[:, :, None] - to_centre[:, None, :] + square
@@ -85,7 +85,7 @@ def smallest_ball_centre(gram: Array) -> Array:
     for _ in range(CENTRE_ROUNDS):
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)
-        # |g_k - c|^2: weight moves to the farthest from the nearest with positive weight
+        # |g_k - c|^2: weight moves from the nearest gradient with positive weight to the farthest.
         far = squares - 2 * to_centre + square[:, None]
         to, nearest = far.argmax(axis=1), np.where(weights > 0, far, np.inf).argmin(axis=1)
         farthest = far[everyone, to]

@@ -303,7 +303,7 @@ def _shift_and_scale(X: Any) -> tuple[Array, Array]:
         scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))
         return np.zeros(X.shape[1]), np.where(scale > 0, scale, 1.0)
     largest = np.abs(X).max(axis=0)
-    largest[largest == 0] = 1.0  # squares of scaled columns neither overflow nor vanish
+    largest[largest == 0] = 1.0  # the squares of scaled columns neither overflow nor underflow
     spread = (X / largest).std(axis=0)
     scale = np.where(spread > 1e-12, spread, 1.0) * largest
     return (X / scale).mean(axis=0), scale

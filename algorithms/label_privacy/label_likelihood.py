@@ -144,7 +144,8 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
         return value / users, np.asarray(slope).ravel() / users
 
     start = np.zeros(classes * features)
-    # a coarser search costs half the time and errs less than the noise of labels, if there is any
+    # With noisy labels a coarser search is used: it takes half the time, and its error is smaller
+    # than that of the noise.
     ends = {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
     options: Any = {"maxiter": MOST_STEPS, **ends}
     solution = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)

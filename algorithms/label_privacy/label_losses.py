@@ -24,8 +24,8 @@ class LabelLoss(ABC):
     A user's own loss defines `shape`, `lipschitz` and `gradients`.
     """
 
-    # Where the gradients of all labels are (p - e_k) x, with shares p that sum to 1: corners of a
-    # regular simplex, so that no randomiser depends on theta.
+    # The gradients of all labels are (p - e_k) x, with shares p that sum to 1: the corners of a
+    # regular simplex.  Then no randomiser depends on theta.
     regular: ClassVar[bool] = False
 
     @abstractmethod

@@ -23,7 +23,7 @@ from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
 CLASSES = IntegerRange(2)
-# among equals the first is taken: the shortest report
+# The first of equally good randomisers is taken: it has the shortest report.
 RANDOMIZER_NAMES = ("response", "subset", "unary", "duchi")
 RANDOMIZER = OneOf(("auto", *RANDOMIZER_NAMES))
 

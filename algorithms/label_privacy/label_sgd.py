@@ -268,10 +268,8 @@ class LabelSGD(PrivateEstimator):
             return
         query, decode = _label_query, decoder.coefficients
         if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
-            query, decode = (
-                (simplex := GradientSpan.regular_simplex(self.classes)).label_corners,
-                simplex.coefficients,
-            )
+            simplex = GradientSpan.regular_simplex(self.classes)
+            query, decode = simplex.label_corners, simplex.coefficients
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
         for block_users, report in zip(blocks, reports, strict=True):
             yield X[block_users], decode(report)

@@ -25,14 +25,14 @@ from algorithms.linear_models.mapped_plan import noise_of, rounds_of
 from algorithms.linear_models.regression_rounds import SHARES, Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
-# two fifths of the budget for the last gradient; products of rows that are shortened less
+# The last gradient gets two fifths of the budget.  Rows are shortened less for the products.
 CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened=1.5)
 # chosen on a few fits of the tasks of docs/algorithms.md, with seeds that are not reported there
-WIDE, WIDER = 4.0, 8.0  # clipping norm over the deviation of gradients: least and largest,
-QUIET = 1.0  # so that noise is this much of the error of sampling
-WIDEST = 4.0  # clipping norm over the length of a row times the largest target
-FACTORS = (1.0, 1.1)  # by which shortening lessens the trace of products
-UNEVEN = 0.05  # by how much it may differ between directions
+WIDE, WIDER = 4.0, 8.0  # least and largest clipping norm over the deviation of gradients
+QUIET = 1.0  # the norm is chosen so that noise is this multiple of the sampling error
+WIDEST = 4.0  # largest clipping norm over the length of a row times the largest target
+FACTORS = (1.0, 1.1)  # range of the factor by which shortening reduces the trace of products
+UNEVEN = 0.05  # the factor may differ between directions by this
 
 
 class Closing(NamedTuple):
@@ -54,7 +54,8 @@ def close_descent(
     part, records = ledger.plan.parts[-1], ledger.shape[0]
     deviation = gradient_deviation(descent, noise_of(rounds_of(ledger.plan).part) / SHARES.kept)
     noise = noise_of(part)  # in units of the clipping norm
-    # noise of C s on each of q coordinates, and the mean of n gradients errs by deviation / sqrt nq
+    # Noise is norm * noise on each of q coordinates; the mean of n gradients errs by
+    # deviation / sqrt(n q) on each.
     quiet = QUIET / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
     norm = min(max(WIDE, min(quiet, WIDER)) * deviation, WIDEST * mapped.length * y_bound)
     query = MeanOfClippedGradients(
@@ -100,8 +101,8 @@ def newton_step(
     step = -inverse @ gradient
     pushed = curvature @ step
     middle = noise**2 * np.eye(theta.size) + square / np.trace(curvature) * curvature
-    # the curvature errs too: by noise on products, which the slopes of the step multiply, by noise
-    # on the centre, which the constant multiplies, and by shortening
+    # The curvature has errors too: noise on products, which the slopes of the step multiply, noise
+    # on the centre, which the constant multiplies, and the effect of shortening.
     slopes = root @ step[:size]
     of_slopes = spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
     if constant:
@@ -123,7 +124,7 @@ def unshortened(spread: Spread) -> float:
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     low, high = FACTORS
     prior_mean, prior_variance = (low + high) / 2, ((high - low) / 2) ** 2
-    # the mean of what was found and of what is usual, by their precision
+    # The measured factor and the prior mean are averaged by their precision.
     measured_variance = (moments.square_noise / trace) ** 2
     factor = prior_mean + (moments.square / trace - prior_mean) * prior_variance / (
         prior_variance + measured_variance

@@ -64,8 +64,8 @@ from mechanisms.families.selection import BOOLEAN
 
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
-BOUND = Interval(1e-50, 1e50)  # whose fourth powers are floats
-# the noise of the statistics, beside a feature at its bound, below which they are taken
+BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
+# Statistics are released if their noise, relative to a feature at its bound, is below this.
 QUIET = 1e-3
 
 
@@ -187,7 +187,7 @@ class PrivateLinearRegression(PrivateRegressor):
         sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
         products = takes_products(sizes, mu, shares)
         if method == AUTO:
-            # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
+            # A symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p).
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
             hidden = self.intervals and not products
             method = STATISTICS if noise <= QUIET * self.x_bound**2 or hidden else DESCENT
@@ -204,7 +204,7 @@ class PrivateLinearRegression(PrivateRegressor):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
-        if not isinstance(plan, Sequential):  # statistics say their noise in `interval`
+        if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
         rounds = rounds_of(plan)
         return gradients_hidden(rounds.part, rounds.count, 1.0)
@@ -295,7 +295,7 @@ class PrivateLinearRegression(PrivateRegressor):
     def _descent(self, ledger: Any, executor: Executor | None) -> tuple[Array, Closing | None]:
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
         (records, features), ridge = ledger.shape, float(self.ridge)
-        # a shorter one would let round-off of long rows count
+        # With a shorter bound the round-off of long rows would matter.
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
                               self._shares(), curvature=1.0, damping=DAMPING, penalty=ridge,

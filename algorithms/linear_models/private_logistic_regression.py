@@ -55,7 +55,7 @@ from algorithms.linear_models.mapped_plan import (
 )
 from mechanisms.families.selection import BOOLEAN
 
-BOUND = Interval(1e-50, 1e50)  # whose squares are floats
+BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 
 
@@ -209,8 +209,8 @@ class PrivateLogisticRegression(LinearClassifier):
         gradient_rounds, two = ledger.plan.parts[-1], self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
         shares = SHARES._replace(shortened=shortened_at(sizes, mu))
-        # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
-        # (Boehning & Lindsay)
+        # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
+        # (Boehning & Lindsay).
         curvature = 0.25 if two else 0.5
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
                               curvature=curvature,
@@ -280,7 +280,7 @@ class PrivateLogisticRegression(LinearClassifier):
         x_bound = BOUND.check("x_bound", self.x_bound)
         longest = math.hypot(x_bound * math.sqrt(features), self.fit_intercept)
         if self.row_bound is not None:
-            # a shorter one would let round-off of long rows count
+            # With a shorter bound the round-off of long rows would matter.
             return min(longest, Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound))
         return longest
 

@@ -33,7 +33,7 @@ class Residuals:
         """Return one number a user."""
         support = np.flatnonzero(self.theta)
         inner = row_products(dense_columns(rows[0], support), self.theta[support])
-        # a target of any size is clipped later, but must be a float
+        # A target of any size is clipped later, but it must be a finite float.
         residuals = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
         return np.asarray(residuals / self.link.derivative(inner))
 
@@ -116,7 +116,7 @@ class LedgerUsers:
 
     def _sums(self, stage: int, query: Any, numbers: int) -> Iterator[Array]:
         """Yield the sums of a block's reports on each of the numbers asked."""
-        if blocks := self.stages[stage]:  # with few users a stage may have none
+        if blocks := self.stages[stage]:  # a stage may have no users if there are few
             mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(numbers)
             yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
 

@@ -25,7 +25,7 @@ from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
 from algorithms.sparse_regression.support_pursuit import NormalEquations, PublicRows
 
-SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty finds more columns, of which a refit keeps some
+SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty selects more columns, and the refit drops some of them
 LASSO_PASSES = 2_000  # at most
 
 
@@ -147,7 +147,7 @@ class LabelLasso(LabelRegressor):
         self.penalty_ = self._penalty(mechanism, data, clip)
         lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
         weights = {} if len(data) == 2 else {"sample_weight": data[2]}
-        with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
+        with warnings.catch_warnings():  # coefficients near the optimum select columns well enough
             warnings.simplefilter("ignore", ConvergenceWarning)
             coefficients: Array = lasso.fit(X, labels, **weights).coef_
         return coefficients
@@ -160,12 +160,13 @@ class LabelLasso(LabelRegressor):
         weights = data[2] if len(data) > 2 else np.ones(X.shape[0])
         variance = 0.0
         if not isinstance(mechanism, NoPrivacy):
-            # of a mechanism made pure the variance has no formula: that of what it released
+            # A mechanism that was made pure has no formula of its variance, so the variance of the
+            # released labels is used.
             variance = noise_variance(mechanism, self.label_bound) * (clip / self.label_bound) ** 2
             if clip == self.label_bound:
                 variance = min(variance, float(labels[weights > 0].var()))
         variance += self.noise_bound**2
-        # with weights w the slopes have variance v / sum w, where v is that of weight 1
+        # With weights w the slopes have variance v / sum w, where v is the variance at weight 1.
         universal = math.sqrt(2 * math.log(max(features, 2)) * variance / float(weights.sum()))
         return SHARE_OF_UNIVERSAL * universal
 

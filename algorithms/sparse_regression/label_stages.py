@@ -22,7 +22,7 @@ from algorithms.sparse_regression.support_pursuit import NormalEquations
 
 # Shares of the users: labels, sizes of residuals, residuals, sizes, residuals.
 STAGE_SHARES = (0.32, 0.06, 0.25, 0.06, 0.31)
-FEWEST_USERS = 2_000  # fewer report their labels all at once
+FEWEST_USERS = 2_000  # fewer users report their labels in one stage
 LEVELS = 5  # clips to choose from, each half of the one before
 BEYOND = 0.2  # share of the residuals that a clip may shorten
 
@@ -94,17 +94,15 @@ class LabelStages:
         equations: Any = None  # the first stage is always there
         for stage, (start, stop) in enumerate(pairwise(self.ends)):
             stage_users = slice(start, stop, 1)
-            # the first stage is of labels as they are: f(0) may not be 0
+            # In the first stage labels are reported as they are, as f(0) may differ from 0.
             guess = self.predictions(stage_users, theta) if stage else np.zeros(stop - start)
             if stage % 2:
                 clip = self._clip(stage_users, guess)
                 continue
             query = ScaledResiduals(guess, clip, self.bound)
             reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users))
-            labels[stage_users], weights[stage_users] = (
-                guess + reports * (clip / self.bound),
-                clip**-2.0,
-            )
+            labels[stage_users] = guess + reports * (clip / self.bound)
+            weights[stage_users] = clip**-2.0
             equations = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
             theta = np.zeros(X.shape[1])
             theta[equations.columns] = equations.solution()
@@ -120,7 +118,8 @@ class LabelStages:
         places = np.arange(len(reports)) % LEVELS
         counts = np.bincount(places, minlength=LEVELS)
         shares = (np.bincount(places, reports, LEVELS) / np.maximum(counts, 1) + 1) / 2
-        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4  # of one user's share
+        # The variance of the share of one user.
+        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4
         with np.errstate(divide="ignore"):
             spread = np.sqrt(variance / counts)
         fits = np.append(shares + spread <= BEYOND, False)

@@ -49,7 +49,7 @@ from algorithms.sparse_regression.narrowing_rounds import ROUND_SHARES, Narrowin
 from mechanisms.hemisphere import HemisphereL2
 
 METHOD = OneOf(("auto", "coordinates", "gradients"))
-OWN_VARIANCE = 0.5  # of the users' numbers themselves, beside their noise
+OWN_VARIANCE = 0.5  # variance of the users' numbers themselves, added to the variance of noise
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
@@ -209,8 +209,8 @@ class LocalIHT(PrivateRegressor):
         """Return the protocol of reports of single numbers by this mechanism."""
         link = link_of(self.link)
         true = self.sparsity if self.true_sparsity is None else self.true_sparsity
-        # of residuals (y - f) / f': at theta = 0 they are at most (b sqrt s* + C) / a; few are
-        # beyond 2 b + C, as theta is in the unit ball
+        # The residuals (y - f) / f' at theta = 0 are at most (b sqrt s* + C) / a.  Few of them are
+        # beyond 2 b + C, as theta lies in the unit ball.
         reach = (link.high * min(math.sqrt(true), 2.0) + self.noise_bound) / link.low
         variance = OWN_VARIANCE + (0.0 if self.non_private else noise_variance(mechanism, 1.0))
         noise = self.noise_bound / link.low
@@ -250,8 +250,8 @@ class LocalIHT(PrivateRegressor):
         X, y = validated_fit_data(self, X, y, single_pass=True, on_workers=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
-        # reports of gradients together are as large as X: beyond a size only digests are kept;
-        # where workers hold the users, their reports stay there
+        # Reports of gradients together are as large as X, so a large transcript has digests only.
+        # The reports of users that workers hold stay with the workers.
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
         in_full = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
         transcript = "full" if in_full else "digest"
@@ -320,7 +320,7 @@ class UserGradients:
         """Return ``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
         x, y = clipped_features(rows[0]), rows[1]
         inner = row_products(x, self._theta)
-        # a gradient of any size is shortened, but must be a float
+        # A gradient of any size is shortened later, but it must be a finite float.
         largest_residual = MAX_RESIDUAL if self._clip is None else self._clip
         residual = np.clip(self._link.function(inner) - y, -largest_residual, largest_residual)
         residual *= self._link.derivative(inner)

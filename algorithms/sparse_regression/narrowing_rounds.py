@@ -17,18 +17,18 @@ from accountant.numerics import Array
 
 Indices = NDArray[np.intp]
 
-# Shares of the users: in each round those of slopes, of products and of sizes; at last those of the
-# slopes of the support.  Found by a search: docs/sparse-regression.md.
+# Shares of the users: in each round for slopes, products and sizes; the last share is for the
+# slopes of the support.  docs/sparse-regression.md describes the search for them.
 ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
 SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
-CANDIDATES = 2  # times the sparsity
+CANDIDATES = 2  # candidate columns, as a multiple of the sparsity
 MOST_PRODUCTS = 400  # pairs of candidates, at most
 MOST_LEVELS = 8  # clips to choose from, each half of the one before
 BEYOND = 0.2  # share of the residuals that a clip may shorten
-FIRST_DEVIATION = 0.03  # of a slope in the first round: smaller residuals follow
-PRODUCT_DEVIATION = 0.03  # of a product of features
-NOISE_ALONE = 3.0  # times ln(features): squares, in variances, that noise alone would explain
-GRAM_ERROR = 0.1  # of a product or a clip, relative, allowed for where measurements are pooled
+FIRST_DEVIATION = 0.03  # deviation of a slope in the first round; later residuals are smaller
+PRODUCT_DEVIATION = 0.03  # deviation of a product of features
+NOISE_ALONE = 3.0  # noise alone explains squares of up to this many ln(features) variances
+GRAM_ERROR = 0.1  # relative error of a product or a clip, assumed where measurements are pooled
 
 
 class Asker(Protocol):
@@ -137,7 +137,7 @@ class NarrowingRounds:
         )
         deviation = np.sqrt(self.variance / np.maximum(counts, 0.5))
         squares, square_deviation = means[rows == columns], deviation[rows == columns]
-        # squares of features lie in [0, 1]; where each is lost in noise, their mean stands for all
+        # Squares of features lie in [0, 1].  Where noise hides each square, their mean replaces it.
         trusted = 1 / (1 + (square_deviation / 0.1) ** 2)
         squares = np.clip(
             trusted * squares + (1 - trusted) * np.clip(squares.mean(), 0.1, 1.0), 0.05, 1.0
@@ -184,7 +184,7 @@ class NarrowingRounds:
         total, weight = np.zeros(len(candidate_columns)), np.zeros(len(candidate_columns))
         for slopes in self.seen:
             theta = slopes.theta[candidate_columns]
-            # an error of G enters by how far theta has moved since
+            # The error of G counts in proportion to the move of theta since then.
             moved = float(np.sum(np.square(latest - theta))) * GRAM_ERROR**2
             share = 1 / (slopes.variances[candidate_columns] + moved)
             total += share * (slopes.means[candidate_columns] + gram @ theta)

@@ -49,13 +49,13 @@ from algorithms.base.signal import gradients_hidden
 from mechanisms.families.selection import BOOLEAN
 
 LOSS = OneOf(tuple(ERM_LOSSES))
-ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
+ROW_BOUND = Interval(1e-100, 1e100)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 # chosen once on training parts (docs/classification.md says how)
 CLIP = 0.5
-ARRIVED = 1e-6  # moves of rounds without noise, over the largest coefficient
-CONSTANT = 0.5  # feature, over the bound of rows: it makes a longest row longer by an eighth
-NOISE = {"logistic": 2.0, "squared": 0.5}  # that all rounds add to a coefficient
+ARRIVED = 1e-6  # rounds without noise end at this move, relative to the largest coefficient
+CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the longest row by an eighth
+NOISE = {"logistic": 2.0, "squared": 0.5}  # noise that all rounds together add to a coefficient
 
 
 class SparseERM(PrivateRegressor):
@@ -176,12 +176,12 @@ class SparseERM(PrivateRegressor):
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         elif self.non_private:
-            return Repeat(NoPrivacy(), 1)  # the minimiser, of all records
+            return Repeat(NoPrivacy(), 1)  # the exact minimiser on all records is released
         else:
             moved, noise_limit = 2 * longest * step / records, NOISE[self.loss]
             rounds = affordable_rounds(moved, size, epsilon, delta, noise_limit)
-        # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
-        # sample, by the bound over the sample's expected size
+        # Replacing a record moves the mean by 2 / n times the bound of gradients.  Adding it to a
+        # sample moves the mean by the bound over the expected size of the sample.
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
         release: Release = NoPrivacy()
         if not self.non_private:

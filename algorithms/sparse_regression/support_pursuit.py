@@ -71,7 +71,7 @@ class PublicRows(NamedTuple):
     """Public features and noisy labels, and how the labels follow from the features."""
 
     link: Link
-    data: tuple[Any, ...]  # features, labels, and if there is a third array, the labels' weights
+    data: tuple[Any, ...]  # features, labels, and perhaps the weights of the labels
     executor: Executor | None = None
 
     def equations(self, columns: Indices, theta: Array) -> NormalEquations:

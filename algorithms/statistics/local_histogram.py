@@ -203,7 +203,7 @@ def project_to_simplex(estimate: Array) -> Array:
     References: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.
     """
     falling = np.sort(estimate)[::-1]
-    # entries above a common level are lowered by it; all others become 0
+    # Entries above a common level are lowered by the level; all others become 0.
     levels = (np.cumsum(falling) - 1) / np.arange(1, falling.size + 1)
     shares: Array = np.maximum(estimate - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
     return shares

@@ -211,7 +211,7 @@ def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = 
         return number_noise(noise, radius, epsilon)
     if noise == "hemisphere":
         return calibrate(HemisphereL2, dimension=dimension, radius=radius, epsilon=epsilon)
-    # PrivUnit's caps contain the hemisphere: it is never worse, at any epsilon and dimension
+    # PrivUnit includes the hemisphere among its caps, so it is never worse.
     return (
         PrivUnit.optimised(dimension, epsilon, radius)
         if dimension > 1
@@ -230,7 +230,8 @@ class ClippedVectors:
     def __call__(self, rows: Any) -> Array:
         """Return one vector a user."""
         vectors = np.asarray(rows, dtype=np.float64)
-        # clip to a cube first, so no square overflows; a little short, so rounding stays inside
+        # Rows are clipped to a cube first, so that no square overflows.  They are shortened to a
+        # little less than the radius, so that rounding stays inside.
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
         shortened = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius

@@ -17,7 +17,7 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from mechanisms.partition_selection import MOST_KEYS, PartitionSelection
 
-SHARES = (0.3, 0.6, 0.8, 0.9)  # of delta, for keys whose epsilons add up to more than the target
+SHARES = (0.3, 0.6, 0.8, 0.9)  # of delta, if the epsilons of keys add up to more than the target
 
 
 def best_partition_selection(
@@ -70,11 +70,11 @@ def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
     """Return the best of those whose epsilons add up to the target, and of exact compositions."""
     if keys == 1:
         return PartitionSelection(epsilon, delta)
-    # delta / keys rounded down; the product of keys loses less than their sum
+    # delta / keys is rounded down.  The keys together lose at most the sum of their deltas.
     delta_each = delta / keys * (1 - 1e-12)
     candidates = [PartitionSelection(epsilon / round_up(float(keys)), delta_each, keys)]
     for share in SHARES:
-        with suppress(ParameterError):  # an epsilon of a key beyond its range
+        with suppress(ParameterError):  # the epsilon of a key may be out of range
 
             def plan_of(scale: float, share: float = share) -> PartitionSelection:
                 return PartitionSelection(1 / scale, share * delta_each, keys)

@@ -93,7 +93,8 @@ class PrivateMean(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, dimension)`` will release; needs no data."""
         records, dimension = checked_shape(shape)
-        # one record moves the mean by the ball's diameter over n, in l1 by sqrt(p) times that
+        # One record moves the mean by the diameter of the ball over n, and by sqrt(p) times that
+        # in the l1 norm.
         moved = round_up(2 * POSITIVE.check("radius", self.radius) / records)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         share = SPREAD.check("spread", self.spread)
@@ -190,7 +191,7 @@ class PrivateMean(PrivateEstimator):
         laplace = isinstance(mechanism, Laplace)
         variance = np.full(mean.shape, self.radius**2)
         if of_squares:
-            # the square of the noisy mean is larger by the variance of its noise
+            # E(mean + noise)^2 = mean^2 + variance of the noise, which is subtracted.
             squared = mean**2 - scale**2 * (2 if laplace else 1)
             variance = np.clip(noisy[1] - squared, 0.0, variance)
         sampling = variance / self.records_

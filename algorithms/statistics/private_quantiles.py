@@ -28,7 +28,7 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.run_length_exponential import RunLengthExponential
 
 SHARE = Interval(0.0, 1.0)
-COUNT_SHARE = 1 / 32  # of epsilon, for the count of records where intervals need one
+COUNT_SHARE = 1 / 32  # share of epsilon for the count of records, if intervals need one
 
 
 class PrivateQuantiles(PrivateEstimator):
@@ -121,14 +121,12 @@ class PrivateQuantiles(PrivateEstimator):
         released_quantiles = self._checked_quantiles().size * (
             1 if self._checked_level() is None else 3
         )
-        levels, counted = (
-            levels_of(released_quantiles),
-            not self._replaced and self.level is not None,
-        )
+        levels = levels_of(released_quantiles)
+        counted = not self._replaced and self.level is not None
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         sensitivity = 1.0 if self._replaced else 0.5
 
-        # the count is charged beside the levels by basic composition: exact enough, and quick
+        # The count and the levels are charged by basic composition: quick and nearly exact.
         count = [DiscreteLaplace(round_up(1 / (COUNT_SHARE * epsilon)))] if counted else []
         remaining_epsilon = (1 - COUNT_SHARE * counted) * epsilon
 

@@ -162,7 +162,9 @@ class PrivateTopK(PrivateEstimator):
             Indices in ``categories``: the data of `run`.
         """
         rows, categories = cells_of(X), self._checked_categories()
-        if rows.dtype.kind == "O":  # cell by cell: one of another type changes no other
+        if (
+            rows.dtype.kind == "O"
+        ):  # cells are converted one by one: a cell of another type changes no other cell
             rows = rows.astype(str) if categories.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
@@ -207,7 +209,7 @@ def top_k_plan(
     """
     moved = labels_each * (2 if replaced else 1)
     every = count_noise(min(moved, size), size, epsilon, delta)
-    # counts of one person more all rise: the range of the log-ratios is that of one of them
+    # With one person more all counts rise, so the log-ratios have the range of one count.
     monotone, chosen = not replaced, count_noise(min(moved, k), k, epsilon / 2, delta / 2)
     if delta:
         scale = calibrate(
@@ -216,7 +218,8 @@ def top_k_plan(
     else:
         scale = round_up((1 if monotone else 2) * k / (epsilon / 2))
     selection = Exponential(scale, 1.0, monotone)
-    # two noisy counts can both be wrong; a round loses up to its error, the count has one more
+    # Both noisy counts of a comparison may be wrong.  A round loses up to its error, and the
+    # released count has one error more.
     by_counts = 2 * every.expected_maximum(size)
     by_rounds = selection.selection_error(size) + chosen.expected_maximum(k)
     if by_counts <= by_rounds:
@@ -246,7 +249,7 @@ def noise_reach(noise: Any, level: float) -> float:
         # P(|k| > m) = 2 q^{m+1} / (1 + q), q = e^{-1/scale}
         b = noise.drawn_scale
         return max(0.0, math.ceil(-b * (math.log(outside / 2) + math.log1p(math.exp(-1 / b))) - 1))
-    # a discrete tail is below that of a Gaussian one step nearer
+    # P(|k| > m) of a discrete Gaussian is at most P(|x| > m - 1) of a continuous one.
     return float(math.ceil(-float(ndtri(outside / 2)) * noise.scale))
 
 
@@ -299,5 +302,7 @@ class CountsOf:
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:
     """Return how many rows hold each category, once a row: the query."""
     codes = np.sort(np.asarray(rows), axis=1)
-    codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1  # from the right: runs of equal codes
+    codes[:, 1:][
+        codes[:, 1:] == codes[:, :-1]
+    ] = -1  # only the first of equal codes in a row counts
     return np.bincount(codes[(codes >= 0) & (codes < size)], minlength=size)

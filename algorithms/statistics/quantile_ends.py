@@ -19,17 +19,18 @@ from algorithms.statistics.quantile_scores import WEIGHT_BITS, IndexArray, padde
 from algorithms.statistics.quantile_tree import rank_noise
 
 UNITS = 1 << WEIGHT_BITS
-FAR = 40  # scores so many scales below the best are as improbable as any: e^-40
-MOST_PLACES = 1 << 52  # of a part, with those that stand for what is beyond it
-# a quantile that is nearer to the least or the greatest record, in its own scales, may be lost in
-# the empty part of the grid beyond: with chance e^-4 where that is 400 times as wide
+FAR = 40  # scores this many scales below the best have probability e^-40 and are not told apart
+MOST_PLACES = 1 << 52  # of a part, with the places that stand for the region beyond it
+# A quantile that lies nearer to the least or the greatest record than this, in its own scales, may
+# fall into the empty part of the grid beyond that record.  At this distance the probability is e^-4
+# if the empty part is 400 times as wide.
 REACH = math.log(400) + 4
 NODES = 2000
-# A quantile that is found lies more often in a wide gap between records than in a narrow one, and
+# A released quantile lies more often in a wide gap between records than in a narrow one, and
 # so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
 # to 1.4 times as often as for even ones.
 EVEN = 0.85
-GAP = 0.35  # records that the noise is taken to be larger by: where it is less, gaps decide
+GAP = 0.35  # records that are added to the scale of the noise: gaps decide where noise is smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,12 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
     ``places`` are those of all records, sorted.  Scores move by 1/2 with one record more or less.
     """
     low, high = sorted((part.near, part.far))
-    # an end is so many records further on as lie between, with the one at the lower place
+    # An end at a place is as many records away as lie between, counting one at the lower place.
     begin, end = np.searchsorted(places, [low, high]).tolist()
     within = end - begin
     reach, weight = _reach(part, scale), part.weight if not part.records else part.weight // 2
     low_count, high_count = max(0, part.records - reach), min(within, part.records + reach)
-    if high_count < low_count:  # all of them are as far as any
+    if high_count < low_count:  # all ends in the part have the lowest score
         low_count = high_count = within
     counts = np.arange(low_count, high_count + 1, dtype=np.int64)
     scores = -weight * np.minimum(np.abs(counts - part.records), reach)
@@ -82,8 +83,9 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
     else:
         inner = part.near - places[end - high_count : end - low_count][::-1]
     lengths = np.diff(np.concatenate([[0], inner, [high - low + 1]]))
-    # Of the next ones: half of the records of the part, less the weight of those between: the
-    # first moves all scores up by half a weight, and the second some of them down by a whole one.
+    # The score of a next record is half of the weight of the part less the weight of the records
+    # between.  One more record moves all scores up by half a weight, and some of them down by a
+    # whole weight.
     middle = weight * within / 2 if not part.records else 0.0
     unit_scores = np.append(scores, beyond) + middle
     length = min(part.beyond, MOST_PLACES - (high - low + 1))
@@ -195,20 +197,18 @@ def end_parts(
         for side, opposite in ((-1, 1), (1, -1)):
             end_scale = ratio * (scale + GAP)
             share, far = borders[0][i + side], borders[1][i + side]
-            start, records_lost = (
-                borders[1][i],
-                _records_lost(quantiles[i - 1], opposite, own_noise * scale, records),
-            )
-            # a quantile that is lost on the other side may be off by all that lies there
+            start, own_scale = borders[1][i], own_noise * scale
+            records_lost = _records_lost(quantiles[i - 1], opposite, own_scale, records)
+            # A quantile near the opposite end may be wrong by all records that lie there.
             k = (
                 math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - level)))
                 if records_lost
                 else 0
             )
             expected = max(abs(share - borders[0][i]) * records, 1e-9)
-            if k > expected:  # so far on is nothing of this part
+            if k > expected:  # the end lies beyond this part
                 far = start
-            # beyond a part the exponential goes on: as many places as would hold its scale
+            # The exponential law continues beyond a part: this many places hold one scale of it.
             beyond = min(end_scale / expected * max(abs(far - start), 1), MOST_PLACES / 2)
             part = EndPart(start, far, weight, 0 if far == start else k, math.ceil(beyond))
             parts[side > 0].append(part)

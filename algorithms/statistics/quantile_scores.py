@@ -19,13 +19,13 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 
 IndexArray = NDArray[np.int64]
-PLACE_BITS = 16  # a point of the grid has 2^16 places, over which equal numbers are spread
+PLACE_BITS = 16  # a point of the grid has 2^16 places, and equal numbers are spread over them
 DEFAULT_STEPS = 1 << 24
 MOST_POINTS = 1 << 36
 WEIGHT_BITS = 10
-LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
-# scores this many scales below the best are as improbable as any: 2^52 candidates of them have
-# together a chance of e^-44
+LONGEST = 1 << 17  # longest list that is padded with empty runs
+# Scores this many scales below the best are not told apart: 2^52 such candidates have
+# probability e^-44 together.
 FAR = 160
 
 
@@ -83,8 +83,8 @@ class ValueGrid:
         point = np.sort(self.points_of(numbers))
         if not point.size:
             return point
-        # the j-th of equal numbers goes to the j-th place of van der Corput's sequence: one more
-        # number takes one more place, and moves no other
+        # The j-th of equal numbers goes to the j-th place of van der Corput's sequence.  One more
+        # number takes one more place and moves no other number.
         run_starts = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
         ranks = np.arange(point.size) - np.repeat(
             run_starts, np.diff(np.append(run_starts, point.size))
@@ -144,7 +144,7 @@ def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: 
     """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
     units = [share_units(part.share, scale, whole) for part in parts]
     runs = [_runs(places, part, unit) for part, unit in zip(parts, units, strict=True)]
-    # of one size for any data, but where that would be very long
+    # The size does not depend on the data, unless the list would be very long.
     return padded(runs, 3 + 2 * max(unit.far >> unit.bits for unit in units))
 
 
@@ -160,18 +160,20 @@ def padded(lists: Sequence[Array], width: int) -> Array:
 
 def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     """Return scores and lengths of the runs of places between neighbouring records."""
-    if part.end <= part.start:  # two quantiles in one place: the third is there too
+    if (
+        part.end <= part.start
+    ):  # both neighbours are at one place, so the quantile between them is there too
         return np.array([[0.0], [1.0]])
     bits, far, share, weight = units
     begin, end = np.searchsorted(places, [part.start, part.end])
     records = int(end - begin)
-    # ranks at which the score is not yet as low as it can be
+    # the ranks whose score is above the lowest score
     target = share * records
     low = max(0, (target - far) >> bits)
     high = min(records, ((target + far) >> bits) + 1)
     distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
     scores = np.minimum(np.abs(distance), far) * (-weight)
-    # rank r is that of the places after record r - 1, up to record r
+    # Places after record r - 1 and up to record r have rank r.
     inner = places[begin + low : begin + high] + 1
     ends = np.concatenate([[part.start], inner, [part.end]])
     return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
@@ -198,8 +200,8 @@ def share_units(share: float, scale: float, whole: bool) -> ShareUnits:
     bits = min(30, 52 - WEIGHT_BITS - log_far)
     unit = 1 << bits
     whole_share = min(max(round(math.ldexp(share, bits)), 0), unit)
-    # the rank less the share moves by max(share, 1 - share) with one record more or less, and by 1
-    # where one is replaced
+    # One record more or less moves (rank - share) by max(share, 1 - share); an exchanged record
+    # moves it by 1.
     weight = (unit << (WEIGHT_BITS - 1)) // max(whole_share, unit - whole_share)
     return ShareUnits(
         bits, 1 << (bits + log_far), whole_share, 1 << WEIGHT_BITS if whole else weight

@@ -90,7 +90,7 @@ def rank_noise(levels: Sequence[float], scale: float, replaced: bool) -> RankNoi
         for node in nodes:
             share = part_share(levels, node)
             own_noise[node.at] = scale / share_units(share, scale, replaced and depth == 0).weight
-            # rows -1 and count are the public ends, without noise
+            # The rows -1 and `count` are the public ends, which have no noise.
             mixed[node.at] = (1 - share) * mixed[node.below] + share * mixed[node.above]
             mixed[node.at, node.at] = 1.0
     return RankNoise(own_noise, mixed[:count])

@@ -14,7 +14,7 @@ import numpy as np
 
 from accountant.numerics import Array
 
-# C of the threshold rule, from simulations in tests/algorithms/voting/test_sign_vote.py
+# The constant C of the threshold rule; tests/algorithms/voting/test_sign_vote.py simulates it.
 THRESHOLD_CONSTANT = 5.0
 
 
@@ -85,8 +85,8 @@ def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Arr
     from sklearn.linear_model import lars_path  # votes on means do not need scikit-learn
 
     _, _, path = lars_path(*data, method="lasso", alpha_min=threshold)
-    # between two knots the nonzero coordinates are those of both ends together, so the smallest
-    # such penalty is a knot, or the end of the path; at the first knot nothing is selected
+    # Between two knots the nonzero coordinates are those of both ends together.  So the smallest
+    # such penalty is a knot, or the end of the path.  Nothing is selected at the first knot.
     sparse_knots = np.flatnonzero(np.count_nonzero(path, axis=0) <= select)
     signs: Array = np.sign(path[:, sparse_knots[-1]])
     return signs

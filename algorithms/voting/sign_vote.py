@@ -28,7 +28,7 @@ ESTIMATOR = OneOf(tuple(SIGN_ESTIMATORS))
 FORM = OneOf(("calibrated", "published"))
 
 
-# no check_estimator: scikit-learn's checks fit (X, y), and this is fitted on machines
+# check_estimator does not apply: scikit-learn's checks fit (X, y), and a vote fits machines.
 class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
 

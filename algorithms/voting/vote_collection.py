@@ -91,7 +91,8 @@ class VoteCollector:
         """
         lengths = [vote_length(message) for message in self._messages]
         if features is None:
-            features = int(np.median(lengths))  # the length that more than half of them have
+            # If more than half of the messages have one length, it is the median.
+            features = int(np.median(lengths))
         votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
 
         def write(block: range) -> None:
@@ -132,7 +133,7 @@ def collect_votes(
             if future in finished:
                 try:
                     box.receive(at, future.result())
-                except Exception:  # a worker died, or its result is no message
+                except Exception:  # a worker died, or its result is not a message
                     box.mark_failed(at)
     finally:
         for future in futures:

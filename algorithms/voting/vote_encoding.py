@@ -23,7 +23,7 @@ def pack_vote(vote: Any) -> bytes:
     """Return a machine's message: its vote in two bits a feature, or that it has none."""
     try:
         votes = np.asarray(vote)
-    except ValueError:  # ragged
+    except ValueError:  # rows of different lengths
         return bytes([INVALID])
     fate = COUNTED
     if votes.ndim == 2 and len(votes) > 1:

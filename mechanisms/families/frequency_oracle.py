@@ -276,10 +276,8 @@ class FrequencyOracle(Mechanism):
         numpy.ndarray of shape (k,)
             Variance of each estimated share.
         """
-        share, (true_variance, wrong_variance) = (
-            np.asarray(frequencies, dtype=float),
-            self.coefficient_variances,
-        )
+        share = np.asarray(frequencies, dtype=float)
+        true_variance, wrong_variance = self.coefficient_variances
         mean: Array = share * true_variance + (1 - share) * wrong_variance
         return mean / RECORDS.check("count", count)
 

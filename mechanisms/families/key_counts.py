@@ -66,10 +66,8 @@ class KeyCounts:
         KeyCounts
             Between data sets that differ by one person at most ``most`` counts move, by 1 each.
         """
-        person_codes, names = (
-            np.unique(np.asarray(people), return_inverse=True)[1],
-            checked_keys(keys),
-        )
+        person_codes = np.unique(np.asarray(people), return_inverse=True)[1]
+        names = checked_keys(keys)
         limit = IntegerRange(1).check("most", most)
         if person_codes.shape != names.shape:
             raise PrivateValueError("keys", "as many as people")

@@ -68,11 +68,8 @@ class SphereSupport(Support):
             power = np.maximum(inside, 0.0) ** ((self.dimension - 2) / 2)
             return float(weights @ (2 * nodes * power)) / math.pi
 
-        near_share, far_share, cap = (
-            lens(separation),
-            lens(math.pi - separation),
-            1 - float(self._share_below(height)),
-        )
+        near_share, far_share = lens(separation), lens(math.pi - separation)
+        cap = 1 - float(self._share_below(height))
         side = max(cap - near_share - far_share, 0.0)
         middle = max(1 - 4 * cap + 2 * near_share + 2 * far_share, 0.0)
         table = np.array(
