@@ -72,8 +72,8 @@ class CubeLinf(FixedLengthMeanOracle):
         reports = np.empty(draw_shape(size, vectors.shape))
         rows = reports.reshape(-1, self.dimension)
         for at in cache_blocks(rows, 8 * self.dimension):
-            # every coordinate is rounded to an end of its range, without bias; any rounding is
-            # private, also a public one (docs/proofs/vectors.md)
+            # Every coordinate is rounded to an end of its range, without bias.  The guarantee holds
+            # for any rounding, also for a public one (docs/proofs/vectors.md).
             uniform = public.random(rows[at].shape)
             uniform -= 0.5
             uniform *= 2 * self.radius
@@ -82,9 +82,10 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
-        # A uniform corner is flipped where the coin of probability keep says so, to agree with
-        # the user's or not: 2 keep and 2 (1 - keep) times uniform.  One that is halfway is kept
-        # with probability 2 (1 - keep), else all is drawn anew.  Only exact bits decide.
+        # A uniform corner is flipped if a coin of probability keep says so, to agree with
+        # the user's corner or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A
+        # corner halfway is kept
+        # with probability 2 (1 - keep); otherwise all is drawn again.  Only exact bits decide.
         reported = np.empty_like(corners)
         pending = np.arange(len(corners))
         while pending.size:

@@ -38,9 +38,10 @@ from mechanisms.families.bounded_scores import (
 )
 from mechanisms.families.grid_scores import ScoreMechanism
 
-# Given a number of trials, the candidate that each proposes and whether it accepts.
+# A function that takes a number of trials and returns the candidate of each, and whether it is
+# accepted.
 Proposals = Callable[[int], tuple[IndexArray, NDArray[np.bool_]]]
-MAX_REJECTIONS = 16  # rejections of one draw before all scores are looked at
+MAX_REJECTIONS = 16  # rejections of one draw before all scores are computed
 
 
 @final
@@ -96,7 +97,7 @@ class LazyExponential(ScoreMechanism):
             waiting = waiting[~accepted]
             if waiting.size == 0:
                 return winners
-        # draws rejected so often are drawn by the listed mechanism: the same distribution
+        # Draws that were rejected so often are made by the listed mechanism: it has the same law.
         winners[waiting] = self._listed.release(value.scores(), source, waiting.size)
         return winners
 
@@ -129,7 +130,7 @@ class LazyExponential(ScoreMechanism):
             def exact(i: int) -> Fraction:
                 return exact_gap(float(bound[i]), float(scores[i]), scale)
 
-            with np.errstate(over="ignore"):  # an infinite gap is never taken, or asks decimals
+            with np.errstate(over="ignore"):  # an infinite gap is rejected, or decimals decide
                 below = _checked_gaps((bound - scores) / scale)
             accepted &= exponential_coins(random_words(size, source), below, exact, source)
             return candidates, accepted

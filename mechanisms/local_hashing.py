@@ -120,7 +120,8 @@ class LocalHashing(FrequencyOracle):
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Return a random hash and a bucket for each label."""
-        public = public_generator(rng)  # the hash is part of the report, and says nothing alone
+        # The hash function is part of the report and does not depend on the label.
+        public = public_generator(rng)
         factor = public.integers(1, self.prime, labels.size)
         offset = public.integers(0, self.prime, labels.size)
         steps = rng.integers(1, self.buckets, labels.size)
@@ -162,7 +163,7 @@ class LocalHashing(FrequencyOracle):
         a, b, x = (np.asarray(array).astype(np.uint64) for array in (factor, offset, labels))
         hashed = np.asarray(a * x + b)
         for modulus in (np.uint64(self.prime), np.uint64(self.buckets)):
-            hashed -= hashed // modulus * modulus  # numpy has this vectorised, and % not
+            hashed -= hashed // modulus * modulus  # numpy vectorises this, but not %
         return hashed.astype(np.int64)
 
 

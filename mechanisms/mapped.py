@@ -94,7 +94,7 @@ class Mapped(PostProcessing):
 
     def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
         try:
-            # by its class: super() does not know a class that got slots
+            # The class is named, as super() fails in a dataclass with slots.
             return PostProcessing._may_release(self, outputs, values)  # noqa: SLF001
         except ParameterError:  # the inner outputs cannot be listed
             return True

@@ -50,8 +50,8 @@ from mechanisms.exact_noise.rounding_grid import (
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
 from mechanisms.families.step_sums import Participations, StepSums, Strategies
 
-TRIED_STARTS = 64  # of patterns, for the worst pair
-MOST_DECODED = 2048  # rows of a matrix that is decoded whole, for its error
+TRIED_STARTS = 64  # starts of patterns that are tried for the worst pair
+MOST_DECODED = 2048  # largest number of rows of a matrix whose error is computed by decoding
 DECODERS = ("prefix sums", "steps", "rows")
 
 
@@ -155,7 +155,7 @@ class MatrixMechanism(Mechanism):
         lead = centre.shape[: centre.ndim - self.values.axes]
         centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
         outputs = np.moveaxis(outputs, -2, 0)
-        # rows of least squares are as far from C x as the steps' own rows are
+        # Rows by least squares are as far from C x as the rows of the steps.
         if self.decoder == "rows":
             residual = outputs - _with_axes(self.strategy.times(centre), outputs.ndim)
         else:
@@ -190,8 +190,8 @@ class MatrixMechanism(Mechanism):
         """How much farther rounding can move neighbours apart: of entries, steps, and rows."""
         moved = _rounded_sensitivity(self.strategy, self.participation)
         step, coordinates = grid_step(self.scale), self.dimension or 1
-        # a step's sum moves by a grid step in each coordinate of the steps of a pattern, and a row
-        # by one in each of all rows: half a step at both ends
+        # Rounding moves each coordinate of the steps of a pattern, and of all rows, by half a step
+        # at both neighbours, so by one step in total.
         of_steps = moved * math.sqrt(coordinates) * step
         of_rows = math.sqrt(self.strategy.rows * coordinates) * step
         of_entries = max(moved - self.moved.value, 0.0) * self.sensitivity
@@ -267,7 +267,7 @@ def _largest_error(strategy: Strategy, decoder: str) -> float:
     if decoder == "rows":
         return 1.0
     if isinstance(strategy, (Toeplitz, BufferedToeplitz)):
-        # the decoding matrix is Toeplitz too: its last row is its first column
+        # The decoding matrix is Toeplitz too: its last row is its first column reversed.
         first_column = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
         return float(np.linalg.norm(first_column))
     if strategy.rows > MOST_DECODED:

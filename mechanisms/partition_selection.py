@@ -40,7 +40,7 @@ from mechanisms.families.key_counts import (
     strangers,
 )
 
-WORDS = 1 << 63  # a probability is a number of these words
+WORDS = 1 << 63  # a probability is stored as a number of these words
 MOST_STEPS = 1 << 20
 MOST_KEYS = 1024
 
@@ -97,7 +97,7 @@ class PartitionSelection(Mechanism):
                 key_counts.keys, self._kept(key_counts.counts, draw_shape(size, ())[0], source)
             )
         selected = key_counts.keys[self._kept(key_counts.counts, 1, source)[0]]
-        # strings of a width of their own: that of the longest key of all stays secret
+        # The strings get a new width: the width of the longest key of all is private.
         return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
 
     def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
@@ -178,7 +178,7 @@ class PartitionSelection(Mechanism):
 
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
         """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
-        # a set of keys has any length; rows of strings are not for workers
+        # A set of keys has any length, and workers do not return rows of strings.
         fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
         return (
             ""
@@ -210,7 +210,7 @@ class PartitionSelection(Mechanism):
         """Return counts where a person more adds delta at the declared epsilon."""
         del epsilon
         names = np.arange(self.keys)
-        # the last count whose successor is limited by the probability of being kept
+        # The last count whose successor is limited by the probability that a key is kept.
         chance = self.keep_probability(np.arange(self._words.size))
         rising = chance[1:] >= math.exp(self.key_epsilon) * chance[:-1] + self.key_delta * (
             1 - 1e-9
@@ -255,7 +255,7 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     """Return the loss of (epsilon, delta) for each of so many keys."""
     if keys == 1:
         return ApproxLoss(epsilon, delta)
-    # j of the keys lose -epsilon, the others epsilon, none is lost: binomial masses
+    # Of the keys, j have loss -epsilon and the others epsilon, with binomial masses.
     e0 = round_up(epsilon)
     none_lost = keys * math.log1p(-delta)
     size, masses = keys * math.log1p(math.exp(-e0)), []
@@ -263,7 +263,7 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
         log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
         masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
     lost_mass = -math.expm1(none_lost)
-    scale = (1 - lost_mass) / sum(masses)  # lgamma's error
+    scale = (1 - lost_mass) / sum(masses)  # it removes the error of lgamma
     finite = [mass * scale for mass in masses]
     pair = PairLoss((lost_mass, *finite, 0.0), (0.0, *finite[::-1], lost_mass))
     return pair.with_rounding(1e-12 * keys)

@@ -47,10 +47,10 @@ from mechanisms.families.mean_oracle import (
 )
 from mechanisms.families.sphere_support import SphereSupport
 
-ROUND_OFF = 2.0**-49  # of a share, absolute
-REST = 2.0**-36  # smallest probability of the rest that `optimised` chooses; floats resolve it
-SMALLEST_CAP = 2.0**-24  # of the sphere
-LEAST_ACCEPTANCE = 2.0**-11  # of proposals of the cap
+ROUND_OFF = 2.0**-49  # absolute error of a share
+REST = 2.0**-36  # smallest probability outside the cap that `optimised` chooses; floats resolve it
+SMALLEST_CAP = 2.0**-24  # share of the sphere
+LEAST_ACCEPTANCE = 2.0**-11  # share of the proposals for the cap
 
 
 @final
@@ -131,7 +131,7 @@ class PrivUnit(FixedLengthMeanOracle):
         height = float(minimize_scalar(log_length, bounds=(0.0, highest), method="bounded").x)
         fields: dict[str, Any] = {"dimension": p, "height": height, "radius": radius}
         mass = cap_mass(p, height)
-        if (1 - mass) * math.exp(-target) < mass * REST:  # keep would be 1 but for round-off
+        if (1 - mass) * math.exp(-target) < mass * REST:  # keep would round to 1
             return PrivUnit(keep=1 - REST, **fields)
         return calibrate(PrivUnit, epsilon=target, **fields)
 
@@ -146,7 +146,8 @@ class PrivUnit(FixedLengthMeanOracle):
     def _exact_reports(
         self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
     ) -> Array:
-        # Anywhere, or with probability `_cap_share` in the cap: an integer vector, whose law is
+        # The report is an integer vector in the cap with probability `_cap_share`, and anywhere
+        # otherwise.  Its law is
         # the same for all values but for the cap.  The rounding to full length and the axis of a
         # zero vector may be public: which bits a row gets depends on its place alone, not on what
         # other rows are.
@@ -288,7 +289,7 @@ def cap_mass(dimension: int, height: float) -> float:
     if square > 0.5:  # near 1 the square is rounded, and 1 - height is not
         return float(betainc(half, 0.5, (1 - height) * (1 + height))) / 2
     below = float(betainc(0.5, half, square))
-    # scipy's complement is good to 1e-10 only where it is nearly 1
+    # The complement of scipy has an error of up to 1e-10, unless it is nearly 1.
     return (1 - below) / 2 if below < 0.75 else float(betaincc(0.5, half, square)) / 2
 
 
@@ -327,7 +328,7 @@ def lost_share(dimension: int, mass: float) -> float:
 
 
 def least_keep(mechanism: PrivUnit) -> float:
-    """Return the mass of the cap; for exact reports more, so that something is left to give up."""
+    """Return the mass of the cap; exact reports need more, as they lose a share of it."""
     mass = cap_mass(mechanism.dimension, mechanism.height)
     if mechanism.arithmetic != EXACT or mass < 1e-290:
         return mass

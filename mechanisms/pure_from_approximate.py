@@ -37,7 +37,7 @@ from mechanisms.exact_noise.exact_bernoulli import bernoulli_each
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.gaussian import Gaussian
 
-# beyond ln 2 half of e^odds is no probability
+# For odds above ln 2, e^odds / 2 exceeds 1.
 ODDS = Interval(1e-6, math.log(2))
 
 
@@ -103,7 +103,7 @@ class PureFromApproximate(PostProcessing):
             self.inner.release(self.reference_value, source, sample_size), (*shape, self.candidates)
         )
         bits = bernoulli_each(self._bit_probabilities(samples, values), source)
-        bits |= ~bits.any(axis=-1, keepdims=True)  # where there are no ones, all may be chosen
+        bits |= ~bits.any(axis=-1, keepdims=True)  # without ones, all samples may be chosen
         ones = bits.cumsum(axis=-1)
         rank = source.integers(0, ones[..., -1])
         index = np.argmax(ones > rank[..., None], axis=-1)
@@ -204,7 +204,7 @@ class PureFromApproximate(PostProcessing):
             odds = odds - self.inner.terms(samples, np.asarray(self.reference_value))
             inside = np.abs(odds) <= self.odds
             chances: Array = np.where(inside, np.exp(np.where(inside, odds, 0.0)) / 2, 0.5)
-        # whatever floats make of the odds, the loss is that of these two ends
+        # The loss is computed from these two ends, so rounding of the odds does not matter.
         return np.clip(chances, *self._extreme_probabilities)
 
     @property

@@ -37,7 +37,7 @@ from mechanisms.exponential import Exponential
 from mechanisms.families.selection import scaled_gap_to_best
 
 IndexArray = NDArray[np.int64]
-MOST_CANDIDATES = 2.0**52  # of one list: sums of lengths are exact in floats
+MOST_CANDIDATES = 2.0**52  # of one list; sums of lengths are then exact in floats
 
 
 @final
@@ -91,7 +91,7 @@ class RunLengthExponential(Mechanism):
         return winners.reshape(lists.shape[:-2])
 
     def _weights(self, scores: Array, lengths: Array) -> WeightTable:
-        # the best score of a list is that of a run which is not empty
+        # Only runs that are not empty count for the best score of a list.
         best = np.where(lengths > 0, scores, -np.inf).max(axis=-1, keepdims=True)
         return WeightTable.of(np.minimum(scores, best), self.scale, lengths)  # type: ignore[arg-type]  # whole floats
 

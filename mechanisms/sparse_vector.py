@@ -31,7 +31,7 @@ from mechanisms.base import (
 from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
-CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
+CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells next to an answer, in units of its noise
 CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour
 
 
@@ -62,7 +62,7 @@ class SparseVector(Mechanism):
         POSITIVE, "noise scale on the threshold; twice as much on an answer in the comparison",
         typical=(2.0,), knob=True,
     )  # fmt: skip
-    # large, so that a target epsilon of 0.01 leaves most of it to the calibrated scale
+    # This scale is large, so that most of a target epsilon of 0.01 goes to the calibrated scale.
     answer_scale: float = param(POSITIVE, "noise scale on the released answer", typical=(1000.0,))
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
@@ -157,7 +157,7 @@ class IndexAndValue(Support):
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])
             outputs.append(np.stack([np.full(places.size, float(index)), places], axis=-1))
-            within = 2 * np.sinh(np.minimum(half, 700.0))  # wider ones are far from both answers
+            within = 2 * np.sinh(np.minimum(half, 700.0))  # wider cells are far from both answers
             measure.append(scale * np.concatenate([[1.0], within, [1.0]]))
         starts = np.cumsum([0, *map(len, outputs)])
         outputs.append(np.array([[len(edges), np.nan]]))

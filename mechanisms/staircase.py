@@ -127,7 +127,7 @@ class Staircase(AdditiveNoise):
         if self.arithmetic is EXACT:
             noise = self._grid_steps.draw(math.prod(shape), source).reshape(shape)
             return grid.add_steps(real, grid.grid_exponent(self._coarser), noise, middle=True)
-        # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
+        # Algorithm 1 of Geng & Viswanath: a stair, its upper or lower part, a position and a sign.
         fall = self._log_ratio
         stair = source.geometric(-math.expm1(-fall), shape) - 1.0
         lower = source.random(shape) >= self.upper / (
@@ -211,8 +211,8 @@ class Staircase(AdditiveNoise):
         if not 1e-4 <= self.sensitivity / self.scale <= 100:
             allowed = "between a hundredth and 10,000 times the sensitivity"
             raise ParameterError("Staircase.scale", self.scale, allowed)
-        # left of both values the density is e^fall times the other's, and between them on the
-        # narrower of the two parts of a stair
+        # To the left of both values the density is e^fall times the other density, and between them
+        # also on the narrower of the two parts of a stair.
         narrower_part = min(self.drawn_upper, 1 - self.drawn_upper)
         up_a_step = 0.5 + self._top_density * narrower_part * self.drawn_stair
         return response_pair(up_a_step, up_a_step * math.exp(-self._log_ratio), 16.0)
@@ -225,7 +225,7 @@ class Staircase(AdditiveNoise):
     @property
     def support(self) -> RealLine:
         """The real line, with the edges of the steps."""
-        # forty falls of e^-1 are below all rounding
+        # After forty falls of e^-1 the density is below all rounding.
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.drawn_upper]) * self.drawn_stair
         signed_edges = np.concatenate([-edges, edges])
@@ -244,12 +244,12 @@ class Staircase(AdditiveNoise):
         return -math.expm1(-self._log_ratio) / (2 * self.drawn_stair * share)
 
 
-@functools.lru_cache(maxsize=64)  # densities ask for it again at every point
+@functools.lru_cache(maxsize=64)  # densities need it at every point
 def _steps_of_grid(
     scale: float, sensitivity: float, share: float, coarser: float
 ) -> IntegerStaircase:
     """Return the staircase in whole steps of the grid."""
-    # rounding moves neighbours apart by less than one step more: the stair is that wide
+    # Rounding moves neighbours apart by less than one step more, so the stair is one step wider.
     stair = math.floor(sensitivity / grid.grid_step(coarser)) + 1
     upper = min(max(round(share * stair), 1), stair - 1)
     return IntegerStaircase(stair, upper, round_up_ratio(scale, sensitivity))

@@ -124,7 +124,7 @@ class SubsetSelection(FrequencyOracle):
             drawn = rng.integers(0, top_label, users.size, smallest_uint(self.k), endpoint=True)
             drawn += (top_label - drawn) * chosen[users + drawn]
             chosen[users + drawn] = True
-        # so far of 0 .. k-2: label k-1 takes the place of the true one
+        # The sets so far contain labels 0 .. k-2; label k-1 replaces the true label.
         true_entries = starts + labels
         chosen[starts + self.k - 1] |= chosen[true_entries]
         chosen[true_entries] = honest

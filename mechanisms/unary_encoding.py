@@ -208,7 +208,7 @@ class UnaryEncoding(FrequencyOracle):
     def _packed_reports(
         self, labels: NDArray[np.intp], rng: np.random.Generator
     ) -> NDArray[np.uint8]:
-        # every bit as if of another label, and then the true one's anew
+        # All bits are drawn as for a wrong label; then the bit of the true label is drawn again.
         users, width = labels.size, -(-self.k // 8)
         packed_bits = bernoulli_words(self.q, -(-users * width // 8), rng)
         rows = packed_bits.view(np.uint8)[: users * width].reshape(users, width)

@@ -47,7 +47,7 @@ MOST_MOMENTUM = 0.97
 
 
 class Schedule(NamedTuple):
-    """What rounds depend on, all of it public."""
+    """The public numbers that rounds depend on."""
 
     rounds: int
     momentum: float
@@ -57,7 +57,7 @@ class Schedule(NamedTuple):
 def signal_length(records: int, mu: float, size: int) -> float:
     """Return ``n mu / (2 sqrt p)``: the length 1 of a clipped gradient over the noise of one round.
 
-    ``mu`` is that of all rounds together, which replace one record.
+    ``mu`` belongs to all rounds together, if one record is replaced.
     """
     return records * mu / (2 * math.sqrt(size))
 

@@ -199,7 +199,7 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
 
 
 def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
-    """Return an epsilon at ``delta`` for so many fits of one plan, or for all a share of it."""
+    """Return the epsilon of ``fits`` fits of one plan at ``delta``."""
     try:
         return Tight().epsilon(Repeat(plan, fits), delta)
     except UnsupportedPlan:

@@ -184,7 +184,7 @@ class BlockClippedGradient:
         return self.with_lengths((block, None))
 
     def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
-        """Return the same, where the lengths of the mapped rows may be known."""
+        """Return the same result; the block may come with the lengths of its mapped rows."""
         (rows, targets, *weights), lengths = block
         rows = clipped_rows(rows, self.features.x_bound)
         slopes, constant = self.features.coefficients(self.theta)

@@ -84,7 +84,7 @@ class MultinomialLoss:
     curvature: float = 0.5
 
     def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return ln sum e^s - s_y; a class that does not exist is taken for the nearest one."""
+        """Return ln sum e^s - s_y; an unknown class counts as the nearest class."""
         classes = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
         entries = np.arange(len(classes)), classes
         slopes: Array = softmax(scores, axis=1)
@@ -197,7 +197,7 @@ class ExactMinimum:
         return mean
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
-        """Return them at coefficients of shape (features + 1, outputs)."""
+        """Return value and gradient at coefficients of shape (features + 1, outputs)."""
         work = BlockObjective(self.objective, self.rows, self.weights, theta[:-1], theta[-1])
         means = self._mean(work, data)
         gradient = means[1:].reshape(theta.shape)
@@ -237,7 +237,7 @@ class ExactMinimum:
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
 
-        Its columns span the rows, so that what is found from 0 is the shortest minimiser.
+        Its columns span the rows, so that a search from 0 finds the shortest minimiser.
         """
         if not self.fit_intercept:
             gram[-1] = gram[:, -1] = 0.0

@@ -24,7 +24,7 @@ Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.bin
 
 
 def fills_features(estimator: Any) -> bool:
-    """Return whether missing features count as the public number: those of private records do."""
+    """Return whether missing features count as the public number, as for private records."""
     of_labels = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
     return not _is_open(estimator) and not of_labels
 

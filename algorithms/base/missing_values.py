@@ -19,7 +19,7 @@ TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # first letters o
 
 
 def cells_of(data: Any) -> Any:
-    """Return data as an array whose type does not follow from single values.
+    """Return data as an array whose type does not depend on single values.
 
     Arrays and frames have a type of their own, which is public.  The type of a list would be that
     of its odd cell, so its cells stay objects.
@@ -28,7 +28,7 @@ def cells_of(data: Any) -> Any:
 
 
 def filled(data: Any) -> Any:
-    """Return numbers, dense or sparse, with a public number in place of each that is missing.
+    """Return numbers, dense or sparse, with a public number in place of each missing one.
 
     Text is refused where the type of an array or of a column says that there is nothing else.
     """
@@ -60,7 +60,7 @@ def _is_finite(cells: Array) -> bool:
 
 
 def numbers_of(cells: Any) -> Array:
-    """Return objects as floats; NaN where one is no number."""
+    """Return objects as floats; NaN replaces an object that is not a number."""
     numbers = np.array([_number(cell) for cell in cells.ravel().tolist()], dtype=np.float64)
     return numbers.reshape(cells.shape)
 

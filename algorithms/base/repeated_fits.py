@@ -76,7 +76,7 @@ def _folds(call: dict[str, Any]) -> int:
 
 
 def _search(count: Callable[[dict[str, Any]], int]) -> Callable[[dict[str, Any]], int]:
-    """Return the fits of a search over so many settings: folds of each, and one for the best."""
+    """Return the fits of a search: the folds of each setting, and one fit of the best setting."""
 
     def fits(call: dict[str, Any]) -> int:
         tried = _folds(call) * count(call)

@@ -50,8 +50,8 @@ def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> 
     def plan_of(scale: float) -> Plan:
         return Repeat(noisy_thresholding_plan(scale, 1.0, select), rounds)
 
-    # A selection has shift 2 / scale, and a value 1 / scale.  At delta 0 they add up; otherwise they
-    # are nearly one Gaussian.
+    # A selection has shift 2 / scale, and a value 1 / scale.  At delta 0 they add up; otherwise
+    # they are nearly one Gaussian.
     start = 3 * select * rounds / epsilon
     if delta > 0:
         start = min(start, math.sqrt(5 * select * rounds) / mu_of_budget(epsilon, delta))

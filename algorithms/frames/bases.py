@@ -69,7 +69,7 @@ class Statistic:
 
     @abstractmethod
     def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return what is summed if the noise is "laplace" or "gaussian"."""
+        """Return the basis of the sums for "laplace" or "gaussian" noise."""
 
     @abstractmethod
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:

@@ -92,7 +92,7 @@ class CellSearch:
     def _drawn_ends(
         self, steps: Sequence[Any], parts: Sequence[tuple[list[EndPart], list[EndPart]]]
     ) -> list[list[list[int]]]:
-        """Return what was drawn for the lower and for the upper ends of every cell."""
+        """Return the drawn indices of the lower and of the upper ends of every cell."""
         # The two parts of a single quantile are disjoint.  Of several quantiles, the upper part of
         # one and the lower part of the next may overlap.
         groups: list[list[list[EndPart]]] = (

@@ -162,7 +162,7 @@ def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
 
 
 def shape_of_sums(numbers: int) -> tuple[int, ...]:
-    """Return the shape of so many sums, as frames give them: one of them is a number."""
+    """Return the shape of ``numbers`` sums: a single sum is a number, without an axis."""
     return (numbers,) if numbers > 1 else ()
 
 

@@ -48,7 +48,7 @@ def named_cells(
 ) -> dict[str, list[Any]]:
     """Return the columns that name the cells of all numbers of an array of this shape.
 
-    The first axes are those of the keys.
+    The first axes belong to the keys.
     """
     columns: dict[str, list[Any]] = {}
     index = np.indices(shape).reshape(len(shape), math.prod(shape))
@@ -60,7 +60,7 @@ def named_cells(
 def with_ends(
     columns: Mapping[str, list[Any]], name: str, value: Any, ends: Array | None
 ) -> dict[str, list[Any]]:
-    """Return columns with those of a value, and of its interval where there is one, behind them."""
+    """Return columns, followed by a column of the value and two columns of its interval, if any."""
     extended = dict(columns)
     numbers = {name: np.ravel(value)}
     if ends is not None:

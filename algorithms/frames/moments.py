@@ -94,7 +94,7 @@ class Moment(Statistic):
         return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
 
     def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
-        """Return where numbers lie between the bounds, in so many whole steps."""
+        """Return the positions of numbers between the bounds, in steps from 0 to ``steps``."""
         # the statistic has a column
         scaled = fractions_of(cast("Array", values), *self._bounds(schema), steps)
         return np.rint(scaled, out=scaled)
@@ -157,7 +157,7 @@ class Variance(Moment):
     weights: ClassVar[tuple[int, ...]] = VARIANCE_WEIGHTS
 
     def check(self, schema: Schema) -> None:
-        """Refuse a column that is no number, or whose squares are beyond the floats."""
+        """Refuse a column that has no numbers, or whose squares are beyond the range of floats."""
         Moment.check(self, schema)  # a dataclass with slots is another class than `super` knows
         low, high = self._bounds(schema)
         if high / 2 - low / 2 > MAX_HALF_WIDTH:

@@ -55,7 +55,7 @@ def keys_per_person(key: str, schema: Schema) -> int:
 def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelection, Noise]:
     """Return the selection of keys, and the noise of the statistic for those that are kept.
 
-    Epsilons of the two add up to that of the query; delta is for the selection alone.
+    The epsilons of the two add up to the epsilon of the query; the selection gets all of delta.
     """
     guarantee = query.guarantee
     if guarantee.noise == "gaussian":
@@ -129,7 +129,7 @@ def released_by_keys(
 
 
 def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key, each with their first keys alone.
+    """Return how many persons have each key; only the first keys of a person count.
 
     Of the rows that can count; which of them are the first keys of a person depends on the rows
     of that person alone.

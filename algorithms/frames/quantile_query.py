@@ -133,7 +133,8 @@ class QuantileQuery(Question[ListedAnswer]):
         """Return a noisy count of rows where intervals need it, levels of the tree, and ends.
 
         A row more or less moves the scores of all parts of all cells by 1/2 in sum, so a person
-        with m rows by m / 2, and one who is exchanged by m.  Of private keys their selection first.
+        with m rows moves them by m / 2, and an exchanged person by m.  If keys are private, their
+                selection comes first.
         """
         if (key := private_key(self.keys, schema)) is not None:
             selection, key_query, public = self._by_keys(key, schema)
@@ -201,7 +202,7 @@ class QuantileQuery(Question[ListedAnswer]):
     def _released(
         self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
     ) -> ListedAnswer:
-        """Release the quantiles; of private keys those of the keys that were selected."""
+        """Release the quantiles; if keys are private, only those of the selected keys."""
         key = private_key(self.keys, schema)
         if key is None:
             return self.released_by(ledger, schema, steps, facts.backend)

@@ -165,7 +165,7 @@ class FrameQuery(Question[Answer]):
     def _released(
         self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
     ) -> Answer:
-        """Release the sums; of private keys those of the keys that were selected."""
+        """Release the sums; if keys are private, only those of the selected keys."""
         if (key := private_key(self.keys, schema)) is not None:
             return released_by_keys(self, key, ledger, schema, facts)
         (mechanism,) = steps

@@ -183,7 +183,7 @@ class Question(ABC, Generic[Released]):
         return grouped
 
     def _used(self, column: str | None) -> tuple[str, ...]:
-        """Return a column, those of the cells and those of the condition, each once."""
+        """Return a column and the columns of the keys and of the condition, without repetition."""
         if not isinstance(
             column, str | None
         ):  # the message must not show the rows of a column object
@@ -198,7 +198,7 @@ class Question(ABC, Generic[Released]):
         return tuple(dict.fromkeys(names()))
 
     def _opened(self, ledger: Any, schema: Schema) -> FrameFacts:
-        """Return what is public of the frame of a ledger; refuse one that does not fit."""
+        """Return the public facts of the frame of a ledger; refuse a frame that does not fit."""
         if not isinstance(ledger, Gate):
             allowed = (
                 "a Ledger, a Filter or the ledger of a Book, which holds the frame: "

@@ -159,7 +159,7 @@ def persons_of(table: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
 def both(
     first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Return where both hold; None holds everywhere."""
+    """Return where both masks hold; None stands for a mask that holds everywhere."""
     if first is None or second is None:
         return second if first is None else first
     return first & second
@@ -299,7 +299,7 @@ def person_numbers(series: nw.Series[Any]) -> NDArray[np.intp]:
 
 
 def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:
-    """Return small numbers in place of those of persons."""
+    """Return small codes in place of the numbers of persons."""
     if persons.size and persons.dtype.kind in "iu":
         low, high = int(persons.min()), int(persons.max())
         if high - low < 8 * persons.size and -(2**62) < low <= high < 2**62:

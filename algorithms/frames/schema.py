@@ -208,7 +208,7 @@ class Schema:
 
 
 def near(name: object, candidates: Iterable[str]) -> str:
-    """Return a suggestion for a name that is not known, with what is known."""
+    """Return a suggestion for an unknown name: the nearest candidate, or a list of candidates."""
     names = list(candidates)
     meant = nearest_name(str(name), names)
     listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
@@ -216,7 +216,7 @@ def near(name: object, candidates: Iterable[str]) -> str:
 
 
 def like(declared: object) -> str:
-    """Return how a column is declared that was given as something else."""
+    """Return a hint how to declare a column that was declared as another object."""
     if isinstance(declared, type) and issubclass(declared, ColumnKind):
         return f"; {declared.__name__} takes what is public of its values, as Number(0, 100) does"
     if isinstance(declared, tuple | list) and declared:
@@ -228,7 +228,7 @@ def like(declared: object) -> str:
 
 
 def advice(kind: ColumnKind, dtype: str) -> str:
-    """Return what to do about a column whose type is not of its kind."""
+    """Return a hint for a column whose type does not fit its declared kind."""
     texts = re.fullmatch(rf"({TEXTS})\d*", dtype.lower()) is not None
     dates = re.fullmatch(rf"({Date.types})\d*", dtype.lower()) is not None
     if dates:

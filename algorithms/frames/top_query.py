@@ -89,7 +89,7 @@ class TopQuery(Question[ListedAnswer]):
         return table_shape((*self.keys, Axis(self.column)), schema)
 
     def _planned(self, schema: Schema) -> Plan:
-        """Return noise on all counts; or rounds of selection, and noise on those selected.
+        """Return noise on all counts, or rounds of selection and noise on the selected counts.
 
         A person counts once for each label of a cell, and has at most as many of them as rows.
         """

@@ -70,7 +70,7 @@ class BlockSlopes:
 class ConstantScores:
     """A query: the score of every candidate at public coefficients of l1 norm at most ``radius``.
 
-    ``sensitivity`` is that of a vertex's score, to which these are scaled.
+    ``sensitivity`` is the sensitivity of the score of a vertex; the scores are scaled to it.
     """
 
     bounds: Bounds

@@ -12,7 +12,7 @@ from algorithms.label_privacy.label_losses import LabelLoss
 
 
 def checked_labels(y: Any, classes: int) -> Any:
-    """Return labels as integers; what is none of 0 to ``classes - 1`` counts as 0."""
+    """Return labels as integers; a label outside 0 to ``classes - 1`` counts as 0."""
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "biuf":
         allowed = f"whole numbers from 0 to {classes - 1}, one for each row"

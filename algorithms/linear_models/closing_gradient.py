@@ -50,7 +50,7 @@ def close_descent(
     y_bound: float,
     executor: Executor | None,
 ) -> Closing:
-    """Release the last gradient, and return what it says."""
+    """Release the last gradient, and return least squares and their error."""
     part, records = ledger.plan.parts[-1], ledger.shape[0]
     deviation = gradient_deviation(descent, noise_of(rounds_of(ledger.plan).part) / SHARES.kept)
     noise = noise_of(part)  # in units of the clipping norm
@@ -70,9 +70,9 @@ def close_descent(
 
 
 def gradient_deviation(descent: Descent, noise: float) -> float:
-    """Return the deviation of normal numbers of which so many are below the norms in size.
+    """Return the deviation of normal numbers whose sizes are below the norms as often as gradients.
 
-    It is that of the later half of rounds; where ``noise`` of a share hides it, it is too large.
+    It uses the later half of the rounds.  Where ``noise`` of a share hides it, it is too large.
     """
     half = len(descent.norms) // 2
     norms, shares = descent.norms[half:], descent.shares[half:]
@@ -119,7 +119,7 @@ def newton_step(
 
 
 def unshortened(spread: Spread) -> float:
-    """Return what the products of shortened rows are multiplied by: their trace is known."""
+    """Return the factor for the products of shortened rows, whose trace is known."""
     moments = spread.moments
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     low, high = FACTORS
@@ -133,7 +133,7 @@ def unshortened(spread: Spread) -> float:
 
 
 def linear_part(mapped: MappedFeatures, size: int) -> Array:
-    """Return the matrix that takes mapped coefficients to those of clipped rows."""
+    """Return the matrix from coefficients of mapped rows to coefficients of clipped rows."""
     columns = [mapped.features.coefficients(unit[:, None]) for unit in np.eye(size)]
     matrix = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
     return matrix if mapped.features.intercept else matrix[:-1]

@@ -95,7 +95,7 @@ class BlockProducts:
 @final
 @dataclass(frozen=True, slots=True)
 class MeanOfBlocks:
-    """A query: the mean over all records of what a function says of blocks of them."""
+    """A query: the mean over all records of a function that sums blocks of records."""
 
     work: Any
     records: int

@@ -76,7 +76,7 @@ def private_plan(
     relation: Adjacency,
     rate: float | None = None,
 ) -> Sequential:
-    """Return the plan whose noise meets (epsilon, delta): moments, products, gradients, a last."""
+    """Return the plan that meets (epsilon, delta): moments, products, gradients, a last one."""
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
     counts = 1 if shares.kept else 0

@@ -276,7 +276,7 @@ class PrivateLinearRegression(PrivateRegressor):
     def _result(
         self, ledger: Any, executor: Executor | None
     ) -> tuple[Array, Statistics | Closing | None]:
-        """Return coefficients with the intercept, and what says how wrong they are, if anything."""
+        """Return coefficients with the intercept, and the release that their error follows from."""
         records, features = ledger.shape
         size = features + self.fit_intercept
         if isinstance(ledger.plan, Sequential):
@@ -312,7 +312,7 @@ class PrivateLinearRegression(PrivateRegressor):
         return CLOSED if BOOLEAN.check("intervals", self.intervals) else SHARES
 
     def _signal(self, sizes: Sizes) -> float:
-        """Return the signal of the rounds, in which less of the budget may be left for them."""
+        """Return the signal of the rounds, for the share of the budget that remains for them."""
         rounds_share, usual_share = (1 - shares.moments - shares.products - shares.closing
                        for shares in (self._shares(), SHARES))  # fmt: skip
         return signal_of(sizes, self._mu()) * math.sqrt(rounds_share / usual_share)

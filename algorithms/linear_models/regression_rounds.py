@@ -43,7 +43,7 @@ class Descent(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """What rounds depend on, all of it public."""
+    """The public numbers that rounds depend on."""
 
     rounds: int
     step: float  # share of the longest stable step

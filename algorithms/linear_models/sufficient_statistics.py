@@ -130,7 +130,7 @@ def unpacked(released: Array, size: int, units: StatisticUnits, scale: float) ->
 
 
 def solved(statistics: Statistics, penalty: Array) -> Array:
-    """Return coefficients: a ridge lifts the least eigenvalue to the size of the noise's norm."""
+    """Return coefficients; a ridge raises the least eigenvalue to the norm of the noise."""
     values, vectors = np.linalg.eigh(statistics.gram + np.diag(penalty))
     # A symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p).
     level = statistics.gram_noise * math.sqrt(statistics.products.size)
@@ -154,7 +154,7 @@ def refuse_hidden(values: Array, noise: float) -> None:
 def coefficient_covariance(statistics: Statistics, records: float) -> tuple[Array, Array]:
     """Return coefficients without a ridge, and the covariance of their error.
 
-    Of infinitely many records it is that of the noise alone.
+    For infinitely many records it is the covariance of the noise alone.
     Raises `ParameterError` where noise hides the least eigenvalue.
     """
     values, vectors = np.linalg.eigh(statistics.gram)

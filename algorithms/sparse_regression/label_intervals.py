@@ -52,7 +52,7 @@ def _gram_and_pull(data: Any, link: Link, theta: Array, *, weighted: bool) -> tu
 @final
 @dataclass(frozen=True, slots=True)
 class GaussNewtonBlock:
-    """The sum of ``w j j^T`` over a block of users, and below it that of ``r j``.
+    """The sum of ``w j j^T`` over a block of users, and below it the sum of ``r j``.
 
     j is the gradient of the prediction, r the residual, and w is 1, or r^2 where ``weighted``.
     """

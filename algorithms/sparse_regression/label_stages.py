@@ -37,7 +37,7 @@ def stage_ends(users: int) -> list[int]:
 @final
 @dataclass(frozen=True, slots=True)
 class ScaledResiduals:
-    """The query of a stage: residuals of what is predicted, clipped, and scaled to the bound."""
+    """The query of a stage: residuals of the predictions, clipped and scaled to the bound."""
 
     predicted: Array
     clip: float
@@ -74,7 +74,7 @@ class LabelStages:
     ends: list[int]
 
     def predictions(self, stage_users: slice, theta: Array) -> Array:
-        """Return what theta says of the users' labels; public."""
+        """Return the public predictions of theta for the labels of users."""
         X = self.ledger.public
         pieces = [
             row_products(take_rows(X, block), theta)

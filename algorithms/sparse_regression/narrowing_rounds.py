@@ -73,7 +73,7 @@ class NarrowingRounds:
     pairs: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
 
     def enough(self) -> Array:
-        """Return numbers of users of all stages but the last, beyond which more help little."""
+        """Return the numbers of users above which more help little, for all but the last stage."""
         candidate_count = candidates(self.features, self.sparsity)
         slopes = self.features * (self.reach / FIRST_DEVIATION) ** 2
         pairs = candidate_count * (candidate_count + 1) / 2 / PRODUCT_DEVIATION**2
@@ -152,7 +152,7 @@ class NarrowingRounds:
         return positive_definite
 
     def _products(self, users: Asker, stage: int, pairs: Indices) -> tuple[Array, Array]:
-        """Return means and numbers of users of the pairs, those of earlier rounds included."""
+        """Return means and numbers of users of the pairs, including those of earlier rounds."""
         means, counts = users.products(stage, pairs)
         for i, pair in enumerate(zip(*pairs.tolist(), strict=True)):
             total, users_before = self.pairs.get(pair, (0.0, 0.0))
@@ -161,7 +161,7 @@ class NarrowingRounds:
         return pooled[:, 0] / np.maximum(pooled[:, 1], 1), pooled[:, 1]
 
     def _fit(self, candidate_columns: Indices, gram: Array) -> Array:
-        """Return a sparse theta on the candidates; none where noise alone explains all."""
+        """Return a sparse theta on the candidates; it is 0 if noise alone explains all slopes."""
         target, variance = self._pooled(candidate_columns, gram)
         support = np.arange(len(candidate_columns))
         limit = NOISE_ALONE * math.log(max(self.features, 2)) * variance

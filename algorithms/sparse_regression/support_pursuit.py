@@ -50,7 +50,7 @@ class NormalEquations:
         return max(self.square - float(self.products @ self.solution()), 0.0)
 
     def significant(self, features: int) -> NormalEquations:
-        """Return the equations without columns that noise alone would explain.
+        """Return the equations without the columns that noise alone would explain.
 
         One after the other, the column whose loss costs least is left out, while the sum of squares
         grows by less than ``2 ln(features)`` variances of the residuals.
@@ -75,7 +75,7 @@ class PublicRows(NamedTuple):
     executor: Executor | None = None
 
     def equations(self, columns: Indices, theta: Array) -> NormalEquations:
-        """Return those of the columns, with the link replaced by its tangent at theta."""
+        """Return the equations of the columns, with the link replaced by its tangent at theta."""
         total = self._sum(TangentMoments(self.link, columns, theta))
         k = len(columns)
         weights = self.data[-1] if len(self.data) > 2 else np.ones(len(self.data[1]))

@@ -67,7 +67,7 @@ def best_partition_selection(
 
 @lru_cache(maxsize=256)
 def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
-    """Return the best of those whose epsilons add up to the target, and of exact compositions."""
+    """Return the best selection whose epsilons add up to the target, or compose to it exactly."""
     if keys == 1:
         return PartitionSelection(epsilon, delta)
     # delta / keys is rounded down.  The keys together lose at most the sum of their deltas.
@@ -85,7 +85,7 @@ def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
 
 
 def keys_lost(selection: PartitionSelection) -> float:
-    """Return how many keys are lost of one key held by 1, one by 2, one by 3 people, and so on."""
+    """Return the expected number of lost keys, of one key held by 1, one by 2, ... people."""
     count, expected_loss, start = 1024, 0.0, 1
     while True:
         missed = 1 - selection.keep_probability(np.arange(start, start + count))

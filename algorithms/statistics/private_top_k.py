@@ -228,7 +228,7 @@ def top_k_plan(
 
 
 def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
-    """Return the noise of counts of which a person moves so many by 1: the smaller largest one."""
+    """Return the noise of counts, of which a person moves ``moved`` by 1: the least maximum."""
     pure_noise: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
     if not delta:
         return pure_noise
@@ -295,7 +295,7 @@ class CountsOf:
         self._counted, self._categories = counted, categories
 
     def __call__(self, rows: Any) -> Any:
-        """Return how many people have each of them."""
+        """Return how many people have each of the categories."""
         return self._counted(rows)[self._categories]
 
 

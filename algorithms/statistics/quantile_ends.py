@@ -63,7 +63,7 @@ class EndPart:
 
 
 def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
-    """Return scores and lengths of the runs of places from ``near`` on, then of those beyond.
+    """Return scores and lengths of the runs of places from ``near`` to ``far``, then beyond.
 
     ``places`` are those of all records, sorted.  Scores move by 1/2 with one record more or less.
     """
@@ -93,7 +93,7 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
 
 
 def _reach(part: EndPart, scale: float) -> int:
-    """Return from how many records on scores are as low as any."""
+    """Return the number of records from which on scores are lowest."""
     return math.ceil(FAR * scale * UNITS / part.weight) * (2 if part.records else 1)
 
 
@@ -129,11 +129,11 @@ class Ends:
 
     @property
     def ratio(self) -> float:
-        """The least of all: the others get smaller weights."""
+        """The least ratio; ends with other ratios get smaller weights."""
         return min(self.ratios)
 
     def scale(self, tree: float) -> float:
-        """Return the scale of the release of ends, for that of the tree in records."""
+        """Return the scale of the release of ends, for the scale of the tree in records."""
         return self.ratio * (tree + GAP)
 
     def tree_scale(self, levels: int, budget: float) -> float:
@@ -225,7 +225,7 @@ def ends_found(
     indices: Sequence[Sequence[int]], parts: tuple[list[EndPart], list[EndPart]],
     quantiles: Sequence[float], ends: Ends, scale: float, records: float, places: int,
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """Return the places of the lower and upper end of each quantile, from what was drawn."""
+    """Return the places of the lower and upper end of each quantile, from the drawn indices."""
     count = len(quantiles)
     lower, upper = 0, places - 1
     end_places = [[lower] * count, [upper] * count]

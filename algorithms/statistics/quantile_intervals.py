@@ -29,10 +29,10 @@ def with_ends(
     points: int,
     replaced: bool,
 ) -> Array:
-    """Return each quantile, and two around it that hold what was asked for between them.
+    """Return each quantile, and two quantiles around it that are the ends of its interval.
 
     ``sampling`` is the deviation of the sample's quantile from that of the population, as a share
-    of the records; zero where the sample's own is asked for.
+    of the records; it is zero for the quantile of the sample itself.
     """
     targets = np.repeat(quantiles[:, None], 3, axis=1)
     reach = math.log(min(points, EMPTIEST)) + FAR_SCALES

@@ -38,7 +38,7 @@ class SortedPlaces(ABC):
 
     @abstractmethod
     def __getitem__(self, ranks: slice) -> IndexArray:
-        """Return those of some ranks."""
+        """Return the places of some ranks."""
 
 
 @dataclass(frozen=True, slots=True)

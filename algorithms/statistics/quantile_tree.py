@@ -82,7 +82,8 @@ class RankNoise(NamedTuple):
 def rank_noise(levels: Sequence[float], scale: float, replaced: bool) -> RankNoise:
     """Return the noise of the ranks of ascending quantiles.
 
-    A rank's noise is its own, two-sided exponential, and that of its part's ends by their distance.
+    The noise of a rank is its own two-sided exponential noise plus the noise of the ends of its
+    part, weighted by their distance.
     """
     count = len(levels)
     own_noise, mixed = np.zeros(count), np.zeros((count + 2, count))

@@ -227,9 +227,10 @@ class Mechanism(Release):
         if batch is not None:
             batch[0] = value
         drawn = np.asarray(self.release(values, 0))
-        # every user's value is any other's neighbour, so their outputs are of one set
+        # All values of users are neighbours of each other, so they have the same possible outputs.
         local = self.relation is Adjacency.LOCAL_REPLACE
-        free = not local and self.value_axes != 0 and drawn.shape == values.shape  # of any length
+        # The outputs may be vectors of any length.
+        free = not local and self.value_axes != 0 and drawn.shape == values.shape
         output_shape = outputs.shape[1:] if free else drawn.shape[1:]
         fits = self.value_axes is None or outputs.ndim == drawn.ndim
         if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *output_shape):
@@ -290,7 +291,7 @@ class Mechanism(Release):
                 f"{type(self).__name__}.{name}", getattr(self, name)
             )
             object.__setattr__(self, name, checked)
-        _ = self.loss  # a mechanism that cannot say what it costs cannot be made
+        _ = self.loss  # a mechanism without a known cost cannot be made
 
     def __repr__(self) -> str:
         texts = [

@@ -8,7 +8,7 @@ from mechanisms.base.mechanism import registry
 
 STUB = Path(__file__).parents[1] / "__init__.pyi"
 HEAD = '"""The types of the public names: made by `make table`."""\n\n'
-# what the package exports beside mechanisms, in the order of sorted imports
+# The other names that the package exports, in the order of sorted imports.
 BASE_NAMES = (
     *(("base.mechanism", one) for one in ("EXACT", "IDEALISED", "Arithmetic", "Mechanism")),
     ("base.mechanism", "registry"),

@@ -112,9 +112,9 @@ def declare(cls: type[M]) -> type[M]:
     if "epsilon" not in parameters_of(declared):
         _refuse_epsilon(declared)
     declare_release(declared)
-    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name the kind
+    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name them
     for kinds in lists:
-        # a class that is defined anew takes the place of the earlier one
+        # A class that is defined again replaces the earlier one.
         kinds[:] = [kind for kind in kinds if kind.__name__ != declared.__name__]
         kinds.append(declared)
     return declared

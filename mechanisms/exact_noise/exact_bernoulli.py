@@ -57,11 +57,11 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
     with a bit that is still equal after eight digits continue with the remaining digits of ``p``.
     """
     digits: list[float] = []
-    while p > 0 and len(digits) < 8:  # every step is exact in floats; the digits of 1 are .111...
+    while p > 0 and len(digits) < 8:  # each step is exact; the digits of 1 are .111...
         digit, p = divmod(2 * p, 1.0) if p < 1 else (1.0, p)
         digits.append(digit)
     packed_bits, tied = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
-    # a random bit says whether the next digits are the same: if not, that of p decides
+    # A random bit says whether the next two digits are equal.  If not, the digit of p decides.
     equal_digits = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
     for digit, equal_digit in zip(digits, equal_digits, strict=True):
         if digit:
@@ -82,7 +82,7 @@ def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Gen
     low, high = bounds(40)
     uniform_words = rng.integers(0, 2**64, math.prod(shape), np.uint64)
     bits = uniform_words < np.uint64(math.floor(low * 2**64))
-    last_word = np.uint64(math.ceil(high * 2**64) - 1)  # of the words that may lie below
+    last_word = np.uint64(math.ceil(high * 2**64) - 1)  # the last word that may lie below p
     for i in np.flatnonzero(~bits & (uniform_words <= last_word)):
         bits[i] = _is_below(int(uniform_words[i]), bounds, rng)
     return bits.reshape(shape)

@@ -30,13 +30,13 @@ from mechanisms.exact_noise.exponential_coins import (
 
 IndexArray = NDArray[np.intp]
 
-ENTRIES_PER_CHUNK = 1 << 15  # entries at a time stay in the processor's cache
-WORDS_USED = 2.0**63 * (1 - 2.0**-20)  # of 2^63; the rest makes up for lengths rounded up
+ENTRIES_PER_CHUNK = 1 << 15  # so many entries fit into the processor's cache
+WORDS_USED = 2.0**63 * (1 - 2.0**-20)  # of 2^63 words; the others allow for lengths rounded up
 
 
 def gaps_to_best(scores: Array, scale: float) -> Array:
     """Return how far each score of a row is below the best, over the scale: two roundings."""
-    with np.errstate(over="ignore"):  # an infinite gap has weight 0, and decimals if it matters
+    with np.errstate(over="ignore"):  # an infinite gap has weight 0; decimals decide if it matters
         gaps: Array = (scores.max(axis=-1, keepdims=True) - scores) / scale
     return gaps
 
@@ -71,7 +71,7 @@ class WeightTable:
             heights *= counts
         tops = WORDS_USED / heights.sum(axis=-1)
         heights *= tops[:, None]
-        # a length is rounded up by more than floats can be wrong
+        # A length is rounded up by more than the error of floats.
         lengths = (heights * (1 + HEIGHT_ERROR)).astype(np.uint64)
         lengths += np.uint64(1)
         return cls(scores, scale, counts, tops, heights, np.cumsum(lengths, axis=-1))
@@ -182,7 +182,7 @@ def flipped_heads(
     if unsure.size:
         row, column = np.divmod(unsure, shape[1])
         row %= len(scores)
-        # 48 further digits behind the first 16
+        # 48 further digits follow the first 16.
         finer = random_words(unsure.size, rng) >> np.uint64(16)
         finer |= digits.ravel()[unsure].astype(np.uint64) << np.uint64(48)
 

@@ -23,14 +23,14 @@ from mechanisms.exact_noise.exponential_coins import (
 )
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 
-WIDTH_BITS = 44  # coordinates of about 2^44, which floats hold exactly with bits to spare
+WIDTH_BITS = 44  # coordinates are about 2^44, which floats represent exactly
 LAW = IntegerNoise(2.0**WIDTH_BITS, 2)
-MOST_SHIFT = 64  # widths; sums of coordinates and shifts stay whole numbers in floats
-TRIALS_AT_ONCE = 1 << 16  # numbers
+MOST_SHIFT = 64  # in widths; sums of coordinates and shifts are then exact in floats
+TRIALS_AT_ONCE = 1 << 16  # numbers that are drawn at once
 
 
 def cap_mass_error(dimension: int) -> float:
-    """Return a bound of how far the mass of a cap of these directions is from that of the sphere.
+    """Return a bound of the difference of the mass of a cap from its mass on the sphere.
 
     It holds for every axis.
     """
@@ -42,7 +42,7 @@ def log_acceptance(dimension: int, height: float, mass: float) -> float:
     edge = height * math.sqrt(least_square(dimension))
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
-    # of every two opposite proposals one is tried, and about 3/4 of all vectors are long enough
+    # One of every two opposite proposals is tried, and about 3/4 of all vectors are long enough.
     return math.log(1.5) + log_mass + shift * (edge - shift / 2)
 
 
@@ -80,7 +80,7 @@ def directions(
             current = pending[:batch_rows]
             tried = np.repeat(current, max(1, min(at_once, batch_rows // current.size)))
             drawn, right = proposals(axes, tried, cap, law, rng)
-            # the first that is accepted, of each vector's proposals in their order
+            # The first accepted proposal of each vector is taken.
             accepted_rows, first_accepted = np.unique(tried[right], return_index=True)
             vectors[accepted_rows] = drawn[right][first_accepted]
             pending = np.concatenate(
@@ -97,7 +97,7 @@ def proposals(
     drawn = law.draw(size[0] * size[1], rng).reshape(size).astype(float)
     if height is None:
         return drawn, long_enough(drawn, law)
-    # of g and -g the one on the side of the axis, moved along it
+    # Of g and -g, the vector on the side of the axis is taken and shifted along the axis.
     tried_axes = axes[tried]
     tilt, towards = Tilt.towards(tried_axes, height, law), sides(drawn, tried_axes)
     drawn = towards[:, None] * drawn + tilt.shifts
@@ -123,7 +123,7 @@ class Tilt:
         """Return the shift along every axis at which most proposals are accepted."""
         p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
         shortest, relative_error = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
-        # shift = factor axis + rest with |rest| <= sqrt(p): a half, and the product's rounding.
+        # shift = factor axis + r with |r| <= sqrt(p), where r is the rounding of the product.
         # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.
         edge = height * shortest * (1 - relative_error) - 2 * math.sqrt(p)
         factor = min(edge, MOST_SHIFT * law.width) * (1 - relative_error) / norm
@@ -136,7 +136,7 @@ class Tilt:
         return cls(np.where(right[:, None], shifts, 0.0), np.where(right, lower_bounds, 0.0))
 
     def at(self, places: Bits) -> Tilt:
-        """Return those of some rows."""
+        """Return the shifts and bounds of some rows."""
         return Tilt(self.shifts[places], self.least[places])
 
 
@@ -198,7 +198,7 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
     """Return whether ``<u, t> >= height |u| |t|`` for rows of whole numbers; exact."""
     product = np.einsum("ij,ij->i", vectors, axes)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes))
-    # sums of p products are good to p units in the last place of the product of the lengths
+    # A sum of p products errs by at most p units in the last place of the product of the lengths.
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * lengths
     inside: Bits = product > height * lengths
     for i in np.flatnonzero(np.abs(product - height * lengths) <= margin):

@@ -30,7 +30,7 @@ from mechanisms.exact_noise.exponential_coins import (
 
 IntegerArray = NDArray[np.int64]
 
-DRAWS_PER_CHUNK = 1 << 15  # draws at a time stay in the processor's cache
+DRAWS_PER_CHUNK = 1 << 15  # so many draws fit into the processor's cache
 TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the mass
 
 
@@ -55,14 +55,14 @@ class IntegerNoise:
         noise = self.draw(math.prod(shape), rng).reshape(shape)
         with np.errstate(over="ignore"):
             total = value + noise
-        # a sum of like signs that changed sign ran over
+        # A sum of two numbers of one sign has overflowed if its sign differs.
         overflow = ((value ^ total) & (noise ^ total)) < 0
         ends = np.where(noise < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
         return np.where(overflow, ends, total)[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
-        if size == 1:  # numpy takes longer to begin than to draw
+        if size == 1:  # numpy has a larger overhead than one draw
             proposal = None
             while proposal is None:
                 proposal = self._proposal(rng)
@@ -110,7 +110,7 @@ class IntegerNoise:
         k = at << table.shift
         if table.shift:
             k |= (random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
-        # accept where position + (unseen bits) < c exp(-energy)
+        # A proposal is accepted if position + (bits not drawn) < c exp(-energy).
         height = table.height_at_zero * np.exp(-self.energy(k))
         keep = inside & (position + 1 <= height * (1 - HEIGHT_ERROR))
         unsure = inside & ~keep & (position < height * (1 + HEIGHT_ERROR))
@@ -128,7 +128,7 @@ class IntegerNoise:
         if self.cells:
             np.invert(k, out=k, where=negative)  # -1 - k
         else:
-            keep &= ~(negative & (k == 0))  # else 0 would count twice
+            keep &= ~(negative & (k == 0))  # otherwise 0 would count twice
             np.negative(k, out=k, where=negative)
         accepted: IntegerArray = k[keep]
         return accepted
@@ -185,7 +185,7 @@ class ProposalTable:
     height_at_zero: float
     starts: WordArray
     ends: WordArray
-    whole_ends: tuple[int, ...]  # as Python's numbers
+    whole_ends: tuple[int, ...]  # the ends as Python integers
 
 
 @functools.lru_cache(maxsize=256)
@@ -201,10 +201,10 @@ def proposal_table(noise: IntegerNoise) -> ProposalTable:
         count = int(furthest * noise.width / 2**shift) + 1
     with np.errstate(over="ignore"):
         weights: Array = np.exp(-noise.energy(np.arange(count + 1) * 2.0**shift))
-    # the tail's proposal must lie above the probability; see `_tail_proposal`
+    # The proposal of the tail must lie above the probability; see `_tail_proposal`.
     weights[-1] *= 128 if has_tail else 0
     top = 2.0**63 * (1 - 2.0**-20) / float(weights.sum())
-    # rounded up by more than the exponentials can be wrong
+    # The lengths are rounded up by more than the error of the exponentials.
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
     if not has_tail:
         lengths[-1] = 0

@@ -32,7 +32,7 @@ class IntegerStaircase:
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
-        # the level below the first: geometric, with an independent fair sign
+        # The number of levels below the first is geometric, with an independent fair sign.
         signed = IntegerNoise(self.width, 1, cells=True).draw(size, rng)
         in_first_level = bernoulli_between(self.first_level, (size,), rng)
         inside = rng.integers(0, self.stair, size)

@@ -22,9 +22,9 @@ from accountant.numerics import Array
 from mechanisms.exact_noise.exact_selection import IndexArray, exact_gap, row_chunks
 from mechanisms.exact_noise.exponential_coins import Bits, WordArray, random_words
 
-DIGITS = 63  # of U; the lowest bit of a word is the sign
-# A float of noise from at least `FEWEST` is within 2^-32 of the draw, whatever the digits are that
-# were not drawn; see docs/proofs/exact_selection.md.
+DIGITS = 63  # binary digits of U in a word; the lowest bit of the word is the sign
+# Noise as a float from digits of at least `FEWEST` is within 2^-32 of the draw, whatever the
+# digits are that were not drawn; see docs/proofs/exact_selection.md.
 FEWEST = 2**33
 DRAW_ERROR = 2.0**-32
 Bound = Fraction | float  # a float only if it is infinite
@@ -35,7 +35,7 @@ def noise_of(words: WordArray) -> tuple[Array, Bits]:
     digits = (words >> np.uint64(1)).view(np.int64)
     noise = digits.astype(float)
     noise *= 2.0**-DIGITS
-    with np.errstate(divide="ignore"):  # no digit but zeros: far out, and unsure
+    with np.errstate(divide="ignore"):  # all digits are 0: the noise is large and imprecise
         np.log(noise, out=noise)
     sign = (words & np.uint64(1)).view(np.int64) * 2 - 1
     noise *= sign
@@ -51,7 +51,7 @@ def draw_noisy_max(
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     best = scores.max(axis=-1, keepdims=True)
-    with np.errstate(over="ignore"):  # minus infinity never wins before decimals are asked
+    with np.errstate(over="ignore"):  # minus infinity cannot win, unless decimals decide
         heights = (scores - best) / scale
     for rows in row_chunks(winners.size, scores.shape[1]):
         shape = (rows.stop - rows.start, scores.shape[1])
@@ -77,8 +77,8 @@ def exact_winner(
 ) -> int:  # fmt: skip
     """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
     top = noisy[~imprecise].max(initial=-math.inf)
-    # those further below lose to the top, and floats are good to 2^-50 of what they are
-    with np.errstate(invalid="ignore"):  # of minus infinity, where all are few
+    # Scores further below lose to the top score: floats have a relative error below 2^-50.
+    with np.errstate(invalid="ignore"):  # the top is minus infinity if all draws are imprecise
         rivals = np.flatnonzero(imprecise | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
     best = float(scores.max())
     terms = [
@@ -105,7 +105,9 @@ def draw_first_above(
         shape = (rows.stop - rows.start, count + 1)
         uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
         noise, imprecise = noise_of(uniform_words)
-        with np.errstate(invalid="ignore"):  # of two infinities, which are unsure
+        with np.errstate(
+            invalid="ignore"
+        ):  # a difference of two infinities is NaN and counts as unsure
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
         unsure = imprecise[:, 1:] | imprecise[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
@@ -166,7 +168,7 @@ def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
     if number == 1:
         return Fraction(0), Fraction(0)
     context = Context(prec=precision, rounding=ROUND_HALF_EVEN, traps=[])
-    # decimal's ln is correctly rounded: the exact number lies between its neighbours
+    # The logarithm of decimal is correctly rounded: the exact number lies between its neighbours.
     value = context.ln(Decimal(number))
     return Fraction(context.next_minus(value)), Fraction(context.next_plus(value))
 

@@ -50,14 +50,14 @@ class ListedScores:
         bounds, self._first, counts = np.unique(
             self._level[self._order], return_index=True, return_counts=True
         )
-        # a quotient rounded down may be too low a level by a hair
+        # A quotient that is rounded down gives a bound just below a score; the next float is above.
         self._levels = np.nextafter(bounds * width, np.inf), counts
 
     def __repr__(self) -> str:
         return f"Listed({self._scores.tolist()})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # one object, but as numbers its scores
+        # numpy gets one object, or the scores if it asks for numbers.
         del copy
         if dtype is not None and np.dtype(dtype).kind != "O":
             return self._scores.astype(dtype)

@@ -72,7 +72,7 @@ class KeyCounts:
         if person_codes.shape != names.shape:
             raise PrivateValueError("keys", "as many as people")
         distinct, key = np.unique(names, return_inverse=True)
-        # the first row of every pair of a person and a key, in the order of the rows
+        # The first row of every pair of a person and a key, in the order of the rows.
         pairs, first_rows = np.unique(
             person_codes.astype(np.int64) * distinct.size + key, return_index=True
         )
@@ -87,7 +87,7 @@ class KeyCounts:
         return f"KeyCounts({self.keys.size} keys)"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # one object, but as numbers its counts
+        # numpy gets one object, or the counts if it asks for numbers.
         del copy
         if dtype is not None and np.dtype(dtype).kind != "O":
             return self.counts.astype(dtype)
@@ -177,7 +177,7 @@ def held(output: ArrayLike, keys: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def strangers(output: ArrayLike, keys: NDArray[Any]) -> Array:
-    """Return which rows of an output hold what is none of the keys."""
+    """Return which rows of an output hold a value that is not one of the keys."""
     rows = np.asarray(output)
     recognised = np.isin(rows, keys) | (rows == filler(keys))
     unknown: Array = ~recognised.all(axis=-1)

@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from mechanisms.base import Mechanism, norms, param
 
-ROUND_OFF = 1e-9  # of a length, relative
+ROUND_OFF = 1e-9  # relative error of a length
 
 
 class MeanOracle(Mechanism):

@@ -84,16 +84,16 @@ class SelectionMechanism(ScoreMechanism):
 
     @property
     def _score_range(self) -> float:
-        # how far neighbours can move the gap of two scores, over the scale
+        # The largest change of the gap of two scores between neighbours, over the scale.
         return round_up_ratio((1 if self.monotone else 2) * self.charged_sensitivity, self.scale)
 
     @property
     def _rounding_error(self) -> float:
-        # of two rounded scores, half a step each
+        # Each of the two scores is rounded by at most half a step.
         return grid_step(self.scale) if self.arithmetic is EXACT else 0.0
 
     def _pair_with_gap(self, gap: float) -> tuple[Array, Array]:
-        # two candidates whose gap, over the scale, shrinks by the range
+        # The gap of two candidates, over the scale, shrinks by the range.
         return two_candidate_pair(gap * self.scale, self.sensitivity, self.monotone)
 
 

@@ -77,7 +77,8 @@ class SphereSupport(Support):
         )
         if slices == 2:
             table = table[::2, ::2]
-        # a point off the plane, and one of every arc between cuts; the longest arc speaks last
+        # The points are one off the plane and one of every arc between cuts.  Later points
+        # overwrite earlier ones, so the longest arc comes last.
         cuts = np.add.outer([start, start + np.pi, end, end + np.pi], [-reach, reach]).ravel()
         cuts = np.sort(cuts % (2 * np.pi))
         arcs = np.diff(cuts, append=cuts[0] + 2 * np.pi)

@@ -96,7 +96,7 @@ class Date(ColumnKind):
 
 
 def checked_date(argument: str, value: object) -> dt.date:
-    """Return a date; refuse what is none, or has a time."""
+    """Return a date; refuse an object that is not a date, or that has a time."""
     if isinstance(value, str):
         try:
             return dt.date.fromisoformat(value)

@@ -70,7 +70,7 @@ class PointCounts(NamedTuple):
         return PointCounts(*map(np.concatenate, zip(*windows, strict=True)))
 
     def joined(self, other: PointCounts) -> PointCounts:
-        """Return the rows of both."""
+        """Return the counts of the rows of both tables together."""
         cells, points = (np.append(a, b) for a, b in zip(self[:2], other[:2], strict=True))
         order = np.lexsort((points, cells))
         cells, points = cells[order], points[order]
@@ -208,13 +208,13 @@ class WorkerPlaces(SortedPlaces):
         self._ranks, self._cell, self._points = ranks, cell, points
 
     def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
-        """Return how many lie below each of some places."""
+        """Return how many numbers lie below each place."""
         del side, sorter
         queries = np.asarray(places, dtype=np.int64)
         return self._ranks.below_places(np.full(queries.size, self._cell), queries)
 
     def __getitem__(self, ranks: slice) -> IndexArray:
-        """Return those of some ranks."""
+        """Return the places of some ranks."""
         if ranks.stop <= ranks.start:
             return np.zeros(0, dtype=np.int64)
         bounds = self._cell, ranks.start, ranks.stop, 0, self._points - 1

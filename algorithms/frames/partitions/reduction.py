@@ -51,10 +51,10 @@ class Reading(NamedTuple):
 def reduced(
     frame: Any, reading: Reading, work: Work, add: Callable[[Any, Any], Any] = operator.add
 ) -> Any:
-    """Return what ``work`` makes of the rows that count.
+    """Return the result of ``work`` on the rows that count.
 
-    Of a frame in partitions it works on those of some persons at a time, and ``add`` joins what it
-    makes, in any order.
+    A frame in partitions is processed in groups of persons, and ``add`` joins the results of the
+    groups in any order.
     """
     if is_lazy(frame):
         return reduce(add, (work(reading.of(portion)) for portion in portions(frame, reading)))
@@ -66,7 +66,7 @@ def reduced(
 
 
 def portions(frame: Any, reading: Reading) -> Iterator[Any]:
-    """Yield some rows of a lazy frame of polars at a time: all of those of some persons."""
+    """Yield the rows of a lazy polars frame in portions; all rows of a person are in one."""
     import polars as pl
 
     person = reading.schema.person
@@ -101,7 +101,7 @@ def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
 
 
 def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Return a task that joins the results of tasks, some of them at a time."""
+    """Return a task that joins the results of tasks in groups."""
     from dask import delayed
 
     joined = delayed(Quiet(partial(reduce, add)))
@@ -118,7 +118,7 @@ def raised(outcome: Any) -> Any:
 
 
 class Failed:
-    """What a failed task gives in place of a result, and of each piece of it."""
+    """The result of a failed task, and of each piece of that result."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -170,14 +170,14 @@ class GatheredRows(Rows):
 
 
 def work_of_rows(reading: Reading, work: Work, partition: Any) -> Any:
-    """Return what is made of a partition whose rows are persons."""
+    """Return the result of ``work`` on a partition in which each row is a person."""
     return work(reading.of(partition))
 
 
 def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]:
     """Return the rows of a partition that may count, by a hash of their person.
 
-    Of a person no more than may count in all, the first of them.
+    Of each person it returns at most the first rows that may count in total.
     """
     values, person_column = reading.of(partition).of_persons()
     persons = person_names(person_column)
@@ -190,7 +190,7 @@ def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]
 
 
 def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
-    """Return what is made of the rows of some persons; pieces come in the order of partitions."""
+    """Return the result of ``work`` on the rows of some persons, in the order of partitions."""
     persons = np.concatenate([piece.persons for piece in pieces])
     codes = numbered(persons) if persons.dtype != object else named(persons)
     keep = np.ones(codes.size, dtype=bool)
