@@ -147,12 +147,14 @@ class PrivUnit(FixedLengthMeanOracle):
         self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
     ) -> Array:
         # The report is an integer vector in the cap with probability `_cap_share`, and anywhere
-        # otherwise.  Its law is
-        # the same for all values but for the cap.  The rounding to full length and the axis of a
-        # zero vector may be public: which bits a row gets depends on its place alone, not on what
-        # other rows are.
+        # otherwise.  Its law is the same for all values but for the cap.  The rounding to full
+        # length and the axis of a zero vector may be public: the bits of a row depend on its
+        # position alone, not on the other rows.
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
+        # About so many proposals are needed until one is in the cap.
+        log_chance = log_acceptance(self.dimension, self.height, self._cap_mass)
+        trials = math.exp(min(-log_chance, 12.0))
         for at in cache_blocks(rows, 8 * self.dimension):
             block, public = rows[at], public_generator(source)
             up = stochastic_round(relative_norm(block, self.radius), (len(block),), public)
@@ -161,7 +163,7 @@ class PrivUnit(FixedLengthMeanOracle):
                 block = np.where(is_zero, public.standard_normal(block.shape), block)
             axes = integer_axes(np.where(up[:, None], block, -block))
             capped = bernoulli(self._cap_share, (len(block),), source)
-            drawn = directions(axes, capped, self.height, source, self._trials)
+            drawn = directions(axes, capped, self.height, source, trials)
             reports[at] = drawn * (self.length / norms(drawn, 2))[:, None]
         return reports.reshape(shape)
 
@@ -274,11 +276,6 @@ class PrivUnit(FixedLengthMeanOracle):
     @property
     def _cap_mass(self) -> float:
         return cap_mass(self.dimension, self.height)
-
-    @property
-    def _trials(self) -> float:
-        """About how many proposals it takes until one is in the cap."""
-        return math.exp(min(-log_acceptance(self.dimension, self.height, self._cap_mass), 12.0))
 
 
 def cap_mass(dimension: int, height: float) -> float:

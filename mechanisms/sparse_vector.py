@@ -83,7 +83,9 @@ class SparseVector(Mechanism):
         answers, reported = self.values.check(value), np.asarray(output, dtype=float)
         index, noisy = reported[..., 0], reported[..., 1]
         log_index = self.comparison.log_density(index, answers, each=True)
-        centres = _with_none(self.answer_noise.noise_centre(answers))
+        # NaN stands for the number of the last index: no answer is above the threshold.
+        no_answer = np.full((*answers.shape[:-1], 1), np.nan)
+        centres = np.append(self.answer_noise.noise_centre(answers), no_answer, axis=-1)
         chosen = entries_at(centres, np.where(np.isneginf(log_index), 0, index).astype(np.intp))
         scale = self.answer_noise.drawn_scale
         away = np.abs(scaled_difference(noisy, chosen, scale))
@@ -178,8 +180,3 @@ class IndexAndValue(Support):
         between = first * (1 - CELL_FRACTIONS) + second * CELL_FRACTIONS
         edges: Array = np.unique(np.concatenate([first + steps, second + steps, between]))
         return edges
-
-
-def _with_none(answers: Array) -> Array:
-    """Return the answers of every row, and NaN for no answer above the threshold."""
-    return np.concatenate([answers, np.full((*answers.shape[:-1], 1), np.nan)], axis=-1)

@@ -152,11 +152,9 @@ class FrameQuery(Question[Answer]):
             yield selection_in_words(steps[0], key, schema)
         unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
         kind = type(mechanism).__name__
-        yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}"
-
-    @property
-    def _unit_words(self) -> str:
-        return f"on the sum of {self.statistic.column}" if self.statistic.name == "sum" else "rows"
+        is_sum = self.statistic.name == "sum"
+        of_what = f"on the sum of {self.statistic.column}" if is_sum else "rows"
+        yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {of_what}"
 
     def __str__(self) -> str:
         column = self.statistic.column

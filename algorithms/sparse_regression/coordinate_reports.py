@@ -5,7 +5,7 @@ A user's place in a block says which number is asked: it is public, like the blo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -108,17 +108,16 @@ class LedgerUsers:
         return (means + 1) / 2, counts
 
     def _means(self, stage: int, query: Any, numbers: int) -> tuple[Array, Array]:
-        total, counts = np.zeros(numbers), np.zeros(numbers)
-        for part, block in zip(self._sums(stage, query, numbers), self.stages[stage], strict=True):
+        """Return the mean report on each of the numbers asked, and how many users each had."""
+        total, counts, blocks = np.zeros(numbers), np.zeros(numbers), self.stages[stage]
+        sums: Iterable[Array] = ()
+        if blocks:  # a stage may have no users if there are few
+            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(numbers)
+            sums = self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
+        for part, block in zip(sums, blocks, strict=True):
             total += part
             counts += np.bincount(places(block.stop - block.start, numbers), minlength=numbers)
         return total / np.maximum(counts, 1), counts
-
-    def _sums(self, stage: int, query: Any, numbers: int) -> Iterator[Array]:
-        """Yield the sums of a block's reports on each of the numbers asked."""
-        if blocks := self.stages[stage]:  # a stage may have no users if there are few
-            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(numbers)
-            yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
 
 
 @final

@@ -35,9 +35,5 @@ def _parameter_entry(field: dataclasses.Field[Any]) -> str:
     # The meaning describes a range that depends on other fields.
     allowed = [] if callable(meaning.domain) else [str(meaning.domain)]
     notes = "; ".join(allowed + ["`calibrate` searches it"] * meaning.knob)
-    lines = [f"{field.name} : {kind}{default}", *(_sentence(x) for x in (meaning.text, notes) if x)]
-    return "\n    ".join(lines)
-
-
-def _sentence(phrase: str) -> str:
-    return f"{phrase[0].upper()}{phrase[1:]}."
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in (meaning.text, notes) if text]
+    return "\n    ".join([f"{field.name} : {kind}{default}", *sentences])

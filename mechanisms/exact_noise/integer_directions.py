@@ -202,10 +202,7 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * lengths
     inside: Bits = product > height * lengths
     for i in np.flatnonzero(np.abs(product - height * lengths) <= margin):
-        inside[i] = _in_cap_exactly(vectors[i], axes[i], height)
+        along = _dot(vectors[i], axes[i])
+        squares = _dot(vectors[i], vectors[i]) * _dot(axes[i], axes[i])
+        inside[i] = along >= 0 and along * along >= Fraction(height) ** 2 * squares
     return inside
-
-
-def _in_cap_exactly(vector: Array, axis: Array, height: float) -> bool:
-    along, squares = _dot(vector, axis), _dot(vector, vector) * _dot(axis, axis)
-    return along >= 0 and along * along >= Fraction(height) ** 2 * squares
