@@ -254,7 +254,7 @@ class MatrixMechanism(Mechanism):
 
 
 def _decoded(strategy: Strategy, decoder: str, rows: Array) -> Array:
-    """Return what a decoder makes of rows along the first axis."""
+    """Return the decoded rows, along the first axis."""
     if decoder == "rows":
         return rows
     steps = strategy.recovered(rows)
@@ -289,7 +289,7 @@ def _with_axes(array: Array, axes: int) -> Array:
 
 
 def _equal_distances(participation: Participation, steps: int) -> tuple[int, int]:
-    """Return how often, and in which distance, a record can be used."""
+    """Return how often a record can be used, and the distance of its uses."""
     match participation:
         case FixedEpochs():
             return participation.epochs, participation.period(steps)

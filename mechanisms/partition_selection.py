@@ -101,7 +101,7 @@ class PartitionSelection(Mechanism):
         return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
 
     def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
-        """Return a row for each object, equal ones together."""
+        """Return a row for each object; the rows of equal objects are drawn together."""
         indices: dict[int, list[int]] = {}
         for index, key_counts in enumerate(objects):
             indices.setdefault(id(key_counts), []).append(index)
@@ -232,7 +232,7 @@ class PartitionSelection(Mechanism):
 
 @functools.lru_cache(maxsize=64)
 def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
-    """Return how many of 2^63 words keep a key that 0, 1, 2, ... people hold.
+    """Return how many of 2^63 words keep a key, by the number 0, 1, 2, ... of people who hold it.
 
     The greatest whole numbers w_k with ``w_{k+1} <= e^eps w_k + delta 2^63`` and
     ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63``.
@@ -252,7 +252,7 @@ def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
 
 @functools.lru_cache(maxsize=256)
 def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
-    """Return the loss of (epsilon, delta) for each of so many keys."""
+    """Return the loss of ``keys`` keys that each have (epsilon, delta)."""
     if keys == 1:
         return ApproxLoss(epsilon, delta)
     # Of the keys, j have loss -epsilon and the others epsilon, with binomial masses.

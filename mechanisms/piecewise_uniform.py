@@ -180,7 +180,7 @@ class PiecewiseUniform(MeanOracle):
 
 @functools.lru_cache(maxsize=256)
 def piece_cells(keep: float) -> int:
-    """Return the cells of a piece: rounded up, so that one of the rest is not too improbable."""
+    """Return the number of cells of a piece, rounded up so that other cells stay probable."""
     # (1 - keep) / 2 CENTRES against keep / piece: at most the square of (1 - keep) / keep
     return math.ceil(2 * CENTRES * (1 - Fraction(keep)) / Fraction(keep))
 

@@ -153,8 +153,8 @@ class IndexAndValue(Support):
         edges = [self._cell_edges(*centre_pair) for centre_pair in zip(*centres, strict=True)]
         outputs, measure = [], []
         for index, inner in enumerate(edges):
-            # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b), whichever the sign; and what is
-            # beyond an edge has b times the density there
+            # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b) for both signs.  The mass
+            # beyond an edge is b times the density there.
             half = scaled_difference(inner[1:], inner[:-1], 2 * scale)
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])

@@ -157,7 +157,7 @@ class SubsetSelection(FrequencyOracle):
         )
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
-        """Return in how many sets each label is."""
+        """Return the number of sets that contain each label."""
         return count_labels(reports, self.k)
 
     @property

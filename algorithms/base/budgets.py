@@ -96,7 +96,7 @@ def open_ledger(
     rng : int, numpy.random.Generator or None
         Source of the noise.
     public : Any
-        What is public beside the data.
+        What is public in addition to the data.
     transcript : {"full", "digest"}
         As in `Ledger`.
     ledger : Budget, Filter, Book, tuple, Gates or None
@@ -175,7 +175,7 @@ def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
 
 
 def refuse_repeats(estimator: Any, plan: Plan) -> None:
-    """Refuse a fit by a routine that fits clones again and again: each would spend anew.
+    """Refuse a fit by a routine that fits clones repeatedly: each fit would spend a budget.
 
     Raises
     ------

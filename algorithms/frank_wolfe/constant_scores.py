@@ -1,6 +1,6 @@
 """The constant of a linear model, selected with noise among public candidates.
 
-It is one more selection beside those of vertices, of the same mechanism: a candidate's score is
+It is one more selection by the mechanism that selects vertices: a candidate's score is
 minus the absolute mean slope of the loss at it, scaled to the sensitivity of a vertex's score.  One
 selection before the vertices takes the constant alone, one after them corrects it.
 

@@ -283,7 +283,7 @@ class PrivateLasso(L1Estimator):
     the first constant.  "descent" releases noisy mean
     gradients and projects to the ball; each record's gradient is clipped to a norm that follows the
     residuals.  "auto" takes "descent" on dense data where the plan shows that the noise of a round
-    is small beside a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
+    is small next to a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
     given, or delta is 0.
 
     Parameters

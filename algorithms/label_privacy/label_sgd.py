@@ -187,7 +187,7 @@ class LabelSGD(PrivateEstimator):
         return self
 
     def summary(self) -> str:
-        """Return the guarantee, and the gradients' mean square beside its bound."""
+        """Return the guarantee, and the mean square of gradients with its bound."""
         check_is_fitted(self)
         name, bound = type(self).__name__, self._decoder(self.plan_).second_moment
         moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {bound:.8g}"

@@ -71,7 +71,7 @@ class BlockMoments:
 class BlockProducts:
     """The sum over a block of z z' for centred rows z, shortened to ``bound``, in units of it.
 
-    The upper triangle is given; entries beside the diagonal weigh the root of 2, so that lengths
+    The upper triangle is given; entries off the diagonal weigh the root of 2, so that lengths
     are those of whole matrices.
     """
 

@@ -90,7 +90,7 @@ class PrivateLinearRegression(PrivateRegressor):
     fit_intercept : bool
         Whether a constant is added to predictions.
     ridge : float
-        Ridge penalty, of half the squared length of `coef_`, beside half the mean squared error;
+        Ridge penalty, of half the squared length of `coef_`, added to half the mean squared error;
         it adds no privacy loss.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.

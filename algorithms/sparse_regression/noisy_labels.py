@@ -1,4 +1,4 @@
-"""Private labels beside public features: each user's label is clipped and noised, once.
+"""Private labels with public features: each user's label is clipped and noised, once.
 
 Everything computed from the noisy labels afterwards is post-processing.
 """

@@ -1,4 +1,4 @@
-"""Ends of intervals beside quantiles that were found: an end lies some records further on.
+"""Ends of intervals around released quantiles: an end lies some records further on.
 
 References: Smith (2011) for the mechanism; proof in docs/proofs/quantiles.md, section 5.
 """

@@ -1,4 +1,4 @@
-"""The table of what exact forms cost beside idealised ones; `make table` writes it into docs/."""
+"""The table of costs of exact and idealised forms; `make table` writes it into docs/."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ class Mechanism(Release):
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """What the law that is drawn has beside the declared parameters, as exact plain numbers."""
+        """The numbers of the drawn law that are not declared parameters, as exact plain numbers."""
         return {}
 
     @property

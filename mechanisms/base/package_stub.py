@@ -26,5 +26,5 @@ def package_stub() -> str:
 
 
 def write_stub() -> None:
-    """Write the stub beside the package."""
+    """Write the stub next to the package."""
     STUB.write_text(package_stub(), encoding="utf-8")

@@ -35,7 +35,7 @@ WORDS_USED = 2.0**63 * (1 - 2.0**-20)  # of 2^63 words; the others allow for len
 
 
 def gaps_to_best(scores: Array, scale: float) -> Array:
-    """Return how far each score of a row is below the best, over the scale: two roundings."""
+    """Return the gap of each score of a row to the best, over the scale, with two roundings."""
     with np.errstate(over="ignore"):  # an infinite gap has weight 0; decimals decide if it matters
         gaps: Array = (scores.max(axis=-1, keepdims=True) - scores) / scale
     return gaps
@@ -64,7 +64,7 @@ class WeightTable:
 
     @classmethod
     def of(cls, scores: Array, scale: float, counts: IndexArray | None = None) -> WeightTable:
-        """Return the table of rows of scores; a candidate may stand for several, its count."""
+        """Return the table of rows of scores; a candidate stands for ``counts`` equal ones."""
         heights = gaps_to_best(scores, scale)
         np.exp(np.negative(heights, out=heights), out=heights)
         if counts is not None:
@@ -160,7 +160,7 @@ def draw_by_flips(
 
 
 def digit_bounds(gaps: Array) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return the first 16 binary digits below which a coin is sure heads, above which tails."""
+    """Return the 16 digits below which a coin is surely heads, and above which it is tails."""
     scaled = 2.0**16 * np.exp(-gaps)
     low, high = (
         np.minimum(scaled * factor, 2.0**16 - 1).astype(np.uint16)

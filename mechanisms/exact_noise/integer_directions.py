@@ -38,7 +38,7 @@ def cap_mass_error(dimension: int) -> float:
 
 
 def log_acceptance(dimension: int, height: float, mass: float) -> float:
-    """Return about the log of the share of proposals that are kept within a cap of a mass."""
+    """Return about the log of the share of proposals that lie in a cap of a mass."""
     edge = height * math.sqrt(least_square(dimension))
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
@@ -52,7 +52,7 @@ def least_square(dimension: int) -> int:
 
 
 def integer_axes(vectors: Array) -> Array:
-    """Return vectors as directions: whole numbers of at most 2^44, the greatest of about that."""
+    """Return vectors as directions of whole numbers, the greatest of which is about 2^44."""
     greatest = np.abs(vectors).max(axis=-1, keepdims=True)
     axes: Array = np.rint(vectors / greatest * 2.0**WIDTH_BITS)
     return axes
@@ -92,7 +92,7 @@ def directions(
 def proposals(
     axes: Array, tried: NDArray[np.intp], height: float | None, law: IntegerNoise, rng: Any
 ) -> tuple[Array, Bits]:
-    """Return a proposal for each of the axes that are tried, and whether it is accepted."""
+    """Return a proposal for each of the tried axes, and whether it is accepted."""
     size = (len(tried), axes.shape[1])
     drawn = law.draw(size[0] * size[1], rng).reshape(size).astype(float)
     if height is None:

@@ -51,7 +51,7 @@ class IntegerNoise:
     cells: bool = False
 
     def add_to(self, value: IntegerArray, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-        """Return ``value`` plus noise; sums beyond 64 bits stay at the last integer."""
+        """Return ``value`` plus noise; sums beyond 64 bits become the last integer."""
         noise = self.draw(math.prod(shape), rng).reshape(shape)
         with np.errstate(over="ignore"):
             total = value + noise

@@ -153,7 +153,7 @@ class LazyLaplace:
         self.bits += 64
 
     def bounds(self) -> tuple[Bound, Bound]:
-        """Return two numbers with the draw between them, the nearer the more digits are drawn."""
+        """Return two numbers with the draw between them; more digits bring them closer."""
         precision = self.bits // 3 + 20
         two = log_bounds(2, precision)
         lower = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
@@ -183,7 +183,7 @@ class NoisyTerm:
     noise: LazyLaplace
 
     def bounds(self) -> tuple[Bound, Bound]:
-        """Return two numbers with this one between them."""
+        """Return two numbers with this number between them."""
         low, high = (
             bound if isinstance(bound, float) else self.height + self.factor * bound
             for bound in self.noise.bounds()

@@ -23,7 +23,7 @@ FLOAT_BITS = 52  # sums below 2^52 are exact in any order
 
 
 def entry_exponent(strategy: Strategy) -> int:
-    """Return F: entries are rounded to multiples of 2^-F, the largest is about 2^31 of them."""
+    """Return F: entries are rounded to multiples of 2^-F, and the largest is about 2^31 2^-F."""
     return ENTRY_BITS - math.frexp(strategy.largest_entry)[1]
 
 

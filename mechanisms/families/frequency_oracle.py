@@ -81,7 +81,7 @@ class FrequencyOracle(Mechanism):
 
     @abstractmethod
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether each report supports the label beside it.
+        """Return whether each report supports the label of the same row.
 
         Parameters
         ----------
