@@ -1,4 +1,4 @@
-"""Private labels beside public features: each user's label is clipped and noised, once.
+"""Private labels with public features: each user's label is clipped and noised, once.
 
 Everything computed from the noisy labels afterwards is post-processing.
 """
@@ -98,7 +98,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         except ParameterError:
             allowed = "small enough for noise='pure' (about 2.6 at most)"
             raise ParameterError("epsilon", epsilon, allowed) from None
-        # a label is at most the bound away from the reference value 0
+        # The distance of a label to the reference value 0 is at most the bound.
         inner = calibrate(
             Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
         )
