@@ -30,7 +30,9 @@ def as_numbers(outputs: Outputs) -> Outputs:
     """Outputs of a release of single numbers; an output of another kind counts as NaN."""
     if single_numbers(outputs):
         return outputs
-    return np.array([one if isinstance(one, (int, float)) else np.nan for one in outputs], float)
+    return np.array(
+        [output if isinstance(output, (int, float)) else np.nan for output in outputs], float
+    )
 
 
 @final
@@ -78,8 +80,8 @@ class FeatureSchema:
             return extract_features(outputs)
         if alike:  # a chunk that happened to hold one type only
             boxed = np.empty(len(outputs), dtype=object)
-            for place, one in enumerate(outputs):
-                boxed[place] = one
+            for index, output in enumerate(outputs):
+                boxed[index] = output
             return extract_features(boxed)
         return extract_features(outputs)
 
@@ -89,8 +91,10 @@ def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
     kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
     arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
     blank = FeatureSchema(arrays, 0, np.empty(0, np.uint64))
-    found = [blank.features_of(side) for side in (first, second)]
-    seen, counts = np.unique(np.concatenate([f.structure for f in found]), return_counts=True)
-    width = max(f.numbers.shape[1] for f in found)
-    often = seen[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
-    return FeatureSchema(arrays, width, often if seen.size > 1 else often[:0])
+    features = [blank.features_of(side) for side in (first, second)]
+    structures, counts = np.unique(
+        np.concatenate([f.structure for f in features]), return_counts=True
+    )
+    width = max(f.numbers.shape[1] for f in features)
+    often = structures[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
+    return FeatureSchema(arrays, width, often if structures.size > 1 else often[:0])

@@ -67,14 +67,16 @@ def model_candidates(
 
 
 def _number_candidates(
-    words: str,
+    description: str,
     first: Outputs,
     second: Outputs,
     extract: Callable[[Outputs], Any],
     is_number: bool = False,
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    yield ModelCandidate(words, [(first, second)], lambda _: _identity, extract, is_number, columns)
+    yield ModelCandidate(
+        description, [(first, second)], lambda _: _identity, extract, is_number, columns
+    )
     cells = histogram_cells(first, second)
     few = cells.smoothing is None and cells.mass.size <= FEW_CELLS
     parts = [(first, second)] if few else _split_folds(first, second)
@@ -82,8 +84,8 @@ def _number_candidates(
     def train(folds: list[int]) -> Callable[[Any], Array]:
         return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), cells.smoothing))
 
-    words = f"smoothed log-odds of {words}"
-    yield ModelCandidate(words, parts, train, extract, is_number, columns)
+    smoothed = f"smoothed log-odds of {description}"
+    yield ModelCandidate(smoothed, parts, train, extract, is_number, columns)
 
 
 def reduced_candidates(
@@ -100,22 +102,22 @@ def reduced_candidates(
     """
     sums = len(reduction.sums)
     alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
-    columns = [one for one in (*alone, *range(sums)) if known is None or one in known]
+    columns = [c for c in (*alone, *range(sums)) if known is None or c in known]
     for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
-        found = _number_candidates(
+        candidates = _number_candidates(
             reduction.describe(column), take(first), take(second),
             Pipeline((read(needed), take)), columns=needed,
         )  # fmt: skip
-        yield from itertools.islice(found, 1 if column < sums else None)
+        yield from itertools.islice(candidates, 1 if column < sums else None)
     if known is not None and len(known) == 1:
         return
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
-    used = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
+    used_columns = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
     yield from _additive_candidates(
         "additive log-odds of features", REDUCED_PENALTIES,
-        _split_folds(basis(first), basis(second)), Pipeline((read(used), basis)), used,
+        _split_folds(basis(first), basis(second)), Pipeline((read(used_columns), basis)), used_columns,
     )  # fmt: skip
 
 
@@ -124,12 +126,12 @@ def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
     x = rows[:, columns]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         x = (x - x.mean(axis=0)) / x.std(axis=0)
-    kept: list[int] = []
-    for place in range(len(columns)):
-        products = np.abs(np.einsum("ij,i->j", x[:, kept], x[:, place])) / len(x)
+    distinct: list[int] = []
+    for position in range(len(columns)):
+        products = np.abs(np.einsum("ij,i->j", x[:, distinct], x[:, position])) / len(x)
         if not (products > SAME_CORRELATION).any():  # false of what is not a number
-            kept.append(place)
-    return [columns[place] for place in kept]
+            distinct.append(position)
+    return [columns[position] for position in distinct]
 
 
 @final
@@ -155,9 +157,9 @@ class ReducedOutputs:
 
     def __call__(self, outputs: Outputs) -> Array:
         """The rows."""
-        found = self.layout.features_of(outputs)
-        numbers = self.reduction(self.layout.padded(found))
-        return np.hstack([numbers, self.layout.shapes(found)])
+        features = self.layout.features_of(outputs)
+        numbers = self.reduction(self.layout.padded(features))
+        return np.hstack([numbers, self.layout.shapes(features)])
 
 
 def _identity(numbers: Any) -> Any:
@@ -166,8 +168,8 @@ def _identity(numbers: Any) -> Any:
 
 def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
     layout = infer_schema(first, second)
-    found = [layout.features_of(side) for side in (first, second)]
-    atoms_a, atoms_b = (one.category for one in found)
+    features = [layout.features_of(side) for side in (first, second)]
+    atoms_a, atoms_b = (side_features.category for side_features in features)
     runs = len(atoms_a) + len(atoms_b)
     distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
@@ -180,9 +182,9 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
             layout.categories,
         )  # fmt: skip
     if layout.width > RAW_COLUMNS:
-        yield from _screened_candidates(layout, *found)
+        yield from _screened_candidates(layout, *features)
         return
-    raw = _split_folds(*(layout.padded(one) for one in found))
+    raw = _split_folds(*(layout.padded(side_features) for side_features in features))
     if layout.width > 1:
 
         def summed(folds: list[int]) -> Callable[[Array], Array]:
@@ -191,7 +193,7 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
 
         yield ModelCandidate("a weighted sum", raw, summed, layout.numbers)
         yield _pooled_candidate(raw, layout.numbers)
-    rows = [layout.columns(one) for one in found]
+    rows = [layout.columns(side_features) for side_features in features]
     basis = fit_spline_basis(*_with_labels(*rows), layout.width)
     yield from _additive_candidates(
         "additive log-odds of features", PENALTIES, _split_folds(*map(basis, rows)),
@@ -203,9 +205,9 @@ def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCan
     """Step functions summed over numbers; the steps too are learned without the fold they score."""
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
-        first, second = _concatenate_folds(raw, folds)
-        steps = fit_pooled_steps(*_with_labels(first, second))
-        block = design_block(steps(first), steps(second))
+        first_rows, second_rows = _concatenate_folds(raw, folds)
+        steps = fit_pooled_steps(*_with_labels(first_rows, second_rows))
+        block = design_block(steps(first_rows), steps(second_rows))
         weights = fit_logistic([block], PENALTIES[0]).astype(np.float32)
         return Pipeline((steps, LinearScore(weights)))
 

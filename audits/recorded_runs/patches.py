@@ -204,8 +204,10 @@ class _Clipping:
         def clip(values: Any, *bounds: Any, **options: Any) -> Any:
             tape = current_tape()
             if tape is not None and np.asarray(plain(values)).dtype.kind == "f":
-                kept = [plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)]
-                tape.bounds.setdefault(call_site(), []).append(kept)
+                scalar_bounds = [
+                    plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)
+                ]
+                tape.bounds.setdefault(call_site(), []).append(scalar_bounds)
             return function(values, *bounds, **options)
 
         return clip
@@ -215,15 +217,15 @@ def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Arrays that code makes to write noise into: they remember it."""
 
     def blank(*arguments: Any, **options: Any) -> Any:
-        made = plain(*arguments, **options)
-        within = current_tape() is not None and type(made) is np.ndarray and made.dtype == float
+        array = plain(*arguments, **options)
+        within = current_tape() is not None and type(array) is np.ndarray and array.dtype == float
         caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001
         ours = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
         if not within or ours:
-            return made
+            return array
         if plain.__name__ in ("empty", "empty_like"):
-            made[...] = 0.0  # what was in memory is no number of the code
-        return made.view(FollowedArray)
+            array[...] = 0.0  # what was in memory is no number of the code
+        return array.view(FollowedArray)
 
     return blank
 
@@ -296,11 +298,11 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         if not isinstance(names, dict):
             return
         # most of the hundred thousand names of all modules are neither
-        held = [
+        references = [
             (name, thing) for name, thing in list(names.items())
             if id(thing) in new_of or type(thing) in PLAIN_KINDS
         ]  # fmt: skip
-        for name, thing in held:
+        for name, thing in references:
             undo.append((names, name, thing))
             names[name] = replacement(thing)
 

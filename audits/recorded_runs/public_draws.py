@@ -28,14 +28,14 @@ def blamed_draws(
     What comes after it may follow from it: the next runs tell.
     """
     conflicting = {id(event) for event, _ in conflicts}
-    for one, other in pairs:
-        if one.view is None or other.view is None:
+    for recorded, replayed in pairs:
+        if recorded.view is None or replayed.view is None:
             continue
-        moved = moved_view(one.view, other.view)
-        factors = moved.same_factors or is_only_compared(one, other)
-        equal = same_inputs(one, other) and moved.same_noise and factors
-        if not equal or id(one) in conflicting:
-            return first.origins_of(one.view)
+        moved = moved_view(recorded.view, replayed.view)
+        factors = moved.same_factors or is_only_compared(recorded, replayed)
+        equal = same_inputs(recorded, replayed) and moved.same_noise and factors
+        if not equal or id(recorded) in conflicting:
+            return first.origins_of(recorded.view)
     views: list[View | None] = []
     if second.parted is not None:
         if len(second.events) < len(first.events):
@@ -50,34 +50,38 @@ def _views_of(event: Event) -> list[View | None]:
 
 def draws_without_law(pairs: Pairs, first: Tape) -> frozenset[DrawSite]:
     """Places of uniform draws that were compared with private numbers, and of unknown noise."""
-    found: set[DrawSite] = set()
+    sites: set[DrawSite] = set()
     for block in first.blocks:
         if block.law == "unknown":
-            found |= block.origins
+            sites |= block.origins
     for view in _moved_questions(pairs, first, NO_NOISE):
-        found |= first.origins_of(view)
-    return frozenset(found)
+        sites |= first.origins_of(view)
+    return frozenset(sites)
 
 
 def is_threshold(pairs: Pairs, first: Tape) -> bool:
     """True if a uniform number was compared with a private one and is known as well: no coin."""
-    asked = [view.noises for view in _moved_questions(pairs, first, {"uniform"})]
-    shown = [one.view.noises for one, _ in pairs if one.view is not None and one.used]
-    both: NDArray[np.int64] = np.intersect1d(_numbers(asked), _numbers(shown))
-    return bool(np.any(both >= 0))
+    compared_noises = [view.noises for view in _moved_questions(pairs, first, {"uniform"})]
+    released_noises = [
+        recorded.view.noises for recorded, _ in pairs if recorded.view is not None and recorded.used
+    ]
+    shared_noises: NDArray[np.int64] = np.intersect1d(
+        _numbers(compared_noises), _numbers(released_noises)
+    )
+    return bool(np.any(shared_noises >= 0))
 
 
 def _numbers(noises: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(one.ravel() for one in noises)])
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(array.ravel() for array in noises)])
 
 
 def _moved_questions(pairs: Pairs, first: Tape, laws: set[str]) -> Iterator[View]:
     """Noise of these laws in questions of which a plain side moved."""
     blocks = [(b.start, b.stop) for b in first.blocks if b.law in laws]
-    for one, other in pairs:
-        if one.sides is None or other.sides is None or not _moved(one, other):
+    for recorded, replayed in pairs:
+        if recorded.sides is None or replayed.sides is None or not _moved(recorded, replayed):
             continue
-        for side in one.sides:
+        for side in recorded.sides:
             if any(np.any((side.noises >= a) & (side.noises < b)) for a, b in blocks):
                 yield side
 

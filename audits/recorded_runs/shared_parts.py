@@ -51,10 +51,10 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
     """By how much numbers moved: 0 for equal ones, infinite if one is no number."""
     with np.errstate(all="ignore"):
         gap = np.asarray(other - one, dtype=float)
-        most = np.maximum(np.abs(one), np.abs(other))
+        largest = np.maximum(np.abs(one), np.abs(other))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     # what stands for the rounding of sums of the same numbers is no move
-    small = np.abs(gap) <= 4e-16 * most
+    small = np.abs(gap) <= 4e-16 * largest
     return np.where(same | small, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 

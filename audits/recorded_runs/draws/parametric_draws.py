@@ -45,23 +45,24 @@ def _of_probabilities(number: int) -> LossesOfDraw:
 
 def _of_heads(number: int) -> LossesOfDraw:
     # the coins say no less than the number of heads
-    def losses(one: Event, other: Event) -> Losses:
+    def losses(recorded: Event, replayed: Event) -> Losses:
         pairs = (
-            np.broadcast_to(np.asarray(e.given, float), one.shape).ravel() for e in (one, other)
+            np.broadcast_to(np.asarray(e.given, float), recorded.shape).ravel()
+            for e in (recorded, replayed)
         )
-        first, second = pairs
-        found: Losses = []
-        for k in np.flatnonzero(first != second):
-            p, q = float(first[k]), float(second[k])
-            found += pair_losses([p, 1 - p], [q, 1 - q], number)
-        return found
+        probabilities, replayed_probabilities = pairs
+        coin_losses: Losses = []
+        for k in np.flatnonzero(probabilities != replayed_probabilities):
+            p, q = float(probabilities[k]), float(replayed_probabilities[k])
+            coin_losses += pair_losses([p, 1 - p], [q, 1 - q], number)
+        return coin_losses
 
     return losses
 
 
-def _of_means(one: Event, other: Event) -> Losses:
-    (first, cov, draws), (second, *_) = one.given, other.given
-    gap = np.asarray(second, float) - np.asarray(first, float)
+def _of_means(recorded: Event, replayed: Event) -> Losses:
+    (mean, cov, draws), (replayed_mean, *_) = recorded.given, replayed.given
+    gap = np.asarray(replayed_mean, float) - np.asarray(mean, float)
     if not gap.any():
         return []
     return [(GaussianLoss(math.sqrt(float(gap @ np.linalg.solve(cov, gap)))), draws)]

@@ -93,7 +93,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
         p = None if law is None else law / law.sum()
         places = choice(tape, sample, len(population), k, p=p)
-        return [population[place] for place in places]
+        return [population[index] for index in places]
 
     def sample(self, population: Any, k: int, *, counts: Any = None) -> Any:
         """Choose k different elements."""
@@ -106,7 +106,7 @@ class RecordingRandom(PLAIN_RANDOM):
                 return np.array(PLAIN_RANDOM.sample(self, range(len(population)), k), dtype=int)
 
         places = places_drawn(tape, "sample", draw, len(population), k, replace=False)
-        return [population[place] for place in places]
+        return [population[index] for index in places]
 
     def shuffle(self, x: Any) -> None:
         """Shuffle in place."""
