@@ -48,10 +48,10 @@ class CoupledGate(Gate):
         self._noise, self._samples, self._exchange = noise, samples, exchange
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
-        asked = self._pending_release(mechanism, query, who)
-        output = self._exchange(asked)
-        if asked.error is not None:  # on the other data too: the algorithm sees the same
-            raise asked.error
+        request = self._pending_release(mechanism, query, who)
+        output = self._exchange(request)
+        if request.error is not None:  # on the other data too: the algorithm sees the same
+            raise request.error
         return fresh_view(output)
 
     def _pending_release(

@@ -46,14 +46,14 @@ def run_coupled(
             data, plan, public, coin_words, noise, samples, exchange
         )
 
-    first, second = map(gates_of, (meeting.release_of_first, meeting.release_of_second))
+    open_first, open_second = map(gates_of, (meeting.release_of_first, meeting.release_of_second))
     # attributes that a run sets on the algorithm must not be seen by the other
     twin = algorithm
     with contextlib.suppress(TypeError):
         twin = copy.copy(algorithm)
-    with meeting.second_run(lambda: run_through(twin, datasets[1], public, second)):
+    with meeting.second_run(lambda: run_through(twin, datasets[1], public, open_second)):
         try:
-            result = run_through(algorithm, datasets[0], public, first)
+            result = run_through(algorithm, datasets[0], public, open_first)
             return result, meeting.result_of_second()
         except Exception:
             if meeting.failure is not None:  # also where the algorithm hid it, or failed after it
@@ -113,8 +113,8 @@ class Rendezvous:
         self._count += 1
         if theirs.error is not None or mine.error is not None:
             if mine.error is None:
-                words = f"the release failed on other data alone: {type(theirs.error).__name__}"
-                self._fail(words)
+                reason = f"the release failed on other data alone: {type(theirs.error).__name__}"
+                self._fail(reason)
             if theirs.error is None:
                 self._fail("the release failed on the recorded data alone")
             self._output = None
@@ -142,10 +142,10 @@ class Rendezvous:
         """The result of the second run, after the first one has returned."""
         if self.failure is not None:
             raise self.failure
-        last = self._resume_second()
-        if isinstance(last, PendingRelease):
+        outcome = self._resume_second()
+        if isinstance(outcome, PendingRelease):
             self._fail(f"the run asked for more than the {self._count} recorded releases")
-        return last[1]
+        return outcome[1]
 
     def _resume_second(self) -> Any:
         """Let the second run work until its next release, or its end: then (None, its result)."""

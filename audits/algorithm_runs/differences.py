@@ -47,8 +47,8 @@ def _difference_of_values(one: Any, other: Any) -> str:
             return "" if plain.__eq__(one, other) else _plain_difference(one, other)
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
-        first, second = parts
-        return next(filter(None, map(difference, first, second)), "")
+        parts_of_one, parts_of_other = parts
+        return next(filter(None, map(difference, parts_of_one, parts_of_other)), "")
     return _array_difference(np.asarray(one), np.asarray(other))
 
 
@@ -63,8 +63,10 @@ def _difference_of_attributes(one: Any, other: Any) -> str:
     """The difference of what a subclass of a number, an array or a nest keeps beside its value."""
     if type(one) in PLAIN or isinstance(one, enum.Enum):
         return ""
-    first, second = map(_attributes, (one, other))
-    return "" if first is second is None else difference(first, second)
+    attributes, other_attributes = map(_attributes, (one, other))
+    return (
+        "" if attributes is other_attributes is None else difference(attributes, other_attributes)
+    )
 
 
 def _attributes(one: Any) -> Any:

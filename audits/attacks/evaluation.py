@@ -73,11 +73,11 @@ def count_correct(
 ) -> list[GuessCounts]:
     """Count the right guesses of fixed rules on the same fresh runs, in pieces."""
     counts = np.zeros((len(rules), 2), dtype=np.int64)
-    for found in map_pieces(_RuleCounts(tuple(rules)), draw, pair, runs, rng, executor):
-        counts += found
+    for piece_counts in map_pieces(_RuleCounts(tuple(rules)), draw, pair, runs, rng, executor):
+        counts += piece_counts
     return [
-        guess_counts(rule, int(right), int(made), runs)
-        for (right, made), rule in zip(counts, rules, strict=True)
+        guess_counts(rule, int(right), int(guesses), runs)
+        for (right, guesses), rule in zip(counts, rules, strict=True)
     ]
 
 

@@ -165,12 +165,12 @@ def signed_rank_p(differences: Array) -> float:
     """
     from scipy.stats import rankdata
 
-    some = differences[differences != 0]
-    if some.size == 0:
+    nonzero = differences[differences != 0]
+    if nonzero.size == 0:
         return 1.0
-    ranks = np.rint(2 * rankdata(np.abs(some))).astype(int)  # twice: ties have half ranks
-    most = int(ranks.sum())
-    chance = np.zeros(most + 1)
+    ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)  # twice: ties have half ranks
+    largest_sum = int(ranks.sum())
+    chance = np.zeros(largest_sum + 1)
     chance[0], reach = 1.0, 0
     for rank in np.sort(ranks):
         # chance[s] = (chance[s] + chance[s - rank]) / 2
@@ -178,8 +178,8 @@ def signed_rank_p(differences: Array) -> float:
         chance[: reach + 1] = half
         chance[rank : rank + reach + 1] += half
         reach += int(rank)
-    above = int(ranks[some > 0].sum())
-    far = max(above, most - above)
+    above = int(ranks[nonzero > 0].sum())
+    far = max(above, largest_sum - above)
     return min(1.0, 2 * float(chance[far:].sum()))
 
 
@@ -226,21 +226,21 @@ class _Timer:
 
     def _row(self, made_first: int, timed_first: int) -> tuple[list[float], list[float]]:
         """Seconds and mean noise of both values, the one that is timed first before the other."""
-        made = [
+        copies = [
             [self._make[column]() for _ in range(self._copies)]
             for column in (made_first, 1 - made_first)
         ]  # in the order of this coin, and freed in it
         spent, outputs = [], []
         for column in (timed_first, 1 - timed_first):
-            values = made[column ^ made_first]
+            values = copies[column ^ made_first]
             begin = self._clock()
             output = self._draw(values, self._rng)
             spent.append(self._clock() - begin)
             outputs.append(output)
         columns = (timed_first, 1 - timed_first)
         # after both were timed, for it reads the values
-        found = zip(outputs, columns, strict=True)
-        return spent, [_mean_noise(output, self._pair[column]) for output, column in found]
+        timed_outputs = zip(outputs, columns, strict=True)
+        return spent, [_mean_noise(output, self._pair[column]) for output, column in timed_outputs]
 
 
 def _mean_noise(output: Any, value: Any) -> float:

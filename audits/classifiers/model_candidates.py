@@ -117,7 +117,8 @@ def reduced_candidates(
     used_columns = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
     yield from _additive_candidates(
         "additive log-odds of features", REDUCED_PENALTIES,
-        _split_folds(basis(first), basis(second)), Pipeline((read(used_columns), basis)), used_columns,
+        _split_folds(basis(first), basis(second)),
+        Pipeline((read(used_columns), basis)), used_columns,
     )  # fmt: skip
 
 

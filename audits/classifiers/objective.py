@@ -63,7 +63,8 @@ class Objective:
     ) -> tuple[int, ExpectedOutcome]:
         """The place of the best of some rules, and its expected outcome.
 
-        ``right`` and ``made`` are shares of all runs; ``both`` marks rules that guess both values.
+        ``right`` and ``guess_rate`` are shares of all runs; ``two_sided`` marks the rules that
+        guess both values.
         """
         bound, sureness = self._bounds_and_z_scores(
             right,

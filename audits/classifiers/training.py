@@ -201,7 +201,7 @@ def _out_of_fold(candidate: ModelCandidate) -> tuple[Array, Array]:
     """Scores of both values, each run's by weights that were learned from the other folds."""
     folds = range(len(candidate.folds))
 
-    def each() -> Iterator[tuple[Array, Array]]:
+    def fold_scores() -> Iterator[tuple[Array, Array]]:
         for fold in folds:
             score = candidate.train(
                 [fitted_fold for fitted_fold in folds if fitted_fold != fold or len(folds) == 1]
@@ -209,5 +209,5 @@ def _out_of_fold(candidate: ModelCandidate) -> tuple[Array, Array]:
             a, b = candidate.folds[fold]
             yield score(a), score(b)
 
-    first_scores, second_scores = zip(*each(), strict=True)
+    first_scores, second_scores = zip(*fold_scores(), strict=True)
     return np.concatenate(first_scores), np.concatenate(second_scores)

@@ -75,11 +75,11 @@ class CallForm:
         if self.generator == BY_NAME_ON_TRIAL:
             many = functools.partial(release, size=size)
             return _call_by_trial(many, value, rng, by_name=True)
-        first = (value, rng) if self.generator == BY_PLACE else (value,)
+        positional = (value, rng) if self.generator == BY_PLACE else (value,)
         named = {"rng": rng} if self.generator == BY_NAME else {}
         if self.size == BY_NAME:
-            return release(*first, **named, size=size)
-        return release(*first, size, **named)
+            return release(*positional, **named, size=size)
+        return release(*positional, size, **named)
 
 
 def call_form(release: Callable[..., Any]) -> CallForm:
@@ -94,8 +94,8 @@ def call_form(release: Callable[..., Any]) -> CallForm:
         return CallForm(BY_TRIAL, "", awaited)
     parameters = list(signature.parameters.values())
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    names = {p.name for p in rest}
+    further = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    names = {p.name for p in further}
     generator = BY_NAME if "rng" in names else ""
     if len(plain) > 1:
         if plain[1].name == "rng" or ("rng" not in names and _is_generator(plain[1])):
@@ -107,10 +107,10 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     third = plain[2] if len(plain) > 2 and generator == BY_PLACE else None
     by_place = third is not None and third.default is third.empty
     form = CallForm(generator, BY_NAME if "size" in names else BY_PLACE * by_place, awaited)
-    first = [None, None][: 1 + (generator == BY_PLACE)] + [None] * (form.size == BY_PLACE)
+    positional = [None, None][: 1 + (generator == BY_PLACE)] + [None] * (form.size == BY_PLACE)
     named = dict.fromkeys(["rng"] * (generator == BY_NAME) + ["size"] * (form.size == BY_NAME))
     try:
-        signature.bind(*first, **named)
+        signature.bind(*positional, **named)
     except TypeError as error:
         shown = f"{release_name(release)}{signature_names(signature)}, {error}"
         raise ParameterError("release", shown, FORMS) from None
@@ -153,8 +153,12 @@ def _in_event_loop() -> bool:
 def _is_generator(parameter: inspect.Parameter) -> bool:
     """Whether a second parameter takes a generator: not ``size``, nor one with another default."""
     default = parameter.default
-    some = default is parameter.empty or default is None or parameter.name in GENERATOR_NAMES
-    return parameter.name != "size" and (some or isinstance(default, np.random.Generator))
+    may_be_generator = (
+        default is parameter.empty or default is None or parameter.name in GENERATOR_NAMES
+    )
+    return parameter.name != "size" and (
+        may_be_generator or isinstance(default, np.random.Generator)
+    )
 
 
 def _call_by_trial(

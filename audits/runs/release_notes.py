@@ -40,31 +40,31 @@ def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
         changed = [_draw_and_look(release, value, size) for value in (*pair, pair[0])]
     except Exception:  # it failed here alone, after the runs
         return []
-    found = []
+    numbers = []
     if not release.form.generator:
-        found.append(NO_GENERATOR)
+        numbers.append(NO_GENERATOR)
     elif surely_differ(list(changed[0][1]), list(changed[-1][1])):
-        found.append(OTHER_RANDOMNESS)
-    if any(one for one, _ in changed):
-        found.append(CHANGED_VALUE)
+        numbers.append(OTHER_RANDOMNESS)
+    if any(value_changed for value_changed, _ in changed):
+        numbers.append(CHANGED_VALUE)
     if any(map(is_shared, pair)):
-        found.append(SHARED_VALUE)
-    return found
+        numbers.append(SHARED_VALUE)
+    return numbers
 
 
 def _draw_and_look(release: Vectorised, value: Any, size: int) -> tuple[bool, Any]:
     """Whether some call changed its value, and the outputs under a fixed seed."""
     before, changed = digest(value), [False]
-    one = None
+    last_copy = None
 
-    def given() -> Iterator[Any]:
-        nonlocal one
-        for one in copies(value):  # one at a time: values may be large
-            yield one
-            changed.append(_is_other(one, value, before))
+    def checked_copies() -> Iterator[Any]:
+        nonlocal last_copy
+        for last_copy in copies(value):  # one at a time: values may be large
+            yield last_copy
+            changed.append(_is_other(last_copy, value, before))
 
-    outputs = release.draw(given(), np.random.default_rng(0), size)
-    return any(changed) or _is_other(one, value, before), outputs
+    outputs = release.draw(checked_copies(), np.random.default_rng(0), size)
+    return any(changed) or _is_other(last_copy, value, before), outputs
 
 
 def _is_other(copied: Any, value: Any, before: str | None) -> bool:

@@ -35,24 +35,26 @@ def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
 
     With delta, leaks are counted once: a single split.
     """
-    first = int(BLOCK_SHARES[0][0] * runs)
-    if not pure or runs < MIN_RUNS_TO_SPLIT or first >= MAX_LEARNING_RUNS:
+    first_known = int(BLOCK_SHARES[0][0] * runs)
+    if not pure or runs < MIN_RUNS_TO_SPLIT or first_known >= MAX_LEARNING_RUNS:
         share = 20 * runs // 100
         if not pure:
             many = LEAK_RUNS + LEAKS_SHARE_OF_MANY * runs // 100
             share = min(LEAKS_SHARE * runs // 100, many)
-        known = min(share, MAX_LEARNING_RUNS)
-        return [(known, runs - known)]
-    known = int(BLOCK_SHARES[1][0] * runs)
-    return [(first, known - first), (known, runs - known)]
+        learning_runs = min(share, MAX_LEARNING_RUNS)
+        return [(learning_runs, runs - learning_runs)]
+    learning_runs = int(BLOCK_SHARES[1][0] * runs)
+    return [(first_known, learning_runs - first_known), (learning_runs, runs - learning_runs)]
 
 
 def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
     """The largest probability of as many right guesses under epsilon-DP, by the binomial."""
     from scipy.special import bdtrc
 
-    correct, made, _ = counts
-    return float(bdtrc(correct - 1, made, max_correct_probability(epsilon))) if correct > 0 else 1.0
+    correct, guesses, _ = counts
+    return (
+        float(bdtrc(correct - 1, guesses, max_correct_probability(epsilon))) if correct > 0 else 1.0
+    )
 
 
 def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
@@ -65,13 +67,13 @@ def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
         return binomial_p_value(blocks[0], epsilon)
     from scipy.special import ndtri
 
-    first, second = blocks
-    share = first[2] / (first[2] + second[2])
-    one, two = math.sqrt(share), math.sqrt(1 - share)
+    first_block, second_block = blocks
+    share = first_block[2] / (first_block[2] + second_block[2])
+    first_weight, second_weight = math.sqrt(share), math.sqrt(1 - share)
     # clipped upwards, which errs to the claim's side
     scores = [-float(ndtri(max(binomial_p_value(block, epsilon), 1e-300))) for block in blocks]
-    score = one * max(scores[0], MIN_FIRST_SCORE) + two * scores[1]
-    return clipped_normal_tail(score, one, two) if math.isfinite(score) else 1.0
+    score = first_weight * max(scores[0], MIN_FIRST_SCORE) + second_weight * scores[1]
+    return clipped_normal_tail(score, first_weight, second_weight) if math.isfinite(score) else 1.0
 
 
 def clipped_normal_tail(score: float, one: float, two: float) -> float:

@@ -31,8 +31,10 @@ def epsilon_lower_with_leaks(
     ``expected`` shapes the budget and must be fixed before the runs.
     """
     leaks, budget = leak_error_budget(runs, delta, alpha, expected)
-    left = np.maximum(correct - leaks, 0.0)
-    chance = float(np.min(clopper_pearson_lower(left, np.maximum(made - leaks, left), budget)))
+    unleaked = np.maximum(correct - leaks, 0.0)
+    chance = float(
+        np.min(clopper_pearson_lower(unleaked, np.maximum(made - leaks, unleaked), budget))
+    )
     with np.errstate(divide="ignore"):
         return max(float(np.log(chance) - np.log1p(-chance)), 0.0)
 
@@ -66,7 +68,9 @@ def leak_error_budget(
         lambda q: float(chance @ error(q, count)) <= allowed, 0.01, share, steps=40
     )
     mean, spread = leaks + others * q, np.sqrt(others * q * (1 - q))
-    least, most = float(np.min(mean - 40 * spread)), float(np.max(mean + 40 * spread))
+    lowest, highest = float(np.min(mean - 40 * spread)), float(np.max(mean + 40 * spread))
     # where the threshold is such that the error is alpha on average
-    t = least_float_that(lambda t: float(chance @ error(q, t)) <= allowed, least, most, steps=80)
+    t = least_float_that(
+        lambda t: float(chance @ error(q, t)) <= allowed, lowest, highest, steps=80
+    )
     return leaks, np.clip(error(q, t), 1e-300, 1.0)

@@ -81,7 +81,7 @@ def is_unchanging(value: Any, depth: int = 0) -> bool:
     if isinstance(value, np.generic):
         return not isinstance(value, np.void)
     if type(value) in {tuple, frozenset}:
-        return depth < MAX_DEPTH and all(is_unchanging(one, depth + 1) for one in value)
+        return depth < MAX_DEPTH and all(is_unchanging(item, depth + 1) for item in value)
     return type(value) in UNCHANGING or isinstance(value, (Enum, type))
 
 
@@ -90,7 +90,7 @@ def _is_plain(value: Any, depth: int) -> bool:
     if type(value) is np.ndarray:
         return not value.dtype.hasobject and value.flags.c_contiguous
     if type(value) in PLAIN_CONTAINERS:
-        return depth < MAX_DEPTH and all(_is_plain(one, depth + 1) for one in _children(value))
+        return depth < MAX_DEPTH and all(_is_plain(child, depth + 1) for child in _children(value))
     return type(value) in UNCHANGING and type(value) not in {types.FunctionType, type}
 
 
