@@ -95,7 +95,7 @@ class EstimatorAdapter:
             data = (x, y) if self.data_of is None else self.data_of(x, y)
             return _coefficient_vector(estimator.fit(*data).coef_)
         coefficients = _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
-        # a constant of predictions comes last
+        # the intercept comes last
         return (
             coefficients[: x.shape[1]]
             if getattr(self.algorithm, "fit_intercept", False)
@@ -118,7 +118,7 @@ class EstimatorAdapter:
         """The result of plan and run on private data behind the gate and on public data."""
         algorithm, (data, public) = self.algorithm, inputs
         if noise == 0 and "non_private" in estimator_parameters(algorithm):
-            # its own form without noise, which knows that there is none
+            # the algorithm's own form without noise
             algorithm = copy.copy(algorithm)
             algorithm.epsilon, algorithm.non_private = math.inf, True
         with warnings.catch_warnings():  # the audit measures what the noise leaves

@@ -67,7 +67,7 @@ class ReducedNoiseLedger(Ledger):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        del executor  # a worker would draw the noise in full
+        del executor  # a worker process would draw the full noise
         for who in charged:
             yield self._answer(mechanism, query, who)
 

@@ -25,8 +25,8 @@ def _difference_of_values(one: Any, other: Any) -> str:
     if isinstance(one, dict):
         # iteration shows the order, so it is a part of the result
         if dict.keys(one) != dict.keys(other) or list(dict.keys(one)) != list(dict.keys(other)):
-            alone = len(dict.keys(one) ^ dict.keys(other))
-            return f"{alone} keys in one of them alone" if alone else "the order of the keys"
+            unshared = len(dict.keys(one) ^ dict.keys(other))
+            return f"{unshared} keys in one of them alone" if unshared else "the order of the keys"
         pairs = zip(
             [*dict.keys(one), *dict.values(one)], [*dict.keys(other), *dict.values(other)],
             strict=True,
@@ -60,7 +60,7 @@ def _plain_difference(one: Any, other: Any) -> str:
 
 
 def _difference_of_attributes(one: Any, other: Any) -> str:
-    """The difference of what a subclass of a number, an array or a nest keeps beside its value."""
+    """The difference of what a subclass of a number, an array or a nest adds to its value."""
     if type(one) in PLAIN or isinstance(one, enum.Enum):
         return ""
     attributes, other_attributes = map(_attributes, (one, other))
@@ -70,7 +70,7 @@ def _difference_of_attributes(one: Any, other: Any) -> str:
 
 
 def _attributes(one: Any) -> Any:
-    """Return what an object keeps beside its value, None if nothing."""
+    """Return what an object adds to its value, None if nothing."""
     if isinstance(one, np.ma.MaskedArray):  # numpy's own were compared
         return {name: value for name, value in vars(one).items() if name[0] != "_"}
     return object.__getstate__(one)

@@ -85,7 +85,7 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
         model.random_state = seed
     private = data if isinstance(data, tuple) else (data,)
     fit_arguments = private if public is None else (public, *private)
-    # each fit has data of its own: what it writes into them reaches no other
+    # each fit gets its own copy: what it writes into the data reaches no other fit
     with _own_run_is_called(model):
         model.fit(*copy.deepcopy(fit_arguments), ledger=AuditGates(open_gate))
     return model

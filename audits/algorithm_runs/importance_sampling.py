@@ -151,7 +151,7 @@ def tilted_values(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
             values = values.astype(mine.dtype, copy=False)
             values[0], values[1] = mine, theirs
             return values
-    # elsewhere an output is drawn from either data set
+    # other mechanisms draw the output from one of the two data sets
     values = np.empty(shape, dtype=np.result_type(mine, theirs))
     values[tilts >= 0], values[tilts < 0] = mine, theirs
     return values

@@ -34,7 +34,7 @@ TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is fl
 @final
 @dataclass(frozen=True, slots=True)
 class EmpiricalProfile:
-    """The empirical profile of loss samples: its mean and band, beside the accountant's curve."""
+    """The empirical profile of loss samples: its mean and band, with the accountant's curve."""
 
     epsilon: Array
     mean: Array
@@ -101,7 +101,7 @@ class AlgorithmAudit:
         if len(sticks) == 0:
             return np.zeros(epsilons.size), np.zeros(epsilons.size), np.ones(epsilons.size)
         lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2)
-        # no weight is above 1 / PLAIN; a loss that is not known may be any
+        # no weight is above 1 / MIN_UNTILTED_SHARE; an unknown loss may have any value
         upper_terms = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * MIN_UNTILTED_SHARE, 1.0))
         upper = (
             mean_confidence_band(upper_terms, (1 - confidence) / epsilons.size)[1]
@@ -116,7 +116,7 @@ class AlgorithmAudit:
         beyond = epsilons * (1 + TOLERANCE) + 1e-9
         sticks = np.nan_to_num(self._hockey_stick_terms(beyond, reverse=reverse))
         bound = mean_lower(sticks, (1 - confidence) / epsilons.size)
-        # a profile falls: what holds at an epsilon holds at all smaller ones
+        # a profile is falling, so a lower bound at an epsilon holds at all smaller ones
         order = np.argsort(-epsilons)
         result = np.empty_like(bound)
         result[order] = np.maximum.accumulate(bound[order])

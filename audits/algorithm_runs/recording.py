@@ -170,9 +170,8 @@ class ReplayGate(GateWithRefusals):
         self._samples, self._sampled = iter(recorder.samples), np.empty(0, dtype=np.intp)
         self._both_data, self._changed_users = (recorder.records, self._data), set[int]()
         self._refusals, self._refused = recorder.refusals, 0
-        self._validation_noise = np.random.default_rng(
-            0
-        )  # validates values; its draws are thrown away
+        # validates values; its draws are thrown away
+        self._validation_noise = np.random.default_rng(0)
         self._position = 0
         self._violation = ""
         self.transcript = recorder.transcript
@@ -231,9 +230,9 @@ class ReplayGate(GateWithRefusals):
             self._add_local_loss(mechanism, entry.output, recorded, value, who)
         return entry.output
 
-    def _raise_off_transcript(self, words: str) -> NoReturn:
-        self._violation = self._violation or words
-        raise OffTranscript(words)
+    def _raise_off_transcript(self, reason: str) -> NoReturn:
+        self._violation = self._violation or reason
+        raise OffTranscript(reason)
 
     def _value_as_recorded(
         self, mechanism: Releasable, query: ShapedQuery, who: Users | None, output: Any
@@ -259,7 +258,7 @@ class ReplayGate(GateWithRefusals):
         changed = (value != recorded).reshape(len(value), -1).any(axis=1)
         if not changed.any():
             return
-        # of all releases together: a query may keep what it saw for the next one
+        # the union over all releases, since a query may keep data for the next one
         self._changed_users.update(np.arange(self._users)[who][changed].tolist())
         if len(self._changed_users) > 1:
             self._raise_off_transcript(
@@ -279,16 +278,18 @@ class ReplayGate(GateWithRefusals):
         # the sample that holds the record where the recorded one does not, or the other way
         other_sample = np.setxor1d(self._sampled, changed)
         try:
-            there, here = (
+            other_value, replayed_value = (
                 np.array(query.query(take_rows(data, other_sample))) for data in self._both_data
             )
-        except Exception:  # whatever a query raises: a sample may be one that it cannot answer
+        except (
+            Exception
+        ):  # a query may raise any exception, for it may not be able to answer this sample
             self.loss = math.nan
             return
-        if not there.shape == here.shape == value.shape:
+        if not other_value.shape == replayed_value.shape == value.shape:
             self._raise_off_transcript("the shape of a value depends on the secret sample")
-        value_pairs = [(recorded, there), (value, here)]
-        # neighbours of a sampler add or remove: what is replaced has another loss
+        value_pairs = [(recorded, other_value), (value, replayed_value)]
+        # the sampler's loss is for added or removed records, not for replaced ones
         if not any(_adds_nothing(*pair) for pair in value_pairs):
             self.loss = math.nan
             return

@@ -36,8 +36,8 @@ from audits.algorithm_runs.recording import (
 )
 from audits.values.tracebacks import without_values
 
-CHANCE = 1e-9  # of calling an honest run's loss too large
-ROUND_OFF = 1e-6  # relative, of a sampled loss
+CHANCE = 1e-9  # probability of calling an honest run's loss too large
+ROUND_OFF = 1e-6  # relative rounding error of a sampled loss
 
 
 class Algorithm(Protocol):
@@ -199,7 +199,7 @@ def replay(
         {entry.undeclared for recorder in recorders for entry in recorder.transcript} - {""}
     )
     loss = math.nan if trusted else neighbour_run.loss
-    try:  # what a search of several gates loses is not the sum of what they lose
+    try:  # the loss of a search over several gates is not the sum of their losses
         largest = largest_loss_of(recorders[0].plan) if len(recorders) == 1 else math.inf
     except UnsupportedPlan:
         largest = math.inf
@@ -422,7 +422,7 @@ def _fails_too(
         return True
     try:
         _recorded_run(algorithm, data, public, np.random.default_rng(seed), undeclared, seed)
-    except Exception as other:  # whatever a fit raises
+    except Exception as other:  # a fit may raise any exception
         return type(other) is type(error) and str(other) == str(error)
     return False
 
@@ -430,8 +430,8 @@ def _fails_too(
 def _comparable(algorithm: Algorithm, result: Any, heard: list[warnings.WarningMessage]) -> Any:
     """Return a copy of a result, or all that a fit published: the next run may fill its arrays."""
     if is_fitted_through_gates(algorithm):
-        said = [[warning.category.__name__, str(warning.message)] for warning in heard]
-        return {"warnings": said} | published(result)
+        texts = [[warning.category.__name__, str(warning.message)] for warning in heard]
+        return {"warnings": texts} | published(result)
     with contextlib.suppress(TypeError):  # what cannot be copied is refused when it is compared
         return copy.deepcopy(result)
     return result
@@ -454,7 +454,7 @@ def _replay_run(
             loss = gates.finished_loss()
         except (OffTranscript, OffPlan) as error:
             return _ReplayRun(False, False, np.nan, str(error))
-        except Exception as error:  # it used what is not behind the gate
+        except Exception as error:  # the run used data that are not behind the gate
             # its message may hold a record
             witness = f"the run failed without its noise: {type(error).__name__}"
             return _ReplayRun(False, True, np.nan, witness)

@@ -8,7 +8,7 @@ import numpy as np
 
 from accountant.numerics import Array
 
-MIN_UNTILTED_SHARE = 1 / 3  # least share of runs as they are, so that no weight is above 3
+MIN_UNTILTED_SHARE = 1 / 3  # least share of runs without a tilt, so that no weight is above 3
 PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
 MIN_PILOT_RUNS = 20  # least number of runs before the tilts are placed
 TILT_SPACING, MAX_TILTS = 2.0, 3  # deviations of the loss from tilt to tilt; most tilts

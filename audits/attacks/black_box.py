@@ -62,7 +62,7 @@ def audit_black_box(
 @final
 @dataclass(frozen=True, slots=True)
 class _RowLearner:
-    """Learns from whole outputs, or the cut of scores."""
+    """Learns a score from whole outputs, or the cut of a given score."""
 
     draw: Draw
     is_scored: bool

@@ -77,8 +77,10 @@ def audit_declared(
         bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
     rules.append(_threshold_rule(score, *best_cuts(law[0], best, law[1])))
-    bound, there = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)
-    point = ClaimPoint(best.epsilon, best.delta, there, decides_alone=not claims_own_loss)
+    bound, counts_at_point = count_correct(
+        mechanism.release, pair, rules, objective.runs, rng, executor
+    )
+    point = ClaimPoint(best.epsilon, best.delta, counts_at_point, decides_alone=not claims_own_loss)
     return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
 
 

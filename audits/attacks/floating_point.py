@@ -1,4 +1,4 @@
-"""The low-order bits of a release: what floating-point noise reveals beside its value.
+"""The low-order bits of a release: what floating-point noise reveals in addition to its value.
 
 A float near 0 has finer bits than one near 1, so noise added to a number leaves its place on the
 grid of floats; noise on a coarse grid leaves the bits of the number itself; and noise computed
@@ -26,7 +26,7 @@ from audits.runs.release_functions import Draw, vectorised
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
+NO_BIT = 2000  # stands for zero; every other float has its lowest bit from 2^-1074 to 2^1023
 FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
 MAX_NUMBERS = 8  # numbers of one output that are tested
 PILOT_RUNS = 50  # runs that identify the kind of noise
@@ -149,7 +149,7 @@ def audit_bits(
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
         numbers = _as_rows(draw(value, source, size), size)[:, :MAX_NUMBERS]
         columns = []
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as they like
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be arbitrarily large
             for j in range(width):
                 x = numbers[:, min(j, numbers.shape[1] - 1)]
                 columns.append(lowest_bit(x))

@@ -29,7 +29,7 @@ from audits.values.descriptions import describe_pair
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-MIN_MEMBER_RUNS = 100  # least runs of a member
+MIN_MEMBER_RUNS = 100  # smallest number of runs of one test
 Event = Callable[[NDArray[Any]], Any]
 
 
@@ -186,12 +186,14 @@ def audit_family(
         )
     seed, source = seed_and_generator(rng)
     error = 1 - confidence
-    alone = 1 - error / len(tests)
+    confidence_per_test = 1 - error / len(tests)
     members = [
         Member(
             _member_name(pair, claim, event),
             noted(
-                distinguish(reading, pair, claim, share, alone, rng=noise, executor=executor),
+                distinguish(
+                    reading, pair, claim, share, confidence_per_test, rng=noise, executor=executor
+                ),
                 release,
                 pair,
             ),
@@ -200,11 +202,13 @@ def audit_family(
             tests, source.spawn(len(tests)), strict=True
         )
     ]
-    fell = _holm_rejections([member.finding for member in members], error)
-    done = tuple(_with_outcome(member, at in fell) for at, member in enumerate(members))
+    rejected = _holm_rejections([member.finding for member in members], error)
+    members_at_family_level = tuple(
+        _with_outcome(member, at in rejected) for at, member in enumerate(members)
+    )
     seconds = time.perf_counter() - start
-    falsified = tuple(done[at] for at in sorted(fell))
-    return Family(done, falsified, confidence, share * len(tests), seconds, seed)
+    falsified = tuple(members_at_family_level[at] for at in sorted(rejected))
+    return Family(members_at_family_level, falsified, confidence, share * len(tests), seconds, seed)
 
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
@@ -245,9 +249,9 @@ def _member_name(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
     return f"{name}, by {event}" if event else name
 
 
-def _with_outcome(one: Member, fell: bool) -> Member:
+def _with_outcome(member: Member, fell: bool) -> Member:
     """The member's verdict in its family: alone it may fall, and not among the others."""
-    outcome = Outcome.FALSIFIED if fell else one.finding.outcome
+    outcome = Outcome.FALSIFIED if fell else member.finding.outcome
     if outcome is Outcome.FALSIFIED and not fell:
         outcome = Outcome.SURVIVED
-    return replace(one, finding=replace(one.finding, outcome=outcome))
+    return replace(member, finding=replace(member.finding, outcome=outcome))

@@ -27,8 +27,8 @@ Codes = NDArray[np.int64]
 CodedRelease = Callable[[Any, np.random.Generator, int], Codes]
 # Codes are grouped by their log-odds: those between two of these edges are one level.
 LEVEL_EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
-MIN_PILOT_COUNT = 5  # times in the pilot make a code an atom
-RUNS_PER_PILOT_RUN = 8  # one run in so many chooses the code
+MIN_PILOT_COUNT = 5  # a code that the pilot runs show this often is an atom
+RUNS_PER_PILOT_RUN = 8  # one in this many runs is a pilot run, which chooses the code
 
 
 def audit_by_codes(

@@ -164,7 +164,7 @@ def _output_codes(
         _comparable(part, unseen, path)
         for part, path in zip(inside, _paths(output, inside, "output"), strict=True)
     ]
-    equal = [_contains_answer(atoms, answer) for answer in answers]
+    equal = [int(any(atom in answer for atom in atoms)) for answer in answers]
     first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
         _hash(type(output), output if isinstance(output, type) else None),
@@ -173,10 +173,6 @@ def _output_codes(
         2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
         _hash(*atoms), _hash(first_atom), _hash(last_atom),
     ]  # fmt: skip
-
-
-def _contains_answer(atoms: list[Any], answer: frozenset[Any]) -> int:
-    return int(any(atom in answer for atom in atoms))
 
 
 def _paths(output: Any, inside: Sequence[Any], path: str) -> list[str]:

@@ -35,7 +35,7 @@ from mechanisms.base.values import Values
 
 Generator = np.random.Generator
 MAX_CANDIDATES = 32  # pairs that enter the search
-MIN_SCREENING_RUNS = 250  # least runs of a screening
+MIN_SCREENING_RUNS = 250  # smallest number of runs of a screening
 SEARCH_SHARE = 0.5  # share of the runs that the search may use
 
 

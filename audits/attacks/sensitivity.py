@@ -31,12 +31,11 @@ from audits.values.copies import own_copy
 from audits.values.tracebacks import without_values
 from mechanisms.base.values import Values
 
-TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
+TOLERANCE = 1e-9  # relative rounding error of an honest sum
 NORM = Interval(1.0, np.inf)
 BUDGET = IntegerRange(1)
-STRUCTURED_SHARE = (
-    0.7  # share of the budget for structured neighbours; the rest climbs from the best
-)
+# share of the budget for structured neighbours; the rest climbs from the best
+STRUCTURED_SHARE = 0.7
 
 
 @final
@@ -237,7 +236,7 @@ class _DistanceSearch:
     def probe(self, declared: float, seed: int | None) -> Probe:
         """The distance that was found, compared with the declared one."""
         fell = self.greatest_distance > declared * (1 + TOLERANCE)
-        compared = self.greatest_distance >= 0  # else no two answers were there to compare
+        compared = self.greatest_distance >= 0  # else there were no two answers to compare
         survived = Outcome.SURVIVED if compared else Outcome.INCONCLUSIVE
         return Probe(
             Outcome.FALSIFIED if fell else survived,

@@ -55,10 +55,8 @@ from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-FIRST_RUNS, LEARNING_GROWTH = (
-    24,
-    1.2,
-)  # runs before the first bet; growth of what is learned from after
+# runs before the first bet; factor by which the learning runs then grow
+FIRST_RUNS, LEARNING_GROWTH = 24, 1.2
 BETTING_ERROR_SHARE = 0.8  # share of the error for the bets
 MAX_KEPT_NUMBERS = 1 << 25  # numbers of all outputs that are learned from: 256 MiB
 LEARNING_SHARE = 1 / 3  # share of the horizon after which the last rule is fixed
@@ -166,9 +164,8 @@ def watch(
         raise ParameterError("claim", claim, "a loss to bet against, such as PureLoss(1.0)")
     at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon, error = claim.epsilon_at(at), 1 - confidence
-    bound_confidence = (
-        1 - (1 - BETTING_ERROR_SHARE) * error
-    )  # confidence of the bound at the horizon
+    # confidence of the bound at the horizon
+    bound_confidence = 1 - (1 - BETTING_ERROR_SHARE) * error
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {at:g}")
     objective = Objective(runs, at, 1 - bound_confidence, epsilon)

@@ -24,7 +24,7 @@ from audits.classifiers.training import TrainedScore
 from audits.runs.parallel_runs import OutputPair, collect_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 
-# least share of its rule's own epsilon that a first bound is expected to prove, in so many runs
+# a first rule is tested if its expected bound is this share of its rule's epsilon, in many runs
 PROMISING, MANY_RUNS = 0.75, 50_000
 
 
@@ -88,9 +88,11 @@ def guess_in_blocks(
     return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
 
 
-def append_runs(known: OutputPair, more: OutputPair) -> OutputPair:
+def append_runs(known_outputs: OutputPair, further_outputs: OutputPair) -> OutputPair:
     """Outputs of both values, more after those known."""
-    return concatenate_outputs([known[0], more[0]]), concatenate_outputs([known[1], more[1]])
+    return concatenate_outputs([known_outputs[0], further_outputs[0]]), concatenate_outputs(
+        [known_outputs[1], further_outputs[1]]
+    )
 
 
 def _is_promising(rule: DecisionRule, runs: int) -> bool:

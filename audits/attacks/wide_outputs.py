@@ -38,12 +38,12 @@ FEW_LOOKED = 1 << 10  # runs of each value whose outputs are compared as a whole
 MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
-# runs that all candidates learn from: their summaries cost most
+# runs that all candidates learn from; the summaries of these runs are the expensive part
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 
 def first_output(draw: Draw, value: Any) -> NDArray[Any]:
-    """The output of one run beside the others; none if it raises."""
+    """The output of one additional run; none if it raises."""
     try:
         return draw(value, np.random.default_rng(0), 1)
     except Exception:  # the audit itself meets and reports it
@@ -104,7 +104,7 @@ def few_outputs(known_outputs: OutputPair) -> bool:
 def audit_wide(
     draw: Draw,
     pair: tuple[Any, Any],
-    known: OutputPair,
+    known_outputs: OutputPair,
     objective: Objective,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
@@ -114,8 +114,8 @@ def audit_wide(
 
     ``known_outputs`` are the first of the runs that screen.
     """
-    width = next(side[:1].size for side in known if len(side))
-    reduction, screened = _screen(draw, pair, known, objective.runs, rng, executor)
+    width = next(side[:1].size for side in known_outputs if len(side))
+    reduction, screened = _screen(draw, pair, known_outputs, objective.runs, rng, executor)
     blocks = wide_schedule(objective.runs, width, screened)
     learner = _ReducedLearner(draw, reduction)
     rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)

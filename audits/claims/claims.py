@@ -28,7 +28,8 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 
-INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
+# claims that the output does not depend on the input
+INDEPENDENT = ApproxLoss(0.0, 0.0)
 TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # deltas at which tails of a profile are tested
 CLAIM_FORMS = "a loss such as PureLoss(1.0), a number epsilon, a pair (epsilon, delta) or a Budget"
 ClaimLike = Loss | Budget | float | tuple[float, float]
@@ -136,7 +137,7 @@ class TradeoffLoss(SymmetricLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """A bound on many pairs: a claim, of no pair."""
+        """Refuse: the claim bounds many pairs and belongs to none of them."""
         return MANY_PAIRS
 
     def profile(self, epsilon: ArrayLike) -> Array:
@@ -257,7 +258,7 @@ def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     low = furthest_that(outside, np.zeros_like(p), p, steps=50)
     p, low = np.append(0.0, p), np.append(0.0, low)
     gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * low  # falls with epsilon
-    # concave in p: over an interval it stays below the lines through the two next to it
+    # concave in p: on an interval it is below the lines through the two neighbouring points
     step = np.diff(p)
     slope = np.diff(gap, axis=-1) / step
     rise = np.maximum(gap[..., 1:-1] + slope[..., :-1] * step[1:], gap[..., 1:-1])

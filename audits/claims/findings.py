@@ -25,8 +25,8 @@ class Outcome(enum.Enum):
     --------
     >>> from mechanisms import Laplace
     >>> from audits import Outcome, audit
-    >>> found = audit(Laplace(scale=1.0), runs=2000, rng=0)
-    >>> found.outcome is Outcome.SURVIVED
+    >>> finding = audit(Laplace(scale=1.0), runs=2000, rng=0)
+    >>> finding.outcome is Outcome.SURVIVED
     True
     """
 
@@ -64,9 +64,8 @@ class GuessCounts:
         if self.every_run and delta > 0:
             return epsilon_lower_every_run(self.correct, self.runs, delta, alpha)
         if self.expected is not None and delta > 0:
-            leaking = (
-                delta * self.guessed_values / 2
-            )  # runs of one side leak to guesses of that side
+            # runs of one side leak to guesses of that side
+            leaking = delta * self.guessed_values / 2
             return epsilon_lower_with_leaks(
                 self.correct, self.made, self.runs, leaking, alpha, self.expected
             )
@@ -219,7 +218,7 @@ class Finding(TableDisplay):
         bool
             True if the claim is falsified at that confidence.
         """
-        if self.stopped is not None:  # the bets stopped at what they proved
+        if self.stopped is not None:  # the bets stopped when they had proved this
             return confidence <= self.confidence
         if self.point is not None:
             if self.point.decides_alone:

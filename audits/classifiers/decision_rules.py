@@ -17,7 +17,8 @@ from accountant.numerics import Array
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 
 ScoreFunction = Callable[[NDArray[Any]], Array]
-MAX_COMPARED_INTERVALS = 8  # up to so many intervals comparisons are faster than a search
+# up to this number of intervals, comparisons are faster than a binary search
+MAX_COMPARED_INTERVALS = 8
 
 
 class DecisionRule(Protocol):

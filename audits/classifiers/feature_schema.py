@@ -56,20 +56,20 @@ class FeatureSchema:
         """Columns to learn from: numbers, their summaries, frequent structures."""
         return self.columns(self.features_of(outputs))
 
-    def columns(self, found: Features) -> Array:
+    def columns(self, features: Features) -> Array:
         """The columns of features that are known."""
-        numbers = self.padded(found)
+        numbers = self.padded(features)
         raw = numbers[:, :RAW_COLUMNS]
-        return np.hstack([raw, summary_columns(numbers), self.shapes(found)])
+        return np.hstack([raw, summary_columns(numbers), self.shapes(features)])
 
-    def shapes(self, found: Features) -> Array:
+    def shapes(self, features: Features) -> Array:
         """One column for each frequent structure."""
-        columns: Array = (found.structure[:, None] == self.structures).astype(float)
+        columns: Array = (features.structure[:, None] == self.structures).astype(float)
         return columns
 
-    def padded(self, found: Features) -> Array:
+    def padded(self, features: Features) -> Array:
         """The numbers of each output, padded with NaN to the width."""
-        numbers = found.numbers[:, : self.width]
+        numbers = features.numbers[:, : self.width]
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers
 

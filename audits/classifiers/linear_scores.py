@@ -98,7 +98,7 @@ class SplineBasis:
 
     columns: tuple[tuple[int, Array, float, float], ...]
     missing: tuple[int, ...]
-    crossed: int = 0  # columns below this one also act in pairs
+    crossed: int = 0  # products of the columns below this index are in the basis too
 
     def __call__(self, rows: Array) -> NDArray[np.float32]:
         """The basis functions at rows, one column each, after a constant."""
@@ -108,7 +108,7 @@ class SplineBasis:
             if spread == 0.0:  # few values
                 groups[column] = [x == value for value in knots]
             else:
-                with np.errstate(over="ignore"):  # of a number that hardly moves
+                with np.errstate(over="ignore"):  # a nearly constant number overflows here
                     z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
                 groups[column] = [z, *(np.maximum(z - knot, 0.0) for knot in knots), z > 0.0]
         parts = [part for group in groups.values() for part in group]
@@ -178,9 +178,8 @@ def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     return PooledSteps(signs.astype(np.float32), knots)
 
 
-DesignBlock = tuple[
-    NDArray[np.float32], NDArray[np.float32], Array
-]  # design, labels, design' design
+# design, labels, design' design
+DesignBlock = tuple[NDArray[np.float32], NDArray[np.float32], Array]
 
 
 def design_block(first: NDArray[np.float32], second: NDArray[np.float32]) -> DesignBlock:
@@ -210,6 +209,6 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
 
 
 def _weighted_sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
-    # not BLAS: its bits may depend on its threads, which wait for each other on busy cores
+    # not BLAS: its result may depend on its threads, which also wait for each other on busy cores
     sums: NDArray[Any] = np.einsum("ij,j->i", rows, weights)
     return sums

@@ -34,9 +34,9 @@ from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histog
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
-REDUCED_PENALTIES = (100.0,)  # of the columns of a reduction
+REDUCED_PENALTIES = (100.0,)  # ridge penalties for the columns of a reduction
 NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves
-SAME_CORRELATION = 1 - 1e-9  # of columns that say the same
+SAME_CORRELATION = 1 - 1e-9  # absolute correlation above which two columns count as the same
 MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
 
@@ -51,7 +51,7 @@ class ModelCandidate:
     train: Callable[[list[int]], Callable[[Any], Array]]
     extract: Callable[[Outputs], Any]
     is_number: bool = False
-    columns: frozenset[int] | None = None  # of a reduction; None for all
+    columns: frozenset[int] | None = None  # the columns of a reduction that are used; None for all
 
 
 def model_candidates(
@@ -101,8 +101,8 @@ def reduced_candidates(
     left the ``known`` columns, only they are tried again.
     """
     sums = len(reduction.sums)
-    alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
-    columns = [c for c in (*alone, *range(sums)) if known is None or c in known]
+    single_numbers = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
+    columns = [c for c in (*single_numbers, *range(sums)) if known is None or c in known]
     for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
         candidates = _number_candidates(
@@ -123,14 +123,14 @@ def reduced_candidates(
 
 
 def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
-    """The columns of rows that no earlier one equals but for its scale: it would be no better."""
+    """The columns, without those that equal an earlier column up to scale and are no better."""
     x = rows[:, columns]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         x = (x - x.mean(axis=0)) / x.std(axis=0)
     distinct: list[int] = []
     for position in range(len(columns)):
         products = np.abs(np.einsum("ij,i->j", x[:, distinct], x[:, position])) / len(x)
-        if not (products > SAME_CORRELATION).any():  # false of what is not a number
+        if not (products > SAME_CORRELATION).any():  # comparisons with NaN are false
             distinct.append(position)
     return [columns[position] for position in distinct]
 
@@ -174,7 +174,8 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     runs = len(atoms_a) + len(atoms_b)
     distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
-        # folds would shrink a rare output of a few three times; of many some are best by luck
+        # if there are few outputs, a fold would have too few runs of a rare one; if there are
+        # many, some seem best by chance unless they are scored out of fold
         few = distinct <= FEW_CELLS
         parts = [(atoms_a, atoms_b)] if few else _split_folds(atoms_a, atoms_b)
         yield ModelCandidate(
@@ -237,7 +238,7 @@ def _screened_candidates(
 
 
 def _additive_candidates(
-    words: str,
+    description: str,
     penalties: Sequence[float],
     parts: Folds,
     extract: Callable[[Outputs], Any],
@@ -253,7 +254,7 @@ def _additive_candidates(
         return train
 
     for penalty in penalties:
-        yield ModelCandidate(words, parts, trained(penalty), extract, columns=columns)
+        yield ModelCandidate(description, parts, trained(penalty), extract, columns=columns)
 
 
 def _replace_nonfinite(rows: Array) -> Array:

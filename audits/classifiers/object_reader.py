@@ -94,7 +94,7 @@ def _read_state(output: Any, walk: OutputWalk) -> None:
         recipe = output.__reduce_ex__(4)
     except Exception:  # it cannot be copied
         return
-    if isinstance(recipe, str):  # a name of its own
+    if isinstance(recipe, str):  # the object is a global, which is known by its name
         walk.word(recipe)
         return
     arguments = recipe[1][1:] if recipe[0] is copyreg.__newobj__ else recipe[1]  # type: ignore[attr-defined]

@@ -77,7 +77,7 @@ class Objective:
             at = self._broader(at, right, guess_rate, two_sided)
         if self.epsilon is not None:
             surest = int(np.argmax(sureness - self._learning_error(right, guess_rate, two_sided)))
-            # scaled up from the learning runs, the luck of these is in it too
+            # the guesses are scaled up from the learning runs, and so is the error of their counts
             luck = math.sqrt(1 + self.runs / max(self.learning_runs or self.runs, 1))
             if sureness[surest] > Z_IN_REACH * luck and sureness[at] < Z_CERTAIN:
                 at = surest
@@ -145,7 +145,9 @@ class Objective:
         guesses = np.where(enough_guesses, guesses, 1.0)
         wrong = np.clip((guess_rate - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
         errors = -float(ndtri(self.alpha))
-        if self.learning_runs is not None:  # of counts that are scaled up to the test's
+        if (
+            self.learning_runs is not None
+        ):  # the learning counts are scaled up to the number of test runs
             errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
         # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)

@@ -30,7 +30,8 @@ from audits.runs.release_functions import Draw, RaisedOutcome
 
 RAW_COLUMNS = 64  # numbers with a column of their own
 MIN_GROUP = 4  # outputs of one kind that are read together
-ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64  # of iterators without an end, in all runs and in each
+# items read from endless iterators, in all runs together and at least in each
+ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
 MAX_UNSEEN = 16  # parts that a finding names
 Codes = feature_codes.Codes
 # outputs that stay as they are: rules of single numbers look at them
@@ -157,15 +158,15 @@ def summary_columns(numbers: Array) -> Array:
     changed = numbers != numbers[:, :1]
     moves = np.count_nonzero(changed, axis=1)
     first_change = np.where(moves > 0, changed.argmax(axis=1), width)
-    there = numbers[rows, np.minimum(first_change, width - 1)]
+    changed_number = numbers[rows, np.minimum(first_change, width - 1)]
     middle = np.arange(width) - (width - 1) / 2
     greatest, others = highest[rows, top], highest.copy()
     others[rows, top] = -np.inf
     positive, negative = (np.count_nonzero(side, axis=1) for side in (x > 0, x < 0))
-    with np.errstate(invalid="ignore", over="ignore"):  # outputs may be as large as they like
+    with np.errstate(invalid="ignore", over="ignore"):  # outputs may be arbitrarily large
         columns = [
-            x.sum(axis=1), greatest, lowest[rows, bottom], top, bottom, first_change, there,
-            width - moves, x @ middle, greatest - others.max(axis=1),
+            x.sum(axis=1), greatest, lowest[rows, bottom], top, bottom,
+            first_change, changed_number, width - moves, x @ middle, greatest - others.max(axis=1),
             np.abs(x).sum(axis=1), positive - negative, np.clip(x, -1, 1).sum(axis=1),
             np.count_nonzero(is_finite, axis=1),
         ]  # fmt: skip

@@ -27,7 +27,7 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 
-class EnoughRead(Exception):  # no error: it ends a walk
+class EnoughRead(Exception):  # not an error: it ends a walk
     """The walk has read as much of an output as is used."""
 
 
@@ -44,7 +44,7 @@ class OutputWalk:
 
     def __init__(self, reader_of: Callable[[type], Reader], items: int = MAX_WORDS) -> None:
         self.reader_of = reader_of
-        self.items_left = items  # of iterators that do not say how long they are, in all
+        self.items_left = items  # items of iterators without a length that may still be read
         self.words: list[str] = []  # the structure
         self.numbers: list[Any] = []  # floats, and arrays of them
         self.exact: list[bytes] = []  # values that their floats do not determine

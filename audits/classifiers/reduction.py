@@ -28,7 +28,8 @@ from audits.classifiers.screening import (
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
 CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
 CLEAR_CORRELATION = 6.0  # standard errors
-MAX_NOISE_SHARE = 0.8  # of squared correlations, above which they count as noise
+# share of sampling noise in the squared correlations above which they count as noise
+MAX_NOISE_SHARE = 0.8
 MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
 SUMMARIES = 14
 LOOKED_RUNS = 100  # runs of each value, beyond the width, in which correlations are looked for
@@ -45,7 +46,7 @@ class WeightedSum:
     description: str
 
     def __call__(
-        self, rows: NDArray[Any], reference: Reference, read: dict[str, NDArray[Any]]
+        self, rows: NDArray[Any], reference: Reference, cached: dict[str, NDArray[Any]]
     ) -> Array:
         """The sums of rows; ``read`` keeps the values of all numbers for other sums."""
         weights, support = self.weights / reference.spread, np.flatnonzero(self.weights)
@@ -53,9 +54,9 @@ class WeightedSum:
             rows, weights, reference = rows[:, support], weights[support], reference.of(support)
             values = feature_values(self.feature, rows, reference)
         else:
-            if self.feature not in read:
-                read[self.feature] = feature_values(self.feature, rows, reference)
-            values = read[self.feature]
+            if self.feature not in cached:
+                cached[self.feature] = feature_values(self.feature, rows, reference)
+            values = cached[self.feature]
         with np.errstate(invalid="ignore", over="ignore"):
             # not BLAS: its bits may depend on its threads
             sums: Array = np.einsum("ij,j->i", values, weights)
@@ -186,7 +187,7 @@ def _whitened_weights(
     runs, width = len(first) + len(second), reference.width
     if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
         return None
-    if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # false of NaN too
+    if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # also false for NaN
         return None
     # enough to see whether numbers are correlated at all, in half the digits
     few = width + LOOKED_RUNS

@@ -164,7 +164,7 @@ def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> in
     """
     runs, width = int(first[6, 0] + second[6, 0]), first.shape[1]
     squares = np.stack([contrast.z_scores**2 for contrast in contrasts(first, second).values()])
-    # z^2 is 1 on average of a number that tells nothing, and 2 ln d of the greatest of d such
+    # without a signal z^2 is 1 on average, and the largest of d such values is about 2 ln d
     dense = 4 / runs * max(float(np.max(squares.sum(axis=1))) - width, 1.0)
     top = np.sort(squares.max(axis=0))[-CLEAREST:]
     sparse = 4 / runs * float(np.maximum(top - 2 * math.log(width), 0.0).sum())

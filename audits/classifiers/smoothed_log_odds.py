@@ -69,7 +69,7 @@ def histogram_cells(
     """
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
-    # numbers that hardly repeat are no atoms, however few they are
+    # few numbers that rarely repeat are a small sample, not atoms
     few = values.size <= max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
     edges = edges_between(values) if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
@@ -174,7 +174,7 @@ def _rare_atoms(values: NDArray[Any], counts: NDArray[np.intp]) -> NDArray[Any]:
 def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
     """Penalised likelihoods by Newton's method, one in each row, all in one banded system.
 
-    ``penalty`` is banded, diagonal first, that of one row after that of another.
+    ``penalty`` is in banded form, diagonal first; the penalties of the rows follow each other.
     """
     from scipy.linalg.lapack import dpbsv
 
@@ -187,7 +187,7 @@ def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
         hessian = penalty.copy()
         hessian[0] += runs * chance * (1 - chance) + RIDGE
         _, step, failed = dpbsv(hessian, slope, lower=1)
-        if failed and len(ones) > 1:  # one row may not keep the others from their ends
+        if failed and len(ones) > 1:  # a row that fails must not keep the others from converging
             parts = zip(ones, zeros, np.hsplit(penalty, len(ones)), strict=True)
             return np.vstack([_fit_log_odds(a[None], b[None], part) for a, b, part in parts])
         if failed:

@@ -72,11 +72,8 @@ class TrainedScore:
 
     def log_odds(self, outputs: Outputs) -> Array:
         """Calibrated log-odds of the first value."""
-        return self.cells.log_odds[self.cells.cell_of(self._scores(outputs))]
-
-    def _scores(self, outputs: Outputs) -> Array:
-        result: Array = self.score(self.candidate.extract(outputs))
-        return result
+        scores = self.score(self.candidate.extract(outputs))
+        return self.cells.log_odds[self.cells.cell_of(scores)]
 
     def _interval_rule(
         self, low: int, high: int, up: int, expected: ExpectedOutcome
@@ -92,7 +89,7 @@ class TrainedScore:
         return merge_intervals(edges, labels, expected)
 
     def _cuts_of_steps(self, steps: HistogramCells, low: int, high: int) -> tuple[float, float]:
-        """(least, cut) of steps: the lower tail is at most, the upper tail at least.
+        """(lower cut, cut) of steps: the lower tail is at most, the upper tail at least its cut.
 
         Steps that were learned without a fold are not at the levels of those learned from all, so
         the tails keep their shares of runs.

@@ -41,13 +41,13 @@ class UniformBlock:
     exact: list[bytes] = field(default_factory=list)
     columns: list[Array] = field(default_factory=list)
 
-    def append(self, other: UniformBlock | None) -> bool:
+    def append(self, block: UniformBlock | None) -> bool:
         """Append what a part holds; False if its structure differs between outputs."""
-        if other is not None:
-            self.words.extend(other.words)
-            self.exact.extend(other.exact)
-            self.columns.extend(other.columns)
-        return other is not None
+        if block is not None:
+            self.words.extend(block.words)
+            self.exact.extend(block.exact)
+            self.columns.extend(block.columns)
+        return block is not None
 
     def append_array(self, values: NDArray[Any]) -> bool:
         """Append numbers, a row for each output; False if their floats are not exact."""
@@ -188,14 +188,14 @@ def _series(values: Sequence[Any], depth: int) -> UniformBlock | None:
     return block if block.append(_indices([series.index for series in values], depth + 1)) else None
 
 
-def _columns(whole: Any, count: int, depth: int) -> UniformBlock | None:
+def _columns(stacked: Any, count: int, depth: int) -> UniformBlock | None:
     """The values of ``count`` columns of one dtype and length, which stand one after the other."""
-    dtype, block = whole.dtype, UniformBlock()
+    dtype, block = stacked.dtype, UniformBlock()
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return block if block.append_array(whole.to_numpy().reshape(count, -1)) else None
+        return block if block.append_array(stacked.to_numpy().reshape(count, -1)) else None
     if hasattr(dtype, "categories") or getattr(dtype, "kind", "O") in "biufmM":
         return None
-    items, size = whole.tolist(), len(whole) // count
+    items, size = stacked.tolist(), len(stacked) // count
     return _block([items[at : at + size] for at in range(0, len(items), size)], depth + 1)
 
 

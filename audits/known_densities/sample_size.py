@@ -48,7 +48,7 @@ def runs_needed(
 def guess_test_sees(
     pair: OutcomePair, runs: int, claim: float, delta: float, alpha: float, power: float
 ) -> bool:
-    """Whether the guess test detects the violation with probability ``power`` in so many runs."""
+    """Whether the guess test detects the violation with probability ``power`` in ``runs`` runs."""
     return any(
         guess_test_power(runs, *guess_rates(pair, cut), claim, delta, alpha) >= power
         for cut in _promising_cuts(pair, claim, delta, alpha, power)
@@ -89,14 +89,17 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
         nu = 1 - lam * delta
         spent, solutions = [], []
         for higher, lower in ((p, q), (q, p)):
-            price = nu * (higher - odds * lower) / (odds * pooled)  # Lagrange's, where it is tight
+            # the Lagrange multiplier if the bound is tight here
+            price = nu * (higher - odds * lower) / (odds * pooled)
             free, tight = price > lam, (price > 0) & (price <= lam)
-            mine = np.where(tight, odds * pooled / (nu * (1 + odds)), higher / nu)
-            yours = np.where(tight, pooled / (nu * (1 + odds)), lower / nu)
-            mine = np.where(free, higher / (nu + lam), mine)
-            yours = np.where(free, lower / (nu - lam * odds), yours)
-            spent.append(float(np.sum(np.maximum(mine - odds * yours, 0.0)[free])))
-            solutions.append((mine, yours, free | tight))
+            higher_allowed = np.where(tight, odds * pooled / (nu * (1 + odds)), higher / nu)
+            lower_allowed = np.where(tight, pooled / (nu * (1 + odds)), lower / nu)
+            higher_allowed = np.where(free, higher / (nu + lam), higher_allowed)
+            lower_allowed = np.where(free, lower / (nu - lam * odds), lower_allowed)
+            spent.append(
+                float(np.sum(np.maximum(higher_allowed - odds * lower_allowed, 0.0)[free]))
+            )
+            solutions.append((higher_allowed, lower_allowed, free | tight))
         (a, b, here), (c, d, there) = solutions
         return np.where(there, d, a), np.where(there, c, b), max(spent) if here.any() else 0.0
 
@@ -174,7 +177,7 @@ def _promising_cuts(
         guess_rate, right = guess_rates(pair, float(cut))
         if right <= allowed or guess_rate <= 0:
             continue
-        # N made (right - allowed) = sd sqrt(N made)
+        # N guess_rate (right - allowed) = sd sqrt(N guess_rate)
         #   + (N delta + z_leak sqrt(N delta)) (1 - allowed)
         gain = guess_rate * (right - allowed) - delta * (1 - allowed)
         if gain <= 0:

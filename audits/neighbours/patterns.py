@@ -147,11 +147,11 @@ def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
             yield NeighbourPair(f"label {a} against {b}", a, b)
     elif isinstance(space, BoundedNumbers):
         for a, b in ((-1, 1), (0, 1), (0, -1)):
-            yield NeighbourPair(
-                "ends" if a else "the middle and an end", *_scaled_pair(space.radius, a, b)
-            )
+            kind = "ends" if a else "the middle and an end"
+            yield NeighbourPair(kind, space.radius * a, space.radius * b)
     elif isinstance(space, Ball):
-        flat = np.ones(space.dimension) * _diagonal_length(space)
+        coordinate = 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
+        flat = np.full(space.dimension, coordinate)
         axis = np.eye(space.dimension)[0]
         for name, direction in (("along an axis", axis), ("along the diagonal", flat)):
             yield NeighbourPair(
@@ -170,14 +170,6 @@ def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
     for _ in range(4):
         value = space.example(rng)
         yield NeighbourPair("drawn at random", value, space.neighbour(value, rng))
-
-
-def _scaled_pair(radius: float, a: float, b: float) -> tuple[float, float]:
-    return radius * a, radius * b
-
-
-def _diagonal_length(space: Ball) -> float:
-    return 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
 
 
 def _score_steps(count: int, monotone: bool) -> Iterator[tuple[str, Array]]:

@@ -13,18 +13,18 @@ from accountant.errors import ParameterError
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 
 Generator = np.random.Generator
-UNBOUNDED_END = 2.0**50  # stands for a bound that a space does not have
+UNBOUNDED_END = 2.0**50  # replaces a bound that a space does not have
 
 
 class ValueMoves(enum.StrEnum):
-    """Neighbours of a value that is no data set of records."""
+    """Neighbours of a value that is not a data set of records."""
 
     EACH = "each"  # every number moves by at most 1, as answers to counting queries do
     ANY = "any"  # any two values, as in the local model
 
 
 Relation = Adjacency | ValueMoves
-# of a value that is one number, replace-one changes the number itself
+# if the value is one number, replace-one changes that number
 ALL_RELATIONS: tuple[Relation, ...] = (*RECORD_RELATIONS, *ValueMoves)
 
 

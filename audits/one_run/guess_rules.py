@@ -1,4 +1,4 @@
-"""Which coins are guessed from the scores: rules that no coin has a part in.
+"""Which coins are guessed from the scores: rules that do not depend on the coins.
 
 A rule guesses a number of coins that is fixed beforehand: those with the most extreme scores, both
 ways or "in" alone.  Rules share the error by fixed weights.  Half of it goes to the rule that is
@@ -21,8 +21,8 @@ from audits.statistics.single_run import tail_of_right_guesses
 
 PLANNED, EVERY = 0.5, 0.125  # shares of the error: the planned rule, and a guess of every coin
 LEAST_GUESSES, LADDER_STEP = 8, 4
-PLANNED_LINES = 32  # of a curve, for a plan
-SHIFTS = np.geomspace(0.02, 12.0, 160)  # of the normal scores that a rule is planned for
+PLANNED_LINES = 32  # points of a curve for which a rule is planned
+SHIFTS = np.geomspace(0.02, 12.0, 160)  # shifts of the normal scores that a rule is planned for
 
 
 @final
@@ -63,7 +63,7 @@ class RankedCoins:
 
 
 def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
-    """Coins of their own.  Equal scores stay in the given order, which no coin may have decided."""
+    """Ranked single coins.  Equal scores keep their order, which must not depend on the coins."""
     order = np.argsort(-scores, kind="stable")
     inside = is_in[order].astype(np.int64)
     return RankedCoins(
@@ -89,9 +89,9 @@ def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> Ran
 def _split(falling: Array) -> int:
     """The middle, or the end next to it of the equal scores there."""
     middle = falling.size // 2
-    here = falling[middle]
-    start = int(np.searchsorted(-falling, -here, side="left"))
-    stop = int(np.searchsorted(-falling, -here, side="right"))
+    middle_score = falling[middle]
+    start = int(np.searchsorted(-falling, -middle_score, side="left"))
+    stop = int(np.searchsorted(-falling, -middle_score, side="right"))
     ends = [end for end in (start, stop) if 0 < end < falling.size]
     return min(ends, key=lambda end: abs(end - middle), default=middle)
 
@@ -121,7 +121,7 @@ def _steps(largest: int) -> list[int]:
 def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> GuessRule:
     """The rule that refutes a curve at the smallest shift of normal scores, nearly.
 
-    No score has a part in it.
+    It does not depend on the scores.
     """
     sizes, accuracy = _normal_accuracy(coins)
     share, thin = alpha * PLANNED, max(1, epsilons.size // PLANNED_LINES)
@@ -132,7 +132,7 @@ def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> Gue
         )
         return np.asarray(tails.min(axis=1) > share)
 
-    # the least number of right guesses that refutes, more than there are if none does
+    # the least number of right guesses that refutes, above the number of guesses if none does
     largest_right = np.where(not_enough(sizes), 2 * sizes, sizes)
     needed = np.where(
         largest_right > sizes, largest_right, furthest_that(not_enough, sizes / 2, sizes, steps=12)

@@ -22,8 +22,8 @@ from audits.statistics.single_run import (
     tail_of_right_guesses,
 )
 
-LINES, PLAN_LINES = 160, 64  # of a curve, each at one epsilon: of a loss, and of a plan
-BLOCK = 1.15  # hypotheses whose planned rule is the same: up to so many times the least of them
+LINES, PLAN_LINES = 160, 64  # points of a curve, each at one epsilon: for a loss, and for a plan
+BLOCK = 1.15  # ratio of the largest to the least hypothesis with the same planned rule
 LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 
 
@@ -111,7 +111,7 @@ class Evidence:
             )
         low, high = 0.0, start
         while high < most:
-            # the ladder is in the rules of every block: below its own bound all are refuted
+            # every block has the ladder's rules, which refute all hypotheses below their bound
             rules = self._rules(lines(high)) if high > ladder_bound else fixed
             if high > ladder_bound and not refuted(high, rules):
                 break

@@ -34,7 +34,7 @@ from audits.one_run.hypotheses import LEAST_EPSILON, Evidence
 from audits.statistics.single_run import MOST_EPSILON, tail_of_right_guesses
 
 LEAST_COINS = 10
-UNLIKELY = 1e-9  # chance of numbers of canaries that fair coins are not believed to give
+UNLIKELY = 1e-9  # a split of the canaries that is less likely under fair coins is refused
 SPLITS = OneOf(("coins", "fixed"))
 
 
@@ -171,12 +171,12 @@ def checked_plan(claim: Any) -> Plan | None:
 
 
 def _delta_of(claim: Plan | None) -> float:
-    """The delta of the bound where none is given."""
+    """The delta of the bound if the caller names none."""
     return claimed_delta(claim) if claim is None or isinstance(claim, Loss) else 1e-5
 
 
 def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
-    """Refuse too few canaries, and numbers that fair coins do not give."""
+    """Refuse too few canaries, and splits that are unlikely under fair coins."""
     from scipy.special import bdtr
 
     coins = min(inside, outside) if paired else inside + outside
@@ -194,7 +194,7 @@ def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
 def _audited(
     evidence: Evidence, claim: Plan | None, delta: float, seed: int | None
 ) -> OneRunFinding:
-    """The verdict, the bound, and the rule that shows most."""
+    """The verdict, the bound, and the rule with the strongest evidence."""
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
     wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
@@ -252,7 +252,7 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
 
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
-    """What the scores prove, and what so many coins could have proved."""
+    """What the scores prove, and what as many coins could have proved."""
     which = "most extreme" if rule.both else "highest"
     what = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"

@@ -42,7 +42,8 @@ from audits.pytest_support.failures import (
 from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
 
-RUNS_OF_ONE_LOSS = 1000  # runs of a release that one run and replay of an algorithm count as
+# one run and replay of an algorithm counts as this number of runs of a release
+RUNS_OF_ONE_LOSS = 1000
 MOST_RUNS = 10**12
 TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
 RETURN_FORMS = (

@@ -67,7 +67,7 @@ def report_parameter_errors() -> Iterator[None]:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def fail_misuse(words: str) -> NoReturn:
+def fail_misuse(reason: str) -> NoReturn:
     """Fail a test that does not say what to audit, or that cannot fail."""
     __tracebackhide__ = True
-    pytest.fail(words, pytrace=False)
+    pytest.fail(reason, pytrace=False)

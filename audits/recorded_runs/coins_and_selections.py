@@ -10,11 +10,11 @@ from audits.recorded_runs.noise_shifts import Constraints, Laws
 from audits.recorded_runs.shared_parts import Moved
 from audits.recorded_runs.spent import Spent
 
-ROUND_OFF = 1e-12  # of sums of probabilities
+ROUND_OFF = 1e-12  # rounding of sums of probabilities
 
 
 def without_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
-    """Take out comparisons of uniform numbers with plain ones: coins with known probabilities."""
+    """Spend and remove the coins: uniform numbers that are compared with plain numbers."""
     remaining = Constraints(released=constraints.released)
     levels: dict[int, list[tuple[float, float]]] = {}
     for left_side, right_side, event in constraints.compared:
@@ -74,7 +74,7 @@ def _coin_levels(
 
 
 def without_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
-    """Take out the largest of numbers with Gumbel noise: the exponential mechanism."""
+    """Spend and remove selections with Gumbel noise: the exponential mechanism."""
     remaining = Constraints(released=constraints.released)
     for left_side, right_side, event in constraints.compared:
         numbers = left_side if event.name == "argmin" else right_side
@@ -95,7 +95,7 @@ def without_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Co
 
 
 def gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
-    """Take compared Gaussian noise for released: a bound, as comparisons say less."""
+    """Treat compared Gaussian noise as released: a bound, since a comparison reveals less."""
     gaussian = {k for k, block in enumerate(laws.blocks) if block.law == "gaussian"}
     remaining = Constraints(released=list(constraints.released))
     for left_side, right_side, event in constraints.compared:

@@ -17,7 +17,7 @@ SKIPPED = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, type,
 )  # fmt: skip
 DEEPEST = 12
-ROUND_OFF = 1e-9  # relative: sums of the same rows may differ by it
+ROUND_OFF = 1e-9  # relative rounding error of a sum of the same rows in another order
 
 
 def plain_result(result: Any, depth: int = 0) -> Any:
@@ -34,7 +34,7 @@ def plain_result(result: Any, depth: int = 0) -> Any:
             return [plain_result(part, below) for part in result.ravel().tolist()]
         return np.array(result)
     if isinstance(result, dict):
-        # other keys than texts are shown as in code: 1 is not "1"
+        # keys that are not strings are shown as in code, so that 1 and "1" differ
         names = {key: key if isinstance(key, str) else f"[{key!r}]" for key in result}
         return {names[key]: plain_result(value, below) for key, value in result.items()}
     if isinstance(result, (list, tuple)):
@@ -50,7 +50,7 @@ def _plain_object(result: Any, depth: int) -> Any:
         if callable(convert):
             try:
                 array = np.asarray(convert())
-            except Exception:  # e.g. it asks for arguments: look at its attributes
+            except Exception:  # the method may need arguments: the attributes are read instead
                 continue
             names = getattr(result, "columns", None)
             columns = [] if names is None else list(map(str, names))

@@ -62,8 +62,8 @@ def is_coin(event: Event) -> bool:
     return event.kind is EventKind.DRAW and event.view is None
 
 
-def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
-    loss, limit = one.declared, one.sensitivity
+def _spend_call(recorded: Event, moved: float | None, spent: Spent) -> None:
+    loss, limit = recorded.declared, recorded.sensitivity
     if loss is None or moved == 0:
         return
     spent.calls[loss] += 1
@@ -95,23 +95,23 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
     squares, shifts = 0.0, []
     numbers = laws.numbers_of_blocks(noises)
     for number in np.unique(numbers):
-        block, mine = laws.blocks[number], numbers == number
-        scale = block.scale[noises[mine] - block.start]
+        block, in_block = laws.blocks[number], numbers == number
+        scale = block.scale[noises[in_block] - block.start]
         if block.law == "unknown":
             spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
-        elif not np.all(np.isfinite(needed[mine])):
+        elif not np.all(np.isfinite(needed[in_block])):
             spent.infinite.append((_event_at(block), "a value is no number, or infinite"))
         elif np.any(scale <= 0):
             spent.infinite.append((_event_at(block), "noise of scale 0"))
         elif block.law == "gaussian":
-            squares += float(np.sum((needed[mine] / scale) ** 2))
+            squares += float(np.sum((needed[in_block] / scale) ** 2))
         elif block.law in ("laplace", "log of uniform", "logistic"):
-            shifts += (needed[mine] / scale).tolist()
+            shifts += (needed[in_block] / scale).tolist()
             if block.law == "log of uniform":
                 reason = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
                 spent.assumed.append(reason)
         elif block.law == "uniform":
-            for gap in needed[mine].tolist():
+            for gap in needed[in_block].tolist():
                 if gap < 1:
                     spent.losses[ApproxLoss(0.0, gap)] += 1
                 else:
@@ -170,7 +170,7 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
 def _without_gaussian_sums(
     constraints: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
 ) -> Constraints:
-    """Take out released sums of Gaussian noises: the least squares of their moves."""
+    """Spend and remove released sums of Gaussian noises: their cost is a least-squares norm."""
     remaining = Constraints(compared=constraints.compared)
     rows: list[tuple[dict[int, float], float]] = []
     for moved, event in constraints.released:
@@ -193,7 +193,7 @@ def _without_gaussian_sums(
             for noise, factor in free.items():
                 matrix[k, column_of[noise]] = factor * laws.law(noise)[1]
         gaps = np.array([gap for _, gap in rows])
-        # the equations keep their solutions, and rows of small factors are not taken for rows of 0
+        # scaling keeps the solutions, and rows of small factors are not mistaken for rows of zeros
         lengths = np.linalg.norm(matrix, axis=1)
         lengths[lengths == 0] = 1.0
         matrix, gaps = matrix / lengths[:, None], gaps / lengths

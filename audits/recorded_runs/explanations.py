@@ -36,7 +36,7 @@ class Explanation(NamedTuple):
 
     verdict: Recorded
     suspects: frozenset[DrawSite]
-    counts: bool  # no threshold was taken for a coin
+    counts: bool  # False if a public threshold was taken for a coin
 
 
 def explained(
@@ -62,17 +62,17 @@ def explained(
 
 
 def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
-    """The explanation with what other data of the same size say against it."""
+    """The explanation, with the findings of a run on other data of the same size."""
     pairs = list(pairs_of_events(first_run[0], distant_run[0]))
     findings = list(on_other_data(first_run[0], distant_run[0], pairs))
     if not _raised(first_run) and not _raised(distant_run):
         findings += _partings(pairs, first_run, distant_run)
     if not findings:
         return explanation
-    said = (
+    extended = (
         replace(finding, sentence=f"{finding.sentence} (on other data)") for finding in findings
     )
-    verdict = replace(explanation.verdict, findings=tuple(dict.fromkeys(said)))
+    verdict = replace(explanation.verdict, findings=tuple(dict.fromkeys(extended)))
     return explanation._replace(
         verdict=verdict, suspects=_suspects(pairs, first_run[0], distant_run[0], [])
     )
@@ -85,7 +85,7 @@ def _raised(run: Run) -> bool:
 def _partings(
     pairs: list[tuple[Event, Event]], first_run: Run, second_run: Run
 ) -> list[RecordedFinding]:
-    """Where the second run left the first, or else where the results differ."""
+    """Where the second run diverged from the first, or else where the results differ."""
     (first_tape, result), (second_tape, second_result) = first_run, second_run
     if second_tape.parted is None and len(second_tape.events) < len(first_tape.events):
         missing_event = first_tape.events[len(second_tape.events)]
@@ -101,15 +101,15 @@ def _partings(
 
 def _suspects(
     pairs: list[tuple[Event, Event]],
-    first: Tape,
-    second: Tape,
+    first_tape: Tape,
+    second_tape: Tape,
     conflicts: list[tuple[Event, str]] | None,
 ) -> frozenset[DrawSite]:
     """Draws of the first finding, else those of which the law is not known."""
     blamed: frozenset[DrawSite] = frozenset()
     if conflicts is not None:
-        blamed = blamed_draws(pairs, first, second, conflicts) - first.public
-    return blamed or draws_without_law(pairs, first) - first.public
+        blamed = blamed_draws(pairs, first_tape, second_tape, conflicts) - first_tape.public
+    return blamed or draws_without_law(pairs, first_tape) - first_tape.public
 
 
 def best(tried: list[Explanation]) -> Recorded:
@@ -120,7 +120,7 @@ def best(tried: list[Explanation]) -> Recorded:
     unsuspected = [verdict for verdict in counted if not verdict.findings]
     if unsuspected:
         return min(unsuspected, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked)))
-    # noise that was taken for public shows as another result: no such verdict is better
+    # noise that was wrongly taken for public changes the result: such a verdict is no better
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
     alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
     return min([counted[0], *alike], key=lambda verdict: len(verdict.findings))

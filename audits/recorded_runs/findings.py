@@ -16,7 +16,7 @@ from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
 from audits.recorded_runs.tape import Parted, Tape
 
-TOLERANCE = 1e-9  # relative: sums of the same rows may differ by it
+TOLERANCE = 1e-9  # relative rounding error of a sum of the same rows in another order
 
 
 @final
@@ -50,7 +50,7 @@ class RecordedFinding:
 
 
 def control_flow(parted: Parted) -> RecordedFinding:
-    """The place where the second run left the first."""
+    """The place where the second run diverged from the first."""
     return RecordedFinding("control flow", parted.site, parted.words)
 
 
@@ -62,10 +62,10 @@ def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding
             yield RecordedFinding("input", recorded.site, sentence)
 
 
-def unequal_bounds(first: Tape, second: Tape) -> Iterator[RecordedFinding]:
+def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFinding]:
     """Bounds that values are clipped to, and that are not the same."""
-    for site, bounds in first.bounds.items():
-        others = second.bounds.get(site, [])
+    for site, bounds in first_tape.bounds.items():
+        others = second_tape.bounds.get(site, [])
         if len(others) == len(bounds) and not same_value_of_all(bounds, others):
             yield RecordedFinding("input", site, "a bound of clip depends on the data")
 
@@ -79,23 +79,23 @@ def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
 
 
 def on_other_data(
-    first: Tape, far: Tape, pairs: list[tuple[Event, Event]]
+    first_tape: Tape, far: Tape, pairs: list[tuple[Event, Event]]
 ) -> Iterator[RecordedFinding]:
     """Arguments, bounds and factors that must be equal on any data of this size, and are not."""
     calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
     yield from unequal_inputs(calls)
-    yield from unequal_bounds(first, far)
+    yield from unequal_bounds(first_tape, far)
     yield from _unequal_factors(pairs)
 
 
-def same_inputs(one: Event, other: Event) -> bool:
-    """True if all is equal that must be."""
-    return next(_unequal_names(one, other), None) is None
+def same_inputs(recorded: Event, replayed: Event) -> bool:
+    """True if all inputs that must be equal are equal."""
+    return next(_unequal_names(recorded, replayed), None) is None
 
 
-def _unequal_names(one: Event, other: Event) -> Iterator[str]:
-    for name in one.equal:
-        if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
+def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
+    for name in recorded.equal:
+        if not same_value(_comparable(recorded.equal[name]), _comparable(replayed.equal.get(name))):
             yield name
 
 
@@ -112,7 +112,7 @@ def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFindi
             continue
         moved = moved_view(recorded.view, replayed.view)
         if is_only_compared(recorded, replayed):
-            continue  # a law that is inverted: its levels may be times a private sum
+            continue  # an inverted distribution: its levels may be multiplied by a private sum
         if not moved.same_noise:
             sentence = "which noise is in which number depends on the data"
             yield RecordedFinding("input", recorded.site, sentence)
@@ -214,21 +214,22 @@ def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> li
     Uniform numbers that the code uses alone are usually thresholds, and are not reported.
     """
     stop = max((block.stop for block in blocks), default=0)
-    visible, alone = np.zeros((2, stop + 1), dtype=bool)
+    visible, used_alone = np.zeros((2, stop + 1), dtype=bool)
     for recorded, _ in pairs:
         if recorded.view is None:
             continue
-        numbers = recorded.view.noises.ravel()  # the last element is that of numbers without noise
+        # numbers without noise have index -1: they mark the last element
+        numbers = recorded.view.noises.ravel()
         if recorded.steps or recorded.asked or not recorded.pure:
             visible[numbers] = True
         if recorded.pure and recorded.used:
-            alone[numbers] = True
+            used_alone[numbers] = True
     return [
         block
         for block in blocks
         if block.stop > block.start
         and (
             not visible[block.start : block.stop].any()
-            or (block.law != "uniform" and alone[block.start : block.stop].any())
+            or (block.law != "uniform" and used_alone[block.start : block.stop].any())
         )
     ]

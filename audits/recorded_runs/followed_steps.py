@@ -30,8 +30,8 @@ from audits.recorded_runs.views import (
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
-HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
-ROUND_OFF = 1e-9  # of sums of probabilities
+HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
+ROUND_OFF = 1e-9  # rounding of sums of probabilities
 Wrap = Callable[[Event], Any]
 
 
@@ -42,7 +42,7 @@ def event_of(thing: Any) -> Event | None:
 
 def plain(thing: Any) -> Any:
     """The plain number, array or nest behind a followed one, without a trace of the use."""
-    if hasattr(thing, "as_plain"):  # also one that is followed no more
+    if hasattr(thing, "as_plain"):  # also a tensor or array that is no longer followed
         return thing.as_plain()
     if type(thing) in (tuple, list):
         return type(thing)(map(plain, thing))
@@ -170,7 +170,7 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
         followed = more_noise or _still_being_made(thing, shape)
         if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) <= {"uniform"}:
-            followed = False  # one random number for many values, as a first guess, is no noise
+            followed = False  # one uniform number added to many values is no noise
         operands.append(thing if followed and followable else use(thing))
     return tuple(operands)
 
@@ -259,15 +259,15 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     return answer
 
 
-def _is_threshold(tape: Tape, thing: Any, other: Any) -> bool:
+def _is_threshold(tape: Tape, thing: Any, threshold: Any) -> bool:
     """True of a uniform number that is compared with many plain ones.
 
-    Unless these are sums of probabilities, as when a law is inverted, it is no coin: it parts them.
+    It is then no coin but a threshold, unless the plain numbers are cumulative probabilities.
     """
     event = event_of(thing)
-    if event is None or event.used or not event.pure or event_of(other) is not None:
+    if event is None or event.used or not event.pure or event_of(threshold) is not None:
         return False
-    levels = np.asarray(other, dtype=float)
+    levels = np.asarray(threshold, dtype=float)
     numbers = plain(thing)
     as_many = levels.size <= np.size(numbers) and levels.ndim <= np.ndim(numbers)
     if as_many or _laws_of(tape, event) != {"uniform"}:

@@ -41,7 +41,7 @@ class Laws:
     blocks: list[NoiseBlock]
 
     def without_signs(self) -> Laws:
-        """These laws where no coin chose a sign: the log of a uniform number is one-sided noise."""
+        """The laws if no coin chooses a sign: the log of a uniform number is one-sided noise."""
         one_sided = "negated exponential"
         return Laws(
             [
@@ -86,7 +86,7 @@ def constraints_of(pairs: list[tuple[Event, Event]]) -> Constraints:
 def forced_moves(
     constraints: Constraints,
 ) -> tuple[dict[int, float], list[tuple[Event, str]], Constraints]:
-    """Moves of noises that alone make up a released number, conflicts, and what is left.
+    """Moves of noises that alone are in a released number, conflicts, and remaining constraints.
 
     A noise that is released in two numbers which moved differently shows their difference.
     Noise that was only compared tells less: there a conflict says only that the loss is not known.
@@ -134,7 +134,7 @@ def some_rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
 def least_cost(
     constraints: Constraints, moves: dict[int, float], laws: Laws, sign: float
 ) -> tuple[float, str]:
-    """The least cost of moves that keep released sums and comparisons; and why there is none.
+    """The least cost of moves that keep released sums and comparisons; or why no move does.
 
     ``sign`` is 1 from the first data to the second, -1 back.
     """
@@ -217,7 +217,7 @@ def _matrix(
 ) -> tuple[coo_array | None, NDArray[np.float64] | None]:
     """Rows as a matrix for ``sum f t = -d`` and ``-sum f t <= d``, each divided by its size.
 
-    The solver's tolerance is absolute: it is so in units of noise, whatever the units of the data.
+    The solver's tolerance is absolute, so the rows are in units of the noise, not of the data.
     """
     if not rows:
         return None, None

@@ -140,7 +140,8 @@ def _replacements(
     for named, primitive in declared.items():
         owner, name, function = named_function(named)
         new: Any = recording_call(function, primitive)
-        yield owner, name, staticmethod(new) if _is_static(owner, name) else new
+        is_static = isinstance(vars(owner).get(name), staticmethod)
+        yield owner, name, staticmethod(new) if is_static else new
 
 
 def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
@@ -224,7 +225,7 @@ def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
         if not within or ours:
             return array
         if plain.__name__ in ("empty", "empty_like"):
-            array[...] = 0.0  # what was in memory is no number of the code
+            array[...] = 0.0  # uninitialised memory must not reach the results
         return array.view(FollowedArray)
 
     return blank
@@ -271,10 +272,6 @@ def named_function(named: Any) -> tuple[Any, str, Any]:
         raise ParameterError("primitives", named, allowed) from error
 
 
-def _is_static(owner: Any, name: str) -> bool:
-    return isinstance(vars(owner).get(name), staticmethod)
-
-
 def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list[Any]:
     """Replace what modules imported by name, and generators that modules and closures hold.
 
@@ -297,7 +294,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     def replace_in(names: Any) -> None:
         if not isinstance(names, dict):
             return
-        # most of the hundred thousand names of all modules are neither
+        # this test is quick: all modules together have about a hundred thousand names
         references = [
             (name, thing) for name, thing in list(names.items())
             if id(thing) in new_of or type(thing) in PLAIN_KINDS

@@ -20,7 +20,7 @@ from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 from audits.values.tracebacks import without_values
 
-MOST_TRIES = 10  # of what may be no noise
+MOST_TRIES = 10  # explanations that are tried, each with more public draws
 
 
 @without_values

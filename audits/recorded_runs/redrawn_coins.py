@@ -24,12 +24,12 @@ from audits.recorded_runs.tape import Redrawn, Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-OTHER_COINS = 8  # of the changed record that are tried where nothing is found
+OTHER_COINS = 8  # redraws of the changed record's coins if nothing was found
 MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data
-REDRAWN_EVENTS = 16_000  # of all these runs, above which there are fewer
-MOST_OUTCOMES = 64  # more are no answers of a coin
-ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # or places drawn one by one
-ALPHA = 1e-7  # of each comparison of two outcomes
+REDRAWN_EVENTS = 16_000  # events of all redraws together; a longer run is redrawn fewer times
+MOST_OUTCOMES = 64  # more different results are not the answers of a coin
+ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
+ALPHA = 1e-7  # error probability of each comparison of two outcomes
 EXPECTED = 14.0  # an outcome that is expected so often and never comes has chance below 1e-6
 
 
@@ -41,8 +41,8 @@ class RecordRedrawn(Redrawn):
     the draws of the next record.
     """
 
-    def __init__(self, first: Tape, record: int, records: int) -> None:
-        draws = [event for event in first.events if event.kind is EventKind.DRAW]
+    def __init__(self, first_tape: Tape, record: int, records: int) -> None:
+        draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
         singles = Counter((event.site, event.name) for event in draws if event.shape == ())
         self.leader = next((key for key, count in singles.items() if count == records), None)
         self.record, self.records, self.group = record, records, -1
@@ -73,7 +73,7 @@ class RecordRedrawn(Redrawn):
 
 
 def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
-    """The verdict, with what other coins of the changed record show."""
+    """The verdict, with what redrawn coins of the changed record show."""
     sizes = number_of_records(runs.data), number_of_records(runs.neighbour)
     changed = [0] if None in sizes else differing_rows(runs.data, runs.neighbour)
     if sizes[0] != sizes[1] or len(changed) != 1:
@@ -96,11 +96,11 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         sentence = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
         finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
         return replace(verdict, findings=(finding,))
-    said = (
+    caution = (
         f"coins choose what is shown of a record: drawn again {count} times on both data, they "
         f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
     )
-    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said), cost=None)
+    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
 
 
 def _with_other_coins(
@@ -131,11 +131,11 @@ def _goes_over_records(event: Event, records: int) -> bool:
     return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
 
 
-def _are_for_each(first: Tape, record: int, records: int) -> bool:
+def _are_for_each(first_tape: Tape, record: int, records: int) -> bool:
     """Whether some coins are drawn for each record."""
-    draws = [event for event in first.events if event.kind is EventKind.DRAW]
+    draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
     for_each = any(_goes_over_records(event, records) for event in draws)
-    return for_each or RecordRedrawn(first, record, records).leader is not None
+    return for_each or RecordRedrawn(first_tape, record, records).leader is not None
 
 
 def _outcomes(runs: Runs, first_tape: Tape, record: int, records: int) -> list[list[int]] | None:

@@ -47,13 +47,13 @@ class Tape:
         self.blocks: list[NoiseBlock] = []
         self.noises = 0
         self.recorded = recorded
-        self.records = records  # how many records this run's data have
+        self.records = records  # number of records of this run's data
         self.changed = changed  # which record one of the two data sets lacks
-        self.lacks = lacks  # this run's data lack it
-        self.public = public  # places whose draws are no noise: known to all, equal in both runs
+        self.lacks = lacks  # whether this run's data lack that record
+        self.public = public  # places of public draws, which are no noise and equal in both runs
         self.redrawn = redrawn
-        self.asked: dict[str, Any] = {}  # what is known of the last event that was asked for
-        self.bounds: dict[str, list[Any]] = {}  # of clipping, by place
+        self.asked: dict[str, Any] = {}  # facts of the last event that the code asked for
+        self.bounds: dict[str, list[Any]] = {}  # bounds of clipping, by place in the code
         self.entropy = np.random.SeedSequence(seed)
         self.parted: Parted | None = None
 
@@ -109,9 +109,9 @@ class Tape:
         events = self.recorded.events if self.recorded is not None else []
         return events[len(self.events)] if len(self.events) < len(events) else None
 
-    def leave(self, site: str, words: str) -> None:
+    def leave(self, site: str, reason: str) -> None:
         """Stop this run: it has parted from the recorded one."""
-        self.parted = Parted(site, words)
+        self.parted = Parted(site, reason)
         raise self.parted
 
     def origins_of(self, view: View) -> frozenset[DrawSite]:

@@ -25,9 +25,9 @@ UNBOUNDED = {
     "lost noise",
     "control flow",
     "input",
-}  # findings of what no loss of a draw bounds
-ROUND_OFF = 1e-6  # relative: of moves of float sums, and of bounds that libraries round up
-DELTA_OF_NO_CLAIM = 1e-5  # where the cost is infinite at 0, as that of Gaussian noise is
+}  # kinds of findings whose cost no loss of a draw bounds
+ROUND_OFF = 1e-6  # relative rounding of moves of float sums, and of bounds that libraries round up
+DELTA_OF_NO_CLAIM = 1e-5  # used where the cost is infinite at delta 0, as that of Gaussian noise is
 Claim = Any
 
 
@@ -145,12 +145,12 @@ def _loss_of(claim: Claim, result: Any) -> Loss | None:
 
 
 def without_replay(
-    finding: RecordedFinding, claim: Claim, delta: float | None, first: Tape
+    finding: RecordedFinding, claim: Claim, delta: float | None, first_tape: Tape
 ) -> Recorded:
     """The verdict where runs on the same data already differ."""
     unchecked = ("the neighbour: runs on the same data already differ",)
     del claim
-    return Recorded((finding,), unchecked, None, None, None, delta or 0.0, _count(first))
+    return Recorded((finding,), unchecked, None, None, None, delta or 0.0, _count(first_tape))
 
 
 def _count(tape: Tape) -> int:
@@ -159,7 +159,7 @@ def _count(tape: Tape) -> int:
 
 def judged(
     findings: list[RecordedFinding], spent: Spent, pairs: list[tuple[Event, Event]], claim: Claim,
-    delta: float | None, result: Any, first: Tape, draws: dict[str, Primitive],
+    delta: float | None, result: Any, first_tape: Tape, draws: dict[str, Primitive],
 ) -> Recorded:  # fmt: skip
     """The verdict on what the checks and the cost say."""
     loss = _loss_of(claim, result)
@@ -169,7 +169,7 @@ def judged(
     claimed = None if loss is None else loss.epsilon_at(at)
     cost, unchecked = spent.epsilon(at), list(dict.fromkeys([*spent.unknown, *spent.assumed]))
     cost_is_known = not spent.unknown or bool(spent.infinite)
-    declared = _declared_cost(pairs, first, draws, at)
+    declared = _declared_cost(pairs, first_tape, draws, at)
     coins = sorted({recorded.site for recorded, _ in pairs if recorded.coins})
     for event, reason in spent.infinite:
         if reason not in ("reused noise", "no noise"):
@@ -197,11 +197,11 @@ def judged(
     ordered = tuple(dict.fromkeys(findings))
     cost_is_known = cost_is_known and not UNBOUNDED & {finding.kind for finding in ordered}
     shown = cost if cost_is_known else None
-    return Recorded(ordered, tuple(unchecked), shown, declared, claimed, at, _count(first))
+    return Recorded(ordered, tuple(unchecked), shown, declared, claimed, at, _count(first_tape))
 
 
 def _declared_cost(
-    pairs: list[tuple[Event, Event]], first: Tape, draws: dict[str, Primitive], delta: float
+    pairs: list[tuple[Event, Event]], first_tape: Tape, draws: dict[str, Primitive], delta: float
 ) -> float | None:
     """Epsilon of the declared sensitivities and losses; None if a draw has none."""
     spent = Spent()
@@ -211,7 +211,7 @@ def _declared_cost(
             return None
         if recorded.declared is not None:
             spent.losses[recorded.declared] += 1
-    for block in first.blocks:
+    for block in first_tape.blocks:
         primitive = draws.get(block.name)
         if block.law not in ("laplace", "gaussian") or primitive is None:
             return None

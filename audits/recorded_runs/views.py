@@ -11,7 +11,7 @@ import numpy as np
 from audits.recorded_runs.events import View
 
 FEW_PARTS = 8  # noises in each number of an array of any size
-MOST_PARTS = 64  # noises in one number; a sum of more, one by one, is taken as read after so many
+MOST_PARTS = 64  # noises in one number: a longer sum counts as released
 MOST_FACTORS = 2**20  # of one view, 16 MiB; a linear map of more noises is noise of an unknown law
 
 
@@ -56,11 +56,11 @@ def merged(view: View) -> View:
     order = np.argsort(view.noises, axis=-1)
     noises = np.take_along_axis(view.noises, order, axis=-1)
     factors = np.take_along_axis(view.factors, order, axis=-1)
-    again = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
-    if not again.any():
+    repeats = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
+    if not repeats.any():
         return view
-    for k in range(noises.shape[-1] - 1, 0, -1):  # what stands twice goes into the part before
-        same = again[..., k - 1]
+    for k in range(noises.shape[-1] - 1, 0, -1):  # a repeated noise is added to the part before it
+        same = repeats[..., k - 1]
         factors[..., k - 1] += np.where(same, factors[..., k], 0.0)
         factors[..., k] = np.where(same, 0.0, factors[..., k])
         noises[..., k] = np.where(same, -1, noises[..., k])

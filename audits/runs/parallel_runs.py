@@ -28,13 +28,12 @@ from audits.runs.release_functions import (
 )
 
 PIECES_PER_TEST = 32  # pieces of a test, so that slow functions keep many workers busy
-MIN_PIECE_RUNS, MAX_PIECE_RUNS = (
-    1 << 10,
-    8 * CHUNK,
-)  # runs of a piece: its generator costs as much as 500 draws of a function that takes size
-MIN_PIECE_CALLS = 16  # calls of a function that makes one run a call, beside which it costs little
-WORKERS = 4  # a multiple of so many small pieces, so that two or four workers end together
-MAX_TASKS = 64  # pieces travel to workers in so many groups at most
+# runs of a piece: its generator costs as much as 500 draws of a function that takes size
+MIN_PIECE_RUNS, MAX_PIECE_RUNS = 1 << 10, 8 * CHUNK
+MIN_PIECE_CALLS = 16  # calls of a function that makes one run per call
+# the number of small pieces is a multiple of this, so that two or four workers end together
+WORKERS = 4
+MAX_TASKS = 64  # largest number of groups in which pieces are sent to workers
 OutputPair = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
 Result = TypeVar("Result")
 
@@ -174,7 +173,7 @@ def _check_picklable(task: _Task[Any], executor: Executor) -> None:
     """Raise `ParameterError` before any run if a process pool cannot pickle the task."""
     from concurrent.futures import ProcessPoolExecutor
 
-    if not isinstance(executor, ProcessPoolExecutor):  # a cluster has pickles of its own
+    if not isinstance(executor, ProcessPoolExecutor):  # a cluster pickles tasks in its own way
         return
     try:
         pickle.dumps(task)

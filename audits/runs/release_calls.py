@@ -26,9 +26,10 @@ FORMS = (
     "a mechanism, or a function of (value), (value, rng) or (value, rng, size) "
     "(functools.partial gives its other arguments)"
 )
-GENERATOR_NAMES = {"rng", "generator", "random_state"}  # of a second argument with any default
+# a second argument of one of these names takes a generator, whatever its default is
+GENERATOR_NAMES = {"rng", "generator", "random_state"}
 BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
-BY_NAME_ON_TRIAL = "by name on trial"  # of a function that takes any named arguments
+BY_NAME_ON_TRIAL = "by name on trial"  # the function takes any named arguments
 
 
 class IsolatedRelease(ABC):
@@ -118,17 +119,19 @@ def call_form(release: Callable[..., Any]) -> CallForm:
 
 
 @contextlib.contextmanager
-def awaiting(one: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..., Any]]:
+def awaiting(call: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..., Any]]:
     """The function itself, or if it is awaited one that runs its coroutines to the end."""
     if not awaited:
-        yield one
+        yield call
         return
-    if _in_event_loop():  # as in an asynchronous test: this thread can have no second loop
+    if (
+        _in_event_loop()
+    ):  # this thread already runs a loop, as in an asynchronous test, and can have no second one
         with ThreadPoolExecutor(1) as thread:
-            yield lambda *given: thread.submit(asyncio.run, one(*given)).result()
+            yield lambda *given: thread.submit(asyncio.run, call(*given)).result()
         return
     with asyncio.Runner() as runner:
-        yield lambda *given: runner.run(one(*given))
+        yield lambda *given: runner.run(call(*given))
 
 
 def release_name(release: Any) -> str:

@@ -20,7 +20,7 @@ from accountant.errors import ParameterError
 from audits.runs.release_calls import CallForm, IsolatedRelease, awaiting, call_form
 from audits.values.copies import copies
 
-MAX_CAUSES = 8  # exceptions before one that are read
+MAX_CAUSES = 8  # number of earlier exceptions in a chain that are read
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
@@ -71,11 +71,11 @@ class Vectorised:
         try:
             with awaiting(form.many_runs, awaited=form.awaited) as call_many:
                 outputs = call_many(release, next(values), rng, size)
-        except ParameterError:  # ours: it names the remedy
+        except ParameterError:  # an error of this package, which names the remedy
             raise
         except Exception as error:
-            # which of the runs failed is not known
-            # nor is its message shown, here or below: it may name records
+            # it is not known which of the runs failed
+            # the message is not shown, here or below, because it may name records
             shown = f"one that raised {type(error).__name__} {_place(error)}"
             allowed = "a function that does not raise; without size an exception is an outcome"
             raise ParameterError("release", shown, allowed) from None
@@ -137,7 +137,7 @@ def _message(error: BaseException, depth: int = 0) -> str:
     """What a traceback shows of an exception: message, notes, and the exceptions before it."""
     try:
         message = "\n".join([str(error), *map(str, getattr(error, "__notes__", ()))])[:200]
-    except Exception as failed:  # its own method may raise anything
+    except Exception as failed:  # the exception's own method may raise any exception
         message = f"unreadable: {type(failed).__name__}"
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is None or depth == MAX_CAUSES:

@@ -15,7 +15,8 @@ from audits.runs.release_functions import Vectorised
 from audits.values.copies import copies, is_shared
 from audits.values.digests import digest, surely_differ
 
-RUNS_PER_CALL, MAX_CALLS = 200, 16  # one more call a value for so many runs, at most so many
+# runs of the audit per additional call of a value, and the largest number of calls
+RUNS_PER_CALL, MAX_CALLS = 200, 16
 NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
 SENTENCES = (
     "The release takes no rng and draws by itself: a seed does not repeat it.",
@@ -27,7 +28,7 @@ SENTENCES = (
 
 
 def release_notes(release: Any, pair: Sequence[Any], runs: int) -> tuple[str, ...]:
-    """Plain sentences on a release that was audited in so many runs; none if all is as usual."""
+    """Sentences on a release that was audited in ``runs`` runs; none if nothing is unusual."""
     return tuple(SENTENCES[number] for number in observations(release, pair, runs))
 
 
@@ -38,7 +39,7 @@ def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
     size = min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
     try:
         changed = [_draw_and_look(release, value, size) for value in (*pair, pair[0])]
-    except Exception:  # it failed here alone, after the runs
+    except Exception:  # the release raised here, though not in the runs of the audit
         return []
     numbers = []
     if not release.form.generator:

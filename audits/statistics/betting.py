@@ -65,7 +65,7 @@ def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Arr
     q = max_correct_probability(epsilon)
     stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
     largest_stake = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0
-    # the least factor, of a wrong guess with the greatest stake, stays above zero
+    # the factor is least for a wrong guess with the greatest stake: it stays above zero
     scale = (
         1 / (1 + largest_stake * delta / max(1 - largest_stake * q / (1 - q), 1e-6))
         if delta

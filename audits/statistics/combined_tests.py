@@ -18,11 +18,10 @@ from accountant.numerics.search import greatest_float_that, grow_until
 from audits.statistics.binomial_bounds import max_correct_probability
 
 BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
-BLOCK_SHARES = (
-    (0.1, 0.2),
-    (0.3, 0.7),
-)  # (learned from the first, tested on the next) share of runs
-# with a delta leaks are rare, so more is learned from: per cent of few runs, or of many and so many
+# (learned from the first, tested on the next) share of runs
+BLOCK_SHARES = (0.1, 0.2), (0.3, 0.7)
+# with a delta, leaks are rare, so more runs are for learning: 30 % of few runs; of many runs
+# 10 % and 15,000 more
 LEAKS_SHARE, LEAKS_SHARE_OF_MANY, LEAK_RUNS = 30, 10, 15_000
 MAX_LEARNING_RUNS = 100_000
 MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
@@ -100,5 +99,5 @@ def combined_epsilon_lower(blocks: Sequence[BlockCounts], alpha: float) -> float
         return combined_p_value(blocks, epsilon) <= alpha
 
     low, high = grow_until(lambda epsilon: not refutes(epsilon), 1.0, 600.0)
-    # 44 steps from 0 to 1 end at 1e-13
+    # 44 bisections of an interval of length 1 end at 1e-13
     return greatest_float_that(refutes, low, high, relative=1e-10, steps=44)

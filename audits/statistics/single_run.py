@@ -27,8 +27,8 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-MOST_EPSILON = 60.0  # no number of guesses proves more
-FLOAT_ERROR = 1e-6  # relative, on the safe side: far more than tails, masses and sums are off by
+MOST_EPSILON = 60.0  # the search for epsilon ends here: no number of guesses proves more
+FLOAT_ERROR = 1e-6  # relative, and far larger than the rounding errors of tails, masses and sums
 
 
 def epsilon_lower_one_run(
@@ -36,7 +36,7 @@ def epsilon_lower_one_run(
 ) -> float:
     """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed.
 
-    With ``guesses``, that many of the coins are, both ways.
+    If ``guesses`` is not None, only that many coins are guessed, both ways.
     """
     guess_count = coins if guesses is None else guesses
     return epsilon_lower_of_guesses(right, guess_count, coins * delta, alpha)
@@ -48,7 +48,7 @@ def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float
         return 0.0
     if leak == 0:  # Clopper & Pearson (1934): exact in closed form
         low = float(clopper_pearson_lower(np.array(float(right)), np.array(float(guesses)), alpha))
-        low *= 1 - 1e-12  # the float bound is good to about that, relative
+        low *= 1 - 1e-12  # relative rounding error of the float bound, subtracted to be safe
         return max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
     epsilon = furthest_that(
         lambda e: tail_of_right_guesses(right, guesses, e, np.full(e.shape, leak)) <= alpha,
@@ -97,7 +97,7 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
                 break
             at, least_wrong = at + 1, following
         if least_wrong <= wrongs:
-            return False  # the curve allows it: nothing changes from here on
+            return False  # the curve allows the guesses: smaller k change nothing
         rights += k / (guesses - k) * (least_wrong - wrongs)
         wrongs = least_wrong
         if rights + wrongs > guesses * (1 + FLOAT_ERROR):

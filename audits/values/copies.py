@@ -34,12 +34,15 @@ def copier(value: Any) -> Callable[[], Any]:
         return functools.partial(_same, value)
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
-        return functools.partial(value.copy, "K")  # in the same order of memory
+        # "K" keeps the order in memory
+        return functools.partial(value.copy, "K")
     if kind in {list, dict, set} and all(map(is_unchanging, _children(value))):
         copied: Callable[[], Any] = value.copy
         return copied
     try:
-        if _is_plain(value, 0):  # much quicker than `copy.deepcopy`, and shares what it shares
+        if _is_plain(
+            value, 0
+        ):  # pickling is much quicker than `copy.deepcopy` and keeps shared parts shared
             return functools.partial(pickle.loads, pickle.dumps(value, 4))
         copy.deepcopy(value)
     except Exception:  # its own methods may raise anything

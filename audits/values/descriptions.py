@@ -20,8 +20,8 @@ from audits.values.digests import (
     frame_columns,
 )
 
-SHOWN_DIGITS = 8  # of a digest
-MAX_DIGITS = 20  # of an integer
+SHOWN_DIGITS = 8  # characters of a digest that are shown
+MAX_DIGITS = 20  # digits of an integer that are shown
 MAX_COMPARED = 100_000  # items of a list that are compared one by one
 
 

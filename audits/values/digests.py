@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_DEPTH = 50  # nested containers; deeper ones and cycles count as unreadable
-EXACT_INTEGERS = 1 << 53  # floats are exact below it
+EXACT_INTEGERS = 1 << 53  # integers up to here are exact as floats
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 FRAME_LIBRARIES = {"pandas", "polars"}
 
@@ -177,8 +177,8 @@ def _all_known(parts: Iterable[bytes | None]) -> list[bytes] | None:
     return contents
 
 
-def _join(kind: str, known: list[bytes] | None) -> bytes | None:
-    if known is None:
+def _join(kind: str, contents: list[bytes] | None) -> bytes | None:
+    if contents is None:
         return None
-    lengths = b"".join(len(part).to_bytes(8, "big") for part in known)
-    return f"{kind} {len(known)} ".encode() + lengths + b"".join(known)
+    lengths = b"".join(len(part).to_bytes(8, "big") for part in contents)
+    return f"{kind} {len(contents)} ".encode() + lengths + b"".join(contents)

@@ -97,9 +97,8 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
             norm = math.inf
         sensitivity = facts.get("sensitivity")
         if not _is_numeric(argument) or not isinstance(sensitivity, (int, float)):
-            argument = sensitivity = (
-                None  # a function, or a matrix whose norm is the mechanism's own
-            )
+            # a function, or a matrix whose norm is the mechanism's own
+            argument = sensitivity = None
         event = tape.event(
             EventKind.CALL, type(self).__name__, make, shape=(), equal=facts, given=argument,
             sensitivity=sensitivity, norm=norm, declared=_loss(self),
@@ -134,7 +133,7 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
             with running(None):
                 return function(self, use(argument))
 
-        # the map gives the loss at distance 1: the most that neighbours may move the argument
+        # the map gives the loss at distance 1, the largest distance between neighbours
         numeric_argument = use(argument) if _is_numeric(use(argument)) else None
         data_metric = "Distance" in str(self.input_metric) and "Absolute" not in str(
             self.input_metric
@@ -157,7 +156,7 @@ def _loss_at_one(measurement: Any) -> Loss | None:
     for distance in distances:
         try:
             loss = measurement.map(distance)
-        except Exception:  # distances of this metric are of another type
+        except Exception:  # this metric takes distances of another type
             continue
         if isinstance(loss, float) and "ZeroConcentrated" in str(measurement.output_measure):
             from accountant.losses.zcdp import ZCDPLoss

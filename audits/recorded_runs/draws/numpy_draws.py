@@ -54,7 +54,7 @@ def recorded_noise(
         return _public_numbers(tape, name, draw, equal, out)
     event = tape.event(EventKind.DRAW, name, draw, equal=parameters)
     shape = event.shape
-    # a uniform number for each record: most likely a coin that samples it
+    # one uniform number per record is probably the coin that samples the record
     event.coins = table.law == "uniform" and len(shape) > 0 and shape[0] == tape.records
     numbers = tape.number_noises(table.law, spread, name, shape)[..., None]
     factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
@@ -70,16 +70,16 @@ def recorded_noise(
     return wrap(event)
 
 
-def _spread(table: DrawTable, given: dict[str, Any]) -> tuple[Any, Any]:
+def _spread(table: DrawTable, bound_arguments: dict[str, Any]) -> tuple[Any, Any]:
     """The factor of the noise, and the scale of its law."""
     if table.law == "geometric":  # each further trial costs -log(1 - p)
         with np.errstate(all="ignore"):
-            return 1.0, -1 / np.log1p(-np.asarray(given["p"], dtype=float))
-    return 1.0, given[table.spread] if table.spread else 1.0
+            return 1.0, -1 / np.log1p(-np.asarray(bound_arguments["p"], dtype=float))
+    return 1.0, bound_arguments[table.spread] if table.spread else 1.0
 
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
-    """Numbers that are no noise: all know them, and both runs have the same."""
+    """Draw public numbers, which are no noise: they are the same in both runs."""
     if is_one_per_record(tape, equal.get("size")):
         return coins_of_records(tape, name, draw, equal.pop("size"), equal)
     event = tape.event(EventKind.DRAW, name, draw, equal=equal)
@@ -133,7 +133,7 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
 
 
 def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
-    """How many places whole numbers from 0 up stand for; None of other numbers."""
+    """The end of integers that start at 0, which may be row numbers; None for other integers."""
     low, high = bound_arguments["low"], bound_arguments.get("high")
     low, high = (0, low) if high is None else (low, high)
     from_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
@@ -271,7 +271,7 @@ def new_generator(seed: Any = None) -> Any:
     if seed is None:
         return RecordingGenerator(np.random.PCG64(tape.entropy.spawn(1)[0]))
     if not isinstance(seed, (np.random.BitGenerator, np.random.SeedSequence)):
-        # a seed made of private data shows them
+        # a seed that is computed from private data reveals them
         tape.event(EventKind.CALL, "default_rng", lambda: None, equal={"seed": use(seed)})
     return RecordingGenerator(_plain_default_rng(use(seed)).bit_generator)
 

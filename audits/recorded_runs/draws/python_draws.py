@@ -65,7 +65,7 @@ class RecordingRandom(PLAIN_RANDOM):
         return self._noise("expovariate", draw, {"scale": 1 / use(lambd)})
 
     def getrandbits(self, k: int) -> int:
-        """A whole number of so many random bits."""
+        """A whole number of ``k`` random bits."""
         tape = current_tape()
         if tape is None or is_importing():
             return PLAIN_RANDOM.getrandbits(self, k)
@@ -134,7 +134,7 @@ class RecordingSystemRandom(RecordingRandom):
         del seed
 
     def seed(self, *arguments: Any, **options: Any) -> None:
-        """Seed it: only when it is made."""
+        """Seed the generator; only its constructor may."""
         if not hasattr(self, "_seeded"):
             self._seeded = True
             super().seed(*arguments, **options)

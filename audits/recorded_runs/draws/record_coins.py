@@ -1,4 +1,4 @@
-"""Coins of records, where one of the two data sets lacks a record: whose coins are whose.
+"""Coins of records where one of the two data sets has one record less.
 
 Records that both runs have get the same coins (docs/proofs/recorded_runs.md, statement 4).
 """
@@ -32,7 +32,7 @@ def are_records(tape: Tape, count: Any) -> bool:
 
 
 def is_one_per_record(tape: Tape, size: Any) -> bool:
-    """True of draws of which the first dimension goes over the records."""
+    """True if the first dimension of the draws is the number of records."""
     first_dimension = _first(size)
     return first_dimension is not None and are_records(tape, first_dimension)
 
@@ -42,21 +42,21 @@ def _first(size: Any) -> Any:
 
 
 def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dict[str, Any]) -> Any:
-    """Draw coins of so many records, and return them whole."""
+    """Draw coins for ``count`` records, and return the coins of all of them."""
     return tape.event(
         EventKind.DRAW, name, draw, equal=equal, coins=True, of_records=count
     ).output  # fmt: skip
 
 
 def _lacks(tape: Tape, count: int) -> bool:
-    """True if the first run drew the last coins for one record more."""
+    """True if the first run drew its last coins for one more record."""
     if tape.recorded is None:
         return False
     return tape.recorded.events[len(tape.events) - 1].of_records == count + 1
 
 
 def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[str, Any]) -> Any:
-    """Draw coins for each record; the coins of the record that is lacking are left out."""
+    """Draw coins for each record; the coins of the missing record are left out."""
     count = _first(size)
     output = coins(tape, name, draw, count, equal)
     if tape.changed is None or not _lacks(tape, count):

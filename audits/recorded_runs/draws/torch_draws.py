@@ -13,7 +13,7 @@ from audits.recorded_runs.draws.numpy_draws import PLAIN_GENERATOR, recorded_noi
 from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import Tape, current_tape
+from audits.recorded_runs.tape import current_tape
 
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
@@ -51,20 +51,18 @@ def _or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[.
     return call
 
 
-def _source(tape: Tape) -> Any:
-    """The numbers themselves are numpy's, so that torch's own state is not advanced."""
-    return PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
-
-
 def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any) -> Any:
-    tape: Any = current_tape()  # there is one where this is called
+    tape: Any = current_tape()  # the caller has checked that a tape is active
     location, spread = _array(location), _array(spread)
     shape = (
         tuple(size)
         if size is not None
         else np.broadcast_shapes(np.shape(location), np.shape(spread))
     )
-    source: Any = _source(tape) if tape.recorded is None else None
+    source: Any = None
+    if tape.recorded is None:
+        # numpy draws the numbers, so that the state of torch's own generator is not advanced
+        source = PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
     number = np.float64 if kind is None or "64" in str(kind) else np.float32
 
     def draw() -> Any:
@@ -139,10 +137,10 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield torch.distributions.Laplace, "rsample", laplace
 
 
-def _into(target: Any, made: Any) -> Any:
+def _into(target: Any, tensor: Any) -> Any:
     """Fill the tensor in place, and return it followed."""
-    _fill(target, made)
-    return made
+    _fill(target, tensor)
+    return tensor
 
 
 def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +161,7 @@ def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any
 
 
 def _array(thing: Any) -> Any:
-    """A tensor as an array, followed if it is; other things as they are."""
+    """A tensor as an array, which stays followed; other objects as they are."""
     event = event_of(thing)
     if event is not None and hasattr(thing, "detach"):
         return wrap(event)
@@ -173,7 +171,7 @@ def _array(thing: Any) -> Any:
 
 
 def _tensor_of(thing: Any) -> Any:
-    """An array as a tensor, followed if it is."""
+    """An array as a tensor, which stays followed."""
     torch = sys.modules["torch"]
     event = event_of(thing)
     if event is None:
@@ -223,7 +221,7 @@ def _call(function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _followed_result(function_name: str, arguments: Any, options: Any) -> Any:
-    """The followed result of arithmetic and of choosing elements; None of anything else."""
+    """The followed result of arithmetic or indexing; None for other functions."""
     name = function_name.strip("_")
     reflected = name[:1] == "r" and name[1:] in UFUNCS
     base = name[1:] if reflected or (name[:1] == "i" and name[1:] in UFUNCS) else name
@@ -239,10 +237,10 @@ def _followed_result(function_name: str, arguments: Any, options: Any) -> Any:
     return None
 
 
-def _fill(target: Any, made: Any) -> None:
+def _fill(target: Any, result: Any) -> None:
     """Put the numbers into the tensor that an operation in place changes."""
     plain = target.as_plain() if event_of(target) is not None else target
-    plain.data.copy_(made.as_plain() if event_of(made) is not None else made)
+    plain.data.copy_(result.as_plain() if event_of(result) is not None else result)
 
 
 def _method(name: str, arguments: Any) -> Any:
