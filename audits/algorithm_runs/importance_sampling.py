@@ -83,37 +83,47 @@ class _TiltedRun:
         self._logs = np.zeros(tilts.size)
         self._has_secret_sample = False
 
-    def answer(self, mine: PendingRelease, theirs: PendingRelease) -> Any:
+    def answer(self, first_release: PendingRelease, second_release: PendingRelease) -> Any:
         """The output of a release, drawn around the value of this run's tilt."""
-        if mine.mechanism.sampler is not None:
+        if first_release.mechanism.sampler is not None:
             self._has_secret_sample = True  # the density would be a mixture over all samples
-            return mine.output
-        if mine.who is None:
-            if np.all(mine.value == theirs.value):
-                return mine.output  # as likely under every tilt
-            return self._draw_tilted(mine.mechanism, mine, theirs, None)
-        changed = (mine.value != theirs.value).reshape(len(mine.value), -1).any(axis=1)
+            return first_release.output
+        if first_release.who is None:
+            if np.all(first_release.value == second_release.value):
+                return first_release.output  # as likely under every tilt
+            return self._draw_tilted(first_release.mechanism, first_release, second_release, None)
+        changed = (
+            (first_release.value != second_release.value)
+            .reshape(len(first_release.value), -1)
+            .any(axis=1)
+        )
         users = np.flatnonzero(changed)
         if users.size > 1:
             # in the local model at most one user's value may differ
             reason = f"the values of {users.size} users changed with one user's record"
             raise OffTranscript(reason)
         if users.size == 0:
-            return mine.output
-        return self._draw_tilted(mine.mechanism, mine, theirs, int(users[0]))
+            return first_release.output
+        return self._draw_tilted(
+            first_release.mechanism, first_release, second_release, int(users[0])
+        )
 
     def _draw_tilted(
-        self, mechanism: Any, mine: PendingRelease, theirs: PendingRelease, user: int | None
+        self,
+        mechanism: Any,
+        first_release: PendingRelease,
+        second_release: PendingRelease,
+        user: int | None,
     ) -> Any:
-        pair = (mine.value, theirs.value)
+        pair = (first_release.value, second_release.value)
         if user is not None:
-            pair = (mine.value[user], theirs.value[user])
+            pair = (first_release.value[user], second_release.value[user])
         values = tilted_values(mechanism, *pair, self._tilts)
-        output = (mine, theirs)[self._drawn].output if self._drawn < 2 else None
+        output = (first_release, second_release)[self._drawn].output if self._drawn < 2 else None
         if output is None:
             value = values[self._drawn]
             if user is not None:
-                value = mine.value.copy()
+                value = first_release.value.copy()
                 value[user] = values[self._drawn]
             output = mechanism.release(value, self._noise)
         output_of_user = output if user is None else output[user]

@@ -281,9 +281,7 @@ class ReplayGate(GateWithRefusals):
             other_value, replayed_value = (
                 np.array(query.query(take_rows(data, other_sample))) for data in self._both_data
             )
-        except (
-            Exception
-        ):  # a query may raise any exception, for it may not be able to answer this sample
+        except Exception:  # a query may not be able to answer this sample
             self.loss = math.nan
             return
         if not other_value.shape == replayed_value.shape == value.shape:

@@ -197,16 +197,16 @@ class _DistanceSearch:
         self.answers: tuple[Any, Any] = (None, None)
         self.evaluations = self.refused = 0
 
-    def has_budget(self, most: int) -> bool:
-        """True if two more evaluations are within the first ``most``."""
-        return self.evaluations + 2 <= most and np.isfinite(self.greatest_distance)
+    def has_budget(self, limit: int) -> bool:
+        """True if two more evaluations are within the first ``limit``."""
+        return self.evaluations + 2 <= limit and np.isfinite(self.greatest_distance)
 
-    def compare_chain(self, chain: Iterable[Step], most: int) -> None:
+    def compare_chain(self, chain: Iterable[Step], limit: int) -> None:
         """Compare the answers on each data set of a chain and on the next, its neighbour."""
         before: tuple[Any, Any] | None = None
         for kind, data in chain:
             if not (
-                self.has_budget(most) or (before is not None and self.evaluations < self.budget)
+                self.has_budget(limit) or (before is not None and self.evaluations < self.budget)
             ):
                 return
             answer = self.evaluate(data)

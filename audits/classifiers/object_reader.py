@@ -55,7 +55,7 @@ def read_items(output: Any, walk: OutputWalk) -> None:
 
 
 def read_own_fields(output: Any, walk: OutputWalk) -> None:
-    """Fields that a subclass of a built-in type has beside its value."""
+    """Fields that a subclass of a built-in type adds to its value."""
     if getattr(output, "__dict__", None):
         read_fields(output, walk)
 

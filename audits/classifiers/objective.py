@@ -145,9 +145,8 @@ class Objective:
         guesses = np.where(enough_guesses, guesses, 1.0)
         wrong = np.clip((guess_rate - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
         errors = -float(ndtri(self.alpha))
-        if (
-            self.learning_runs is not None
-        ):  # the learning counts are scaled up to the number of test runs
+        # the counts of the learning runs are scaled up to the number of test runs
+        if self.learning_runs is not None:
             errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
         # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)

@@ -97,7 +97,7 @@ class Evidence:
         refuted: Callable[[float, tuple[GuessRule, ...]], bool],
         lines: Callable[[float], tuple[Array, Array]],
         start: float,
-        most: float,
+        largest: float,
     ) -> float:
         """The largest hypothesis up to which all are refuted, each at the error of its block.
 
@@ -107,15 +107,15 @@ class Evidence:
         ladder_bound = 0.0
         if refuted(start, fixed):
             ladder_bound = greatest_float_that(
-                lambda x: refuted(x, fixed), start, most, relative=1e-3
+                lambda x: refuted(x, fixed), start, largest, relative=1e-3
             )
         low, high = 0.0, start
-        while high < most:
+        while high < largest:
             # every block has the ladder's rules, which refute all hypotheses below their bound
             rules = self._rules(lines(high)) if high > ladder_bound else fixed
             if high > ladder_bound and not refuted(high, rules):
                 break
-            low, high = high, min(high * BLOCK, most)
+            low, high = high, min(high * BLOCK, largest)
         rules = self._rules(lines(high))
         return greatest_float_that(lambda x: refuted(x, rules), low, high, relative=1e-6, steps=40)
 

@@ -30,21 +30,23 @@ def pairs_of_events(first_tape: Tape, second_tape: Tape) -> Iterator[tuple[Event
     return zip(first_tape.events, second_tape.events, strict=False)
 
 
-def moved_view(one: View, other: View) -> Moved:
+def moved_view(recorded: View, replayed: View) -> Moved:
     """Compare the views that two runs have of one output."""
-    parts = one.noises.shape[-1]
-    noises, factors = one.noises.reshape(-1, parts), one.factors.reshape(-1, parts)
-    same_noise = one.noises.shape == other.noises.shape and bool(
-        np.array_equal(one.noises, other.noises)
+    parts = recorded.noises.shape[-1]
+    noises, factors = recorded.noises.reshape(-1, parts), recorded.factors.reshape(-1, parts)
+    same_noise = recorded.noises.shape == replayed.noises.shape and bool(
+        np.array_equal(recorded.noises, replayed.noises)
     )
     same_factors = same_noise and np.allclose(
-        one.factors, other.factors, rtol=1e-9, atol=0.0, equal_nan=True
+        recorded.factors, replayed.factors, rtol=1e-9, atol=0.0, equal_nan=True
     )
-    moved = np.full(one.value.size, np.nan)
-    if one.value.shape == other.value.shape:
-        moved = distances(one.value, other.value).ravel()
-    others = other.factors.reshape(-1, parts) if same_noise else factors
-    return Moved(noises, factors, one.value.ravel(), moved, same_noise, bool(same_factors), others)
+    moved = np.full(recorded.value.size, np.nan)
+    if recorded.value.shape == replayed.value.shape:
+        moved = distances(recorded.value, replayed.value).ravel()
+    others = replayed.factors.reshape(-1, parts) if same_noise else factors
+    return Moved(
+        noises, factors, recorded.value.ravel(), moved, same_noise, bool(same_factors), others
+    )
 
 
 def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,12 +20,8 @@ from audits.recorded_runs.findings import RecordedFinding, exception_of
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import Tape
 
-UNBOUNDED = {
-    "result",
-    "lost noise",
-    "control flow",
-    "input",
-}  # kinds of findings whose cost no loss of a draw bounds
+# kinds of findings whose cost no loss of a draw bounds
+UNBOUNDED = {"result", "lost noise", "control flow", "input"}
 ROUND_OFF = 1e-6  # relative rounding of moves of float sums, and of bounds that libraries round up
 DELTA_OF_NO_CLAIM = 1e-5  # used where the cost is infinite at delta 0, as that of Gaussian noise is
 Claim = Any

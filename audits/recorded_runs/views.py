@@ -33,10 +33,10 @@ def broadcast(view: View, shape: tuple[int, ...]) -> View:
     )
 
 
-def add(one: View, other: View, sign: float) -> View:
-    """``one + sign * other``; parts without noise are left out."""
-    shape = np.broadcast_shapes(one.shape, other.shape)
-    first_view, second_view = broadcast(one, shape), broadcast(other, shape)
+def add(left_view: View, right_view: View, sign: float) -> View:
+    """``left_view + sign * right_view``; parts without noise are left out."""
+    shape = np.broadcast_shapes(left_view.shape, right_view.shape)
+    first_view, second_view = broadcast(left_view, shape), broadcast(right_view, shape)
     value = first_view.value + sign * second_view.value
     if (second_view.noises < 0).all():
         return View(first_view.noises, first_view.factors, value)

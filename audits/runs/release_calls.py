@@ -124,9 +124,8 @@ def awaiting(call: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..
     if not awaited:
         yield call
         return
-    if (
-        _in_event_loop()
-    ):  # this thread already runs a loop, as in an asynchronous test, and can have no second one
+    # in an asynchronous test this thread already runs a loop, and it can have only one
+    if _in_event_loop():
         with ThreadPoolExecutor(1) as thread:
             yield lambda *given: thread.submit(asyncio.run, call(*given)).result()
         return

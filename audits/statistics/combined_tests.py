@@ -75,18 +75,23 @@ def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
     return clipped_normal_tail(score, first_weight, second_weight) if math.isfinite(score) else 1.0
 
 
-def clipped_normal_tail(score: float, one: float, two: float) -> float:
-    """``P(one max(X, WORST) + two Y >= score)`` of independent standard normal X and Y."""
+def clipped_normal_tail(score: float, first_weight: float, second_weight: float) -> float:
+    """``P(a max(X, WORST) + b Y >= score)`` of independent standard normal X and Y.
+
+    ``first_weight`` is a, ``second_weight`` is b, and WORST is `MIN_FIRST_SCORE`.
+    """
     from scipy.special import ndtr
 
-    # P(X < WORST) P(two Y >= score - one WORST) + int_WORST phi(x) P(two Y >= score - one x) dx
-    end = max(one * score, 0.0) + 9.0
+    # P(X < WORST) P(b Y >= score - a WORST) + int_WORST phi(x) P(b Y >= score - a x) dx
+    end = max(first_weight * score, 0.0) + 9.0
     nodes, weights = QUADRATURE
     half = (end - MIN_FIRST_SCORE) / 8
     x = (MIN_FIRST_SCORE + half * (2 * np.arange(4)[:, None] + 1 + nodes)).ravel()
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    inside = np.tile(half * weights, 4) @ (density * ndtr((one * x - score) / two))
-    below = ndtr(MIN_FIRST_SCORE) * ndtr((one * MIN_FIRST_SCORE - score) / two)
+    inside = np.tile(half * weights, 4) @ (
+        density * ndtr((first_weight * x - score) / second_weight)
+    )
+    below = ndtr(MIN_FIRST_SCORE) * ndtr((first_weight * MIN_FIRST_SCORE - score) / second_weight)
     return min(float((inside + below) * (1 + 1e-9) + ndtr(-end)), 1.0)
 
 

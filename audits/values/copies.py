@@ -40,9 +40,8 @@ def copier(value: Any) -> Callable[[], Any]:
         copied: Callable[[], Any] = value.copy
         return copied
     try:
-        if _is_plain(
-            value, 0
-        ):  # pickling is much quicker than `copy.deepcopy` and keeps shared parts shared
+        # pickling is much quicker than `copy.deepcopy`, and keeps shared parts shared
+        if _is_plain(value, 0):
             return functools.partial(pickle.loads, pickle.dumps(value, 4))
         copy.deepcopy(value)
     except Exception:  # its own methods may raise anything

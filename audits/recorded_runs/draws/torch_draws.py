@@ -213,9 +213,8 @@ def _call(function: Any, arguments: Any, options: Any) -> Any:
     if result is None:
         plain_options = {key: use(value) for key, value in options.items()}
         return function(*map(use, arguments), **plain_options)
-    if (
-        function_name.endswith("_") != function_name.startswith("__") or function_name[2:3] == "i"
-    ):  # add_ and __iadd__
+    has_one_suffix = function_name.endswith("_") != function_name.startswith("__")
+    if has_one_suffix or function_name[2:3] == "i":  # add_ and __iadd__
         _fill(arguments[0], result)
     return result
 
