@@ -73,10 +73,10 @@ class AccountState:
 
     def follow_terms(self) -> Terms:
         """Adopt the terms in force and return them; call it inside a transaction."""
-        last = self.log.last_terms(self.name)
-        mark = "" if last is None else last.hash
+        last_terms = self.log.last_terms(self.name)
+        mark = "" if last_terms is None else last_terms.hash
         if mark != self._terms_mark:
-            self.adopt(self.opening if last is None else Terms.of(last.facts))
+            self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
             self._terms_mark = mark
         return self.terms
 
@@ -85,20 +85,20 @@ class AccountState:
         self.follow_terms()
         return self.standing_after(self.log.last_charge(self.name))
 
-    def standing_after(self, last: LogEntry | None, now: str | None = None) -> Standing:
+    def standing_after(self, last_charge: LogEntry | None, now: str | None = None) -> Standing:
         """Return the notion and the total after a charge; those of the start for None.
 
         With a window, what is spent in the one that is open ``now``, by default the latest time.
         """
         if self.window is not None:
             when = self.log.latest if now is None else now
-            parts = {} if last is None else decoded(self.notion, last.facts["parts"])
+            parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
             notion = self.window.notion(self.notion, parts, when)
             return Standing(notion, self.window.spent(notion, parts, when))
-        if last is None:
+        if last_charge is None:
             return Standing(self.notion, self.notion.zero)
-        notion = self.notion_in(last.facts)
-        return Standing(notion, notion.decode(last.facts["total"]))
+        notion = self.notion_in(last_charge.facts)
+        return Standing(notion, notion.decode(last_charge.facts["total"]))
 
     def counts_after_plan(self, notion: CompositionNotion[Any]) -> bool:
         """Return whether a notion adds epsilons to that of a certified plan."""
@@ -108,13 +108,13 @@ class AccountState:
         self,
         notions: tuple[CompositionNotion[Any], CompositionNotion[Any]],
         after_plan: bool,
-        last: LogEntry | None,
+        last_charge: LogEntry | None,
         now: str,
     ) -> CompositionNotion[Any]:
         """Return which of the notions of a budget limits what was spent up to a charge."""
         if self.window is None:
             return notions[after_plan]
-        parts = {} if last is None else decoded(self.notion, last.facts["parts"])
+        parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
         return self.window.notion(notions[0], parts, now)
 
     def shown_notion(self, budget: Budget, after_plan: bool) -> CompositionNotion[Any]:
@@ -161,12 +161,12 @@ class AccountState:
         """Return how many entries the users' totals are behind the log."""
         return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
 
-    def _follow(self, most: int | None) -> UserTotals:
+    def _follow(self, max_entries: int | None) -> UserTotals:
         """Apply the next entries of the log to the users' totals, at most so many."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
         try:
-            for entry in islice(self.log.entries_after(self._applied_head), most):
+            for entry in islice(self.log.entries_after(self._applied_head), max_entries):
                 if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
                     self.apply(self._user_totals, entry)
                 self._applied_head = entry.chain_head
@@ -203,11 +203,11 @@ class AccountState:
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""
-        words, block = entry.facts["who"], entry.facts["block"]
-        if words is None:
+        encoded_users, block = entry.facts["who"], entry.facts["block"]
+        if encoded_users is None:
             return None
         raw = None if block is None else self.log.attachment(entry, block)
         try:
-            return decode_users(words, raw)
+            return decode_users(encoded_users, raw)
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.log.name, "names no users", entry.seq) from None

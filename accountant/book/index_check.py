@@ -76,9 +76,9 @@ class IndexCheck:
         for key, _ in nodes:
             before = self._last.get(key)
             if before is not None:  # nothing leads to it any more
-                left = [node for node in self._nodes[before] if node[0] != key]
-                self._nodes[before] = left
-                if not left:
+                remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
+                self._nodes[before] = remaining_nodes
+                if not remaining_nodes:
                     del self._nodes[before]
             self._last[key] = seq
         self._nodes[seq] = nodes
@@ -113,27 +113,27 @@ class RowCheck:
     def check_rows(self) -> None:
         """Raise `LedgerCorrupt` if an index leads to other entries than those of the chain."""
         for name, numbers in self._entries.items():
-            words = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
-            found = array("q")
-            for rows in self._pages(words, 0, d=name):
-                found.extend([row[0] for row in rows])
-            if found != numbers:
+            query = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
+            indexed_numbers = array("q")
+            for rows in self._pages(query, 0, d=name):
+                indexed_numbers.extend([row[0] for row in rows])
+            if indexed_numbers != numbers:
                 self._refuse("the index of data sets does not lead to their entries")
-        words = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
-        if sum(sum(map(_row_hash, rows)) for rows in self._pages(words, "")) != self._keys:
+        query = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
+        if sum(sum(map(_row_hash, rows)) for rows in self._pages(query, "")) != self._keys:
             self._refuse("the index of keys does not lead to their entries")
         names = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         if [row[0] for row in names] != self._names:
             self._refuse("the list of data sets is another")
 
-    def _pages(self, words: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
+    def _pages(self, query: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query, page by page: the first column says where a page begins."""
-        read = 0
+        row_count = 0
         while True:
-            limited = f"{words} LIMIT {ROWS_PER_PAGE}"
+            limited = f"{query} LIMIT {ROWS_PER_PAGE}"
             rows = self._log.storage.ask(limited, after=after, **values)
-            read += len(rows)
-            if read > self._log.head.seq:
+            row_count += len(rows)
+            if row_count > self._log.head.seq:
                 self._refuse("an index leads in a circle")
             yield rows
             if len(rows) < ROWS_PER_PAGE:

@@ -86,8 +86,8 @@ class PlanRun:
             reserved = self._reserved(mechanism, who, facts, freshness_check)
         except BaseException:
             self._cursor = PlanCursor(self._plan, self._users)
-            for one in self._charged:
-                self._cursor.charge(*one)
+            for charged_step in self._charged:
+                self._cursor.charge(*charged_step)
             raise
         self._charged.append((mechanism, who))
         return reserved
@@ -108,13 +108,13 @@ class PlanRun:
             return ReservedRelease(
                 self._account.reserve_step(mechanism, who, facts, freshness_check, self._named), key
             )
-        words, raw = (None, None) if who is None else encode_users(who)
-        asked = (
+        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        requested = (
             self._account.description_of(mechanism),
-            words,
+            encoded_users,
             None if raw is None else digest(raw),
         )
-        if asked != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
+        if requested != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if answer is not None:
             return ReservedRelease(earlier, key, answer)
@@ -127,9 +127,12 @@ class PlanRun:
         if not self._last_recorded:
             return None, None
         with log.reading():
-            found = [log.entry_with_key(name(self._seq, step)) for name in (step_key, answer_key)]
+            entries = [log.entry_with_key(name(self._seq, step)) for name in (step_key, answer_key)]
         entry, answer = (
-            None if one is None or one.seq > self._last_recorded else one for one in found
+            None
+            if recorded_entry is None or recorded_entry.seq > self._last_recorded
+            else recorded_entry
+            for recorded_entry in entries
         )
         if entry is None:  # steps are made in order: none that follows was recorded
             self._last_recorded = 0

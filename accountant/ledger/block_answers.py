@@ -108,8 +108,8 @@ def answers_of_held_blocks(
             yield from answers_of_held_blocks(data, like, blocks, threads)
         return
     sent = (
-        executor.submit(like._replace(blocks=asked).answers, *pieces)
-        for pieces, asked in _tasks(data, blocks)
+        executor.submit(like._replace(blocks=task_blocks).answers, *pieces)
+        for pieces, task_blocks in _tasks(data, blocks)
     )
     try:
         for answers in results_in_order(sent, TASKS_AHEAD):
@@ -126,24 +126,24 @@ def _tasks(
     The last block may end in other pieces, from which its rows alone are sent.
     """
     together: list[HeldBlock] = []
-    first = -1
+    first_piece = -1
     for who, noise in blocks:
         if not isinstance(who, slice) or who.step != 1:
             allowed = "a slice of neighbouring users: the data lie on workers, in order"
             raise ParameterError("blocks", type(who), allowed)
         located = data.located(who.start, who.stop)
-        (at, own), others = located[0], located[1:]
-        if together and (at != first or len(together) == BLOCKS_PER_TASK):
-            yield [data.pieces[first]], together
+        (at, own_cut), others = located[0], located[1:]
+        if together and (at != first_piece or len(together) == BLOCKS_PER_TASK):
+            yield [data.pieces[first_piece]], together
             together = []
-        first = at
+        first_piece = at
         pieces, cuts = data.cut_out(others)
-        together.append(HeldBlock([own, *cuts], noise))
+        together.append(HeldBlock([own_cut, *cuts], noise))
         if others:
-            yield [data.pieces[first], *pieces], together
+            yield [data.pieces[first_piece], *pieces], together
             together = []
     if together:
-        yield [data.pieces[first]], together
+        yield [data.pieces[first_piece]], together
 
 
 def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
@@ -160,6 +160,6 @@ def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
 def digest(output: Any) -> str:
     """Return the SHA-256 of an answer's type, shape and bytes."""
     array = np.ascontiguousarray(output)
-    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
-    found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
-    return found.hexdigest()
+    hasher = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    hasher.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
+    return hasher.hexdigest()

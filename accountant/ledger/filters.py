@@ -55,10 +55,10 @@ class FilterMeter:
             unspent = self._relation is None and self.total == self.notion.zero
             if not unspent or self.notion.name != PureOrRenyiNotion.name:
                 raise
-            whole = certified_total(Tight().epsilon(plan, budget.delta))
-            if after_plan.exceeds(whole):
+            plan_total = certified_total(Tight().epsilon(plan, budget.delta))
+            if after_plan.exceeds(plan_total):
                 raise
-            self.notion, self.total, self._relation = after_plan, whole, plan.relation
+            self.notion, self.total, self._relation = after_plan, plan_total, plan.relation
 
 
 @final

@@ -35,8 +35,8 @@ class LazyRows:
         if not types:
             raise ParameterError(argument, [], "a frame with columns")
         self._frame = frame
-        words = {name: type_word(kind) for name, kind in types.items()}
-        self.facts = FrameFacts("polars", MappingProxyType(words))
+        type_words = {name: type_word(kind) for name, kind in types.items()}
+        self.facts = FrameFacts("polars", MappingProxyType(type_words))
         self.shape: tuple[int, int] = (frame.select(pl.len()).collect().item(), len(types))
 
     def fresh(self) -> Any:
@@ -60,9 +60,9 @@ class FramePartitions:
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
         self._frame = frame.copy()  # assigned columns change a frame in place
-        words = {name: type_word(kind) for name, kind in zip(names, frame.dtypes, strict=True)}
+        type_words = {name: type_word(kind) for name, kind in zip(names, frame.dtypes, strict=True)}
         # answers are small: frames as `compute` gives them
-        self.facts = FrameFacts("pandas", MappingProxyType(words))
+        self.facts = FrameFacts("pandas", MappingProxyType(type_words))
         self.shape: tuple[int, int] = (self._counted(argument), len(names))
 
     def fresh(self) -> Any:
@@ -76,7 +76,7 @@ class FramePartitions:
         kinds = [str(kind) for kind in self._frame.dtypes]
         looked = [dask.delayed(Looked(kinds))(piece) for piece in self._frame.to_delayed()]
         lengths: list[int] = list(dask.compute(*looked))
-        if wrong := [place for place, rows in enumerate(lengths) if rows < 0]:
+        if wrong := [partition_index for partition_index, rows in enumerate(lengths) if rows < 0]:
             allowed = "of the types that the frame declares, in all: use .astype(...) on the frame"
             raise ParameterError(argument, f"partition {wrong[0]}", allowed)
         return sum(lengths)

@@ -47,8 +47,8 @@ class FrameRows:
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
         kinds = frame.schema.types if backend == "pyarrow" else list(frame.dtypes)
-        words = {name: type_word(kind) for name, kind in zip(names, kinds, strict=True)}
-        self.facts = FrameFacts(backend, MappingProxyType(words))
+        type_words = {name: type_word(kind) for name, kind in zip(names, kinds, strict=True)}
+        self.facts = FrameFacts(backend, MappingProxyType(type_words))
         self.shape: tuple[int, int] = (frame.shape[0], len(names))
         self._pandas = type(frame)
         self._frame: Any = frozen_columns(frame) if backend == "pandas" else frame[:]

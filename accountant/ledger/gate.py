@@ -105,8 +105,8 @@ class Gate(ABC):
     @property
     def next(self) -> Plan | None:
         """Return the leaf of the plan that may be released next; None when all is spent."""
-        leaf, (last, copy) = self._meter.next, self._next_shown
-        if leaf is not last:
+        leaf, (last_leaf, copy) = self._meter.next, self._next_shown
+        if leaf is not last_leaf:
             copy = shown(leaf)
             self._next_shown = leaf, copy
         return copy
@@ -279,11 +279,11 @@ class Gate(ABC):
                 yield who
 
         try:
-            for made in self._answer_blocks(copy, shaped, charged(), executor):
-                if isinstance(made, Answer):  # reduced by a worker
-                    yield made.reduced
+            for block_output in self._answer_blocks(copy, shaped, charged(), executor):
+                if isinstance(block_output, Answer):  # reduced by a worker
+                    yield block_output.reduced
                 else:
-                    yield made if reduce is None else reduce(made)
+                    yield block_output if reduce is None else reduce(block_output)
         finally:
             self._answering, self._executor, self._reduce = False, "", None
 
@@ -344,8 +344,8 @@ class Gate(ABC):
 
     def _refuse_within_a_query(self, mechanism: Releasable) -> None:
         if self._answering:
-            words = "a query may not ask the gate itself; else wait until all blocks are taken"
-            raise OffPlan(shown(mechanism), self.next, words)
+            reason = "a query may not ask the gate itself; else wait until all blocks are taken"
+            raise OffPlan(shown(mechanism), self.next, reason)
 
     def _charge_and_answer(
         self, mechanism: Releasable, query: ShapedQuery, who: Users | None
@@ -364,7 +364,8 @@ class Gate(ABC):
     def _query_value(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
-        seen = who if sampler is None else self._sample(sampler)
+        selected_users = who if sampler is None else self._sample(sampler)
         # a view: a query may set its shape and type, and not what lies in memory
-        rows = fresh_view(self._data) if seen is None else take_rows(self._data, seen)
+        data = self._data
+        rows = fresh_view(data) if selected_users is None else take_rows(data, selected_users)
         return query.value(rows, None if who is None else count_users(who))

@@ -53,8 +53,8 @@ class HeadPin:
             finally:
                 os.close(handle)
         except OSError as error:
-            words = f"{self._path}: {error.strerror}; the head was not pinned"
-            raise LedgerUnwritable(error.errno, words) from None
+            problem = f"{self._path}: {error.strerror}; the head was not pinned"
+            raise LedgerUnwritable(error.errno, problem) from None
 
     def _parse_head(self, raw: bytes) -> ChainHead | None:
         if not raw:

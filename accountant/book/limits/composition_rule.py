@@ -42,5 +42,5 @@ def _share(name: str, order: float | None, plan: Plan, budget: Budget) -> float:
         return math.inf
     if notion.refuses(notion.zero, total):
         return math.inf
-    found = notion.shown(total)
-    return min(found.amount / found.limit, 1.0)
+    shown = notion.shown(total)
+    return min(shown.amount / shown.limit, 1.0)

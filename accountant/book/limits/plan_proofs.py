@@ -25,9 +25,9 @@ def proof_for(
         if verified:
             refuse_unproved(budget)
         return None
-    found = checked_proof(plan, budget.delta, proof)
-    refuse_above(found, budget)
-    return found
+    checked = checked_proof(plan, budget.delta, proof)
+    refuse_above(checked, budget)
+    return checked
 
 
 def refuse_unproved(budget: Budget) -> None:

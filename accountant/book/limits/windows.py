@@ -50,30 +50,32 @@ class Window(NamedTuple):
 
     def live(self, parts: Parts, now: str) -> Parts:
         """Return the parts that count at this time, or are carried over."""
-        return {one: total for one, total in parts.items() if self.age(one, now) <= self.carry}
+        return {
+            label: total for label, total in parts.items() if self.age(label, now) <= self.carry
+        }
 
     def spent(
         self, notion: CompositionNotion[Any], parts: Parts, now: str, age: int = 0
     ) -> Total[Any]:
         """Return what was spent in the window that is open, or in one before."""
-        found = [parts[one] for one in sorted(parts) if self.age(one, now) == age]
-        return reduce(notion.add, found) if found else notion.zero
+        window_totals = [parts[label] for label in sorted(parts) if self.age(label, now) == age]
+        return reduce(notion.add, window_totals) if window_totals else notion.zero
 
     def notion(
         self, notion: CompositionNotion[Any], parts: Parts, now: str
     ) -> CompositionNotion[Any]:
         """Return the notion whose limit holds what windows before left of theirs."""
-        held = notion
+        carried = notion
         for age in range(self._before(now), 0, -1):
-            held = notion.with_more(held.left(self.spent(notion, parts, now, age)))
-        return held
+            carried = notion.with_more(carried.left(self.spent(notion, parts, now, age)))
+        return carried
 
     def widest(self, notion: CompositionNotion[Any]) -> CompositionNotion[Any]:
         """Return the notion of the largest limit that a window can have."""
-        held = notion
+        carried = notion
         for _ in range(self.carry):
-            held = notion.with_more(held.left(notion.zero))
-        return held
+            carried = notion.with_more(carried.left(notion.zero))
+        return carried
 
     def _before(self, now: str) -> int:
         """Return how many windows before this one carry over; the month of the opening is one."""
@@ -105,7 +107,7 @@ def window_of(facts: dict[str, Any]) -> Window | None:
 def decoded(notion: CompositionNotion[Any], stated: Any) -> Parts:
     """Return the parts that an entry states."""
     if isinstance(stated, dict):
-        return {label: notion.decode(words) for label, words in stated.items()}
+        return {label: notion.decode(encoded_total) for label, encoded_total in stated.items()}
     return {WHOLE: notion.decode(stated)}
 
 
