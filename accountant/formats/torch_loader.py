@@ -90,22 +90,22 @@ def _live_facts(loader: Any) -> LoaderFacts:
     )  # fmt: skip
 
 
-def _from_dict(given: Mapping[str, Any]) -> LoaderFacts:
-    names = {one.name for one in fields(LoaderFacts)}
-    unknown = sorted(map(str, set(given) - names))
+def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
+    names = {field.name for field in fields(LoaderFacts)}
+    unknown = sorted(map(str, set(description) - names))
     if unknown:
         raise ParameterError("loader", unknown[0], f"described by {', '.join(sorted(names))}")
     try:
-        return LoaderFacts(**given)
+        return LoaderFacts(**description)
     except TypeError:
         missing = "order, sampler, records, batches, batch, rate, drop_last and dataset"
-        raise ParameterError("loader", dict(given), f"described by {missing}") from None
+        raise ParameterError("loader", dict(description), f"described by {missing}") from None
 
 
 def _class(sampler: Any) -> str:
     """Return the name of the first class, from the sampler's own up, that says how it draws."""
     classes = type(sampler).__mro__
-    return next((one for one in classes if "__iter__" in vars(one)), classes[0]).__name__
+    return next((base for base in classes if "__iter__" in vars(base)), classes[0]).__name__
 
 
 def _length(values: Any) -> int | None:
@@ -144,9 +144,9 @@ def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int
     if name == "WeightedRandomSampler":
         return "weighted", drawn, dataset
     if name == "DistributedSampler":
-        whole = dataset % sampler.num_replicas == 0 or sampler.drop_last
+        divides_evenly = dataset % sampler.num_replicas == 0 or sampler.drop_last
         order = "shuffled" if sampler.shuffle else "fixed_order"
-        return (order if whole else "repeated"), drawn, dataset
+        return (order if divides_evenly else "repeated"), drawn, dataset
     if name == "RandomSampler":
         if getattr(sampler, "replacement", False) or drawn > dataset:
             return "repeated", drawn, dataset

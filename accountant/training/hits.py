@@ -35,29 +35,29 @@ def hypergeometric_hits(size: int, batch: int, examples: int) -> Hits | None:
     )
 
 
-def _hits(least: int, most: int, ratio: Callable[[int], float]) -> Hits | None:
-    """Return chances from ``least`` to ``most``; ``ratio(j)``, of j + 1 over j, falls with j."""
-    low, high = least, most
+def _hits(smallest: int, largest: int, ratio: Callable[[int], float]) -> Hits | None:
+    """Return chances of ``smallest`` to ``largest`` hits; ``ratio(j)``, of j + 1 over j, falls."""
+    low, high = smallest, largest
     while low < high:  # the likeliest number: the first whose next is not likelier
         middle = (low + high) // 2
         low, high = (middle + 1, high) if ratio(middle) > 1 else (low, middle)
     likeliest, chance = low, {low: 1.0}
-    for way in (1, -1):
+    for direction in (1, -1):
         j = likeliest
-        while least <= j + way <= most and chance[j] > NEGLIGIBLE:
-            step = ratio(j) if way > 0 else 1 / ratio(j - 1)
-            j += way
-            chance[j] = chance[j - way] * step
+        while smallest <= j + direction <= largest and chance[j] > NEGLIGIBLE:
+            step = ratio(j) if direction > 0 else 1 / ratio(j - 1)
+            j += direction
+            chance[j] = chance[j - direction] * step
             if len(chance) > MOST_NUMBERS:
                 return None
     numbers, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
-    if numbers[-1] < most:  # the rest is less than the last chance over 1 - ratio
-        last = numbers[-1]
-        rare = 2 * chance[last] / max(1 - ratio(last), 1e-6) / total
-    # each is exact to a few ulps a step; what they are raised by the smallest number gives
+    if numbers[-1] < largest:  # the rest is less than the last chance over 1 - ratio
+        last_number = numbers[-1]
+        rare = 2 * chance[last_number] / max(1 - ratio(last_number), 1e-6) / total
+    # each is exact to a few ulps a step; what the others are raised by is taken from the first
     raised = [chance[j] / total * (1 + 8 * len(numbers) * ULP) for j in numbers[1:]]
-    first = max(1 - math.fsum(raised), 0.0)
-    whole = math.fsum([first, *raised])
-    chances = [first / whole, *(one / whole for one in raised)]
+    first_chance = max(1 - math.fsum(raised), 0.0)
+    normaliser = math.fsum([first_chance, *raised])
+    chances = [first_chance / normaliser, *(raised_chance / normaliser for raised_chance in raised)]
     return tuple(zip(numbers, chances, strict=True)), rare

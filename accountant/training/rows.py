@@ -63,27 +63,27 @@ def rows_of(
     run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
 ) -> tuple[TrainingCost, ...]:
     """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
-    seen: dict[Plan, tuple[float, tuple[float, float]]] = {}
-    found: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
+    brackets: dict[Plan, tuple[float, tuple[float, float]]] = {}
+    costs: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
 
     def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
         if relation is ZERO_OUT and loader in ALONE:
             tick()
-            return replace(found[loader, unit, ADD_REMOVE, micro], relation=relation)
+            return replace(costs[loader, unit, ADD_REMOVE, micro], relation=relation)
         scheme_of = record_scheme if unit == RECORD else user_scheme
         scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
-        own = loader == run.loader and micro == run.microbatching and unit == RECORD
+        is_this_run = loader == run.loader and micro == run.microbatching and unit == RECORD
 
         def certify(plan: Plan) -> tuple[float, float]:
             above = plan in scheme.above
             if above and unit == USER and is_long(run, loader):
                 return 0.0, RDP().epsilon(plan, delta)
             is_wide = above and (scheme.note or loader == "truncated_poisson")
-            width = FINE if own and above else LOOSE if is_wide else COARSE
+            width = FINE if is_this_run and above else LOOSE if is_wide else COARSE
             # what is not of the run itself may be as wide as it was for another row
-            if plan not in seen or (width == FINE and seen[plan][0] > width):
-                seen[plan] = (width, Tight(width).bracket(plan, delta))
-            return seen[plan][1]
+            if plan not in brackets or (width == FINE and brackets[plan][0] > width):
+                brackets[plan] = (width, Tight(width).bracket(plan, delta))
+            return brackets[plan][1]
 
         lower, upper = certified(scheme, certify)
         # hits that were left out, and square roots that are rounded up, move it by much less
@@ -104,6 +104,6 @@ def rows_of(
             (loader, USER, relation, run.microbatching)
             for relation in SAMPLING_RELATIONS for loader in LOADERS
         ]  # fmt: skip
-    for one in wanted:
-        found[one] = row(*one)
-    return tuple(found.values())
+    for row_key in wanted:
+        costs[row_key] = row(*row_key)
+    return tuple(costs.values())

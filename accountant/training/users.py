@@ -92,18 +92,22 @@ def _truncated_poisson(
         return ()
     others, clips = run.examples - size, 2 if micro else 1
     # nothing is cut unless more than batch - size others are sampled
-    least = batch - size + 1
-    full = 0.0 if least > others else 1.0 if least < 1 else binomial_tail(others, rate, least)
-    if size > FEW_RECORDS:  # two cases take long; the worse one covers both
+    fewest_others = batch - size + 1
+    # two cases take long for many records; the worse one, a full batch, covers both
+    if size > FEW_RECORDS or fewest_others < 1:
         full = 1.0
+    elif fewest_others > others:
+        full = 0.0
+    else:
+        full = binomial_tail(others, rate, fewest_others)
     cases = ((1 - full, clips), (full, 2 * clips))
     # where the batch is full a blank takes the place of another record too
-    kept = [
+    possible_cases = [
         (chance, _hit_loss(hits, moved, z, relation, moved - clips))
         for chance, moved in cases
         if chance > 0
     ]
-    chances, losses = zip(*kept, strict=True)
+    chances, losses = zip(*possible_cases, strict=True)
     return (_drawn(run, PublicChoice(losses, chances), hits),)
 
 
@@ -118,12 +122,12 @@ def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int 
     shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
     if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
         return MixtureOfGaussians(z, shifts, weights)
-    back = clips if relation is REPLACE_ONE else blank
-    right, left = (
+    clips_back = clips if relation is REPLACE_ONE else blank
+    right_side, left_side = (
         side([gaussian(z, c * j).mu if j else 0.0 for j, _ in numbers], weights)
-        for c in (clips, back)
+        for c in (clips, clips_back)
     )
-    return MixturePairLoss(MixturePair(right, left))
+    return MixturePairLoss(MixturePair(right_side, left_side))
 
 
 def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
