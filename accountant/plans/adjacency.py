@@ -74,17 +74,17 @@ class HasRelation(Protocol):
 
 def common_relation(parts: Iterable[HasRelation]) -> Adjacency | None:
     """Return the one relation the parts were stated for; None where no part states one."""
-    found = {part.relation for part in parts} - {None}
-    if len(found) > 1:
+    relations = {part.relation for part in parts} - {None}
+    if len(relations) > 1:
         allowed = "stated for the same neighbours: relations do not mix in one total"
-        raise ParameterError("parts", sorted(map(str, found)), allowed)
-    return found.pop() if found else None
+        raise ParameterError("parts", sorted(map(str, relations)), allowed)
+    return relations.pop() if relations else None
 
 
-def joint_relation(stated: str | None, asked: HasRelation) -> str | None:
-    """Return the neighbours of all releases so far, and of ``asked``; refuse different ones."""
-    found = {stated, asked.relation} - {None}
-    if len(found) > 1:
+def joint_relation(stated: str | None, released: HasRelation) -> str | None:
+    """Return the neighbours of all releases so far, and of ``released``; refuse different ones."""
+    relations = {stated, released.relation} - {None}
+    if len(relations) > 1:
         allowed = "stated for the neighbours of earlier releases: relations do not mix"
-        raise ParameterError("mechanism", " and ".join(sorted(map(str, found))), allowed)
-    return found.pop() if found else None
+        raise ParameterError("mechanism", " and ".join(sorted(map(str, relations))), allowed)
+    return relations.pop() if relations else None

@@ -38,12 +38,18 @@ def declare_release(cls: R) -> R:
 
     A class that is defined anew, as in a notebook, takes the place of the earlier one.
     """
-    same = [one.cls for one in DECLARED_RELEASES.values() if one.cls.__name__ == cls.__name__]
-    for other in same:
-        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"{cls.__name__}: {other.__module__} has declared a class of this name")
-        del DECLARED_RELEASES[id(other)]
-    names = tuple(one.name for one in dataclasses.fields(cls) if one.init)
+    same = [
+        declared.cls
+        for declared in DECLARED_RELEASES.values()
+        if declared.cls.__name__ == cls.__name__
+    ]
+    for earlier in same:
+        if (earlier.__module__, earlier.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(
+                f"{cls.__name__}: {earlier.__module__} has declared a class of this name"
+            )
+        del DECLARED_RELEASES[id(earlier)]
+    names = tuple(field.name for field in dataclasses.fields(cls) if field.init)
     DECLARED_RELEASES[id(cls)] = DeclaredClass(cls, names)
     cls.__init_subclass__ = classmethod(_refuse_overriding)  # type: ignore[assignment]  # bound
     return cls
@@ -68,23 +74,23 @@ def _may_be_undeclared(part: Any) -> bool:
 
 def idealised_part(plan: Any) -> Any:
     """Return a mechanism in a plan whose noise floats decide; None if there is none."""
-    found = (one for one in parts_of(plan) if getattr(one, "arithmetic", "") == "idealised")
-    return next(found, None)
+    idealised = (part for part in parts_of(plan) if getattr(part, "arithmetic", "") == "idealised")
+    return next(idealised, None)
 
 
 def parts_of(plan: Any) -> Iterator[Any]:
     """Yield a plan and all plans inside it, each once: many nodes may share a part."""
-    left, seen = [plan], {id(plan)}
-    while left:
-        one = left.pop()
-        yield one
-        fields = dataclasses.fields(one) if dataclasses.is_dataclass(one) else ()
-        inside = [getattr(one, field.name) for field in fields]
+    unvisited, visited = [plan], {id(plan)}
+    while unvisited:
+        node = unvisited.pop()
+        yield node
+        fields = dataclasses.fields(node) if dataclasses.is_dataclass(node) else ()
+        inside = [getattr(node, field.name) for field in fields]
         for value in inside:
             for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, Plan) and id(part) not in seen:
-                    seen.add(id(part))
-                    left.append(part)
+                if isinstance(part, Plan) and id(part) not in visited:
+                    visited.add(id(part))
+                    unvisited.append(part)
 
 
 def _is_code(value: object) -> bool:
@@ -96,7 +102,7 @@ def _is_code(value: object) -> bool:
 
 def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
     """Refuse a subclass that changes what a declared class does."""
-    declared: Any = next((one for one in cls.__mro__[1:] if id(one) in DECLARED_RELEASES), None)
+    declared: Any = next((base for base in cls.__mro__[1:] if id(base) in DECLARED_RELEASES), None)
     if declared is None:  # its base was defined anew since
         return
     super(declared, cls).__init_subclass__(**options)

@@ -99,8 +99,8 @@ class Parallel(Item):
             for j, into in enumerate(self.moves)
             if i != j
         ]
-        each = [*distinct_objects(self.parts), *crossed]
-        return tuple(dict.fromkeys(_without_parallels(each)))
+        candidates = [*distinct_objects(self.parts), *crossed]
+        return tuple(dict.fromkeys(_without_parallels(candidates)))
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield this plan once: accountants take the maximum over what a user may pay for."""
@@ -115,9 +115,9 @@ class Parallel(Item):
     @property
     def reversed(self) -> Parallel:
         """The same plan with every part reversed; equal parts are reversed once."""
-        each = distinct_objects([*self.parts, *self.moves])
-        equal = {part: part.reversed for part in dict.fromkeys(each)}
-        backwards = {id(part): equal[part] for part in each}
+        objects = distinct_objects([*self.parts, *self.moves])
+        equal = {part: part.reversed for part in dict.fromkeys(objects)}
+        backwards = {id(part): equal[part] for part in objects}
         moves = (backwards[id(move)] for move in self.moves)
         return Parallel((backwards[id(part)] for part in self.parts), self.by, moves)
 
@@ -160,10 +160,10 @@ class Stated(Plan):
     def __init__(self, part: Plan, relation: str) -> None:
         object.__setattr__(self, "part", part)
         object.__setattr__(self, "relation", check_relation("relation", relation))
-        known = {None, self.relation}
+        compatible = {None, self.relation}
         if self.relation is Adjacency.LABEL_REPLACE:  # such neighbours are local ones too
-            known.add(Adjacency.LOCAL_REPLACE)
-        if as_plan(self.part).relation not in known:
+            compatible.add(Adjacency.LOCAL_REPLACE)
+        if as_plan(self.part).relation not in compatible:
             raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")
 
     def losses(self) -> Iterator[tuple[Item, int]]:

@@ -90,8 +90,8 @@ class Plan(TableDisplay, ABC):
     def _table(self) -> Table:
         counts: dict[str, int] = {}
         for part in self.parts if isinstance(self, Sequential) else (self,):
-            one, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
-            counts[repr(one)] = counts.get(repr(one), 0) + count
+            release, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
+            counts[repr(release)] = counts.get(repr(release), 0) + count
         return Table(("release", "count"), list(counts.items()))
 
 
@@ -149,15 +149,15 @@ class _Joined:
 
     def copied(self) -> tuple[Plan, ...]:
         """Return all parts in order."""
-        found: list[Plan] = []
-        left: list[Parts] = [self]
-        while left:
-            one = left.pop()
-            if isinstance(one, _Joined):
-                left += (one.second, one.first)
+        parts: list[Plan] = []
+        stack: list[Parts] = [self]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, _Joined):
+                stack += (node.second, node.first)
             else:
-                found += one
-        return tuple(found)
+                parts += node
+        return tuple(parts)
 
 
 Parts = tuple[Plan, ...] | _Joined
@@ -216,10 +216,10 @@ class Sequential(_MaybeJoined):
         Sequential
             Equal to ``Sequential([*parts of first, *parts of second])``.
         """
-        found = cls.__new__(cls)
+        sequence = cls.__new__(cls)
         relation = common_relation((first, second))
-        object.__setattr__(found, "_joined", _Joined(_parts(first), _parts(second), relation))
-        return found
+        object.__setattr__(sequence, "_joined", _Joined(_parts(first), _parts(second), relation))
+        return sequence
 
     @property
     def relation(self) -> Adjacency | None:

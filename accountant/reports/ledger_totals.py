@@ -92,8 +92,8 @@ class LedgerTotals:
             return self._last.total
         before = line.total * min(self._last.epsilon / line.epsilon, 1.0) if line.epsilon else 0.0
         for groups in self._groups.values():
-            for one in groups.values():
-                one.amount *= before / self._last.total if self._last.total else 0.0
+            for group in groups.values():
+                group.amount *= before / self._last.total if self._last.total else 0.0
         return before
 
     def shares(self, status: Status) -> dict[str, list[GroupShare]]:
@@ -103,13 +103,15 @@ class LedgerTotals:
     @property
     def unfinished_runs(self) -> list[GroupTotal]:
         """Return the runs of plans with releases that are paid for and were not made."""
-        return [one for one in self._groups["run"].values() if one.to_come]
+        return [run for run in self._groups["run"].values() if run.to_come]
 
 
 def _shares(status: Status, groups: dict[str, GroupTotal]) -> Iterator[GroupShare]:
-    whole = sum(one.amount for one in groups.values())
-    for one in groups.values():
-        yield GroupShare(one, status.epsilon * (one.amount / whole) if whole else 0.0)
+    total_amount = sum(group.amount for group in groups.values())
+    for group in groups.values():
+        yield GroupShare(
+            group, status.epsilon * (group.amount / total_amount) if total_amount else 0.0
+        )
 
 
 def _planned_releases(line: Line) -> int | None:
