@@ -65,7 +65,8 @@ class Account(AccountCharges):
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
         self.refuse_idealised(mechanism)
-        if self.verified and "run" not in facts:  # else a second look at a step, after a crash
+        # facts with a run are of a planned step that is released again after a crash
+        if self.verified and "run" not in facts:
             refuse_unplanned()
         encoded_users, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
@@ -128,7 +129,7 @@ class Account(AccountCharges):
                 return earlier
             self.refuse_if_over()
             paid = self.next_run_set_aside(plan)
-            if not paid and proved is not None:  # the budget may be another one by now
+            if not paid and proved is not None:  # the budget may have changed since the reading
                 refuse_above(proved, self.budget)
             elif not paid and verified:
                 refuse_unproved(self.budget)
@@ -235,7 +236,7 @@ class Account(AccountCharges):
 
     def description_of(self, plan: Any) -> dict[str, Any]:
         """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
-        key = type(plan), plan  # what an undeclared class says of equality is not asked
+        key = type(plan), plan  # the type first, so that no undeclared class decides on equality
         description = self._described.get(key)
         if description is None:
             try:

@@ -50,7 +50,7 @@ class AccountCharges(AccountShares):
         def spend(total: Total[Any]) -> Total[Any]:
             return notion.spend(total, charged, mechanism=mechanism)
 
-        if self.buckets is not None:  # the people of a bucket pay for what touches it
+        if self.buckets is not None:  # the people of a bucket pay for releases of its data
             paid = {bucket: spend(self.bucket_total(notion, bucket)) for bucket in facts["buckets"]}
             total_after = largest_total([before, *paid.values()])
             encoded_totals = {bucket: notion.encode(total) for bucket, total in paid.items()}
@@ -155,7 +155,7 @@ class AccountCharges(AccountShares):
         return exact_where_sums_exceed(self.notion, plan)
 
     def counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
-        """Return how an entry names the notion beside a certified plan."""
+        """Return how an entry names the notion that adds up next to a certified plan."""
         return {"counting": AFTER_PLAN} if notion is self._after_plan else {}
 
     def relation(self, last_charge: LogEntry | None, released: Any) -> str | None:

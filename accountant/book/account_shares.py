@@ -14,7 +14,7 @@ from accountant.errors import LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.serialisation.plan_json import from_dict
 
-Owns = dict[str, Parts | UserTotals]  # what each author charged: with users, to each of them
+Owns = dict[str, Parts | UserTotals]  # what each author charged, to each user where there are users
 
 
 class AccountShares(AccountState):

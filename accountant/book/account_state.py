@@ -21,9 +21,9 @@ from accountant.plans.plan import Plan
 from accountant.serialisation.plan_json import from_dict
 
 PAID = "paid"  # of a run of a plan that was set aside: the number of the entry that paid for it
-AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
+AFTER_PLAN = "epsilons after a plan"  # how entries name the notion next to a certified plan
 START = ChainHead(0, FIRST_PREDECESSOR)
-MOST_READ_IN_LOCK = 32  # entries: the others wait meanwhile
+MOST_READ_IN_LOCK = 32  # entries; other writers wait meanwhile
 ENTRIES_READ_AHEAD = 10_000  # entries in one transaction, in which other threads wait
 
 
@@ -46,9 +46,10 @@ class AccountState:
         self.window = window_of(facts)
         # the plan that was set aside for some runs, as plain values
         self.aside: dict[str, Any] | None = facts.get("aside")
-        self.buckets: str | None = facts.get("buckets")  # what they are, such as regions
+        self.buckets: str | None = facts.get("buckets")  # what the buckets are, such as regions
         self.idealised: bool = facts.get("idealised", False)
-        self.verified: bool = facts.get("verified", False)  # takes proved plans only
+        # whether only plans with a proof are charged
+        self.verified: bool = facts.get("verified", False)
         self.opened: str = facts["time"]
         self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
@@ -65,7 +66,7 @@ class AccountState:
         self.notion, self._after_plan = self.notions_of(terms.budget)
 
     def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
-        """Return the notion under a budget, and the one that adds up beside a certified plan."""
+        """Return the notion under a budget, and the one that adds up next to a certified plan."""
         if budget not in self._notions:
             name, order = self._rule
             self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)

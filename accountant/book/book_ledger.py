@@ -74,7 +74,7 @@ class BookLedger(Ledger):
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
             self._refuse_within_a_query(mechanism)
-            meter.fail_waiting()  # what an interruption left must not be waited for
+            meter.fail_waiting()  # nobody must wait for an interrupted reservation
             account, checked = meter.account, checked_name("label", label)
             described = account.description_of(mechanism)
             while True:
@@ -112,7 +112,8 @@ class BookLedger(Ledger):
         self.close()
 
     def _check_arithmetic(self, plan: Any) -> None:
-        if self._book_meter.account.idealised:  # else the account refuses to reserve it
+        # other data sets refuse idealised noise when it is reserved
+        if self._book_meter.account.idealised:
             super()._check_arithmetic(plan)
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:

@@ -19,7 +19,7 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
-CERTIFIED_ROUND_OFF = 1e-6  # of an epsilon that another version of the libraries computed
+CERTIFIED_ROUND_OFF = 1e-6  # relative error of an epsilon from other versions of the libraries
 
 
 class ChargeCheck:
@@ -29,9 +29,10 @@ class ChargeCheck:
         self._log, self.seq = log, 0
         self._standings: dict[str, Standing] = {}
         self._users: dict[str, UserTotals | None] = {}
-        self._last_charge: dict[str, LogEntry] = {}  # of data sets with windows
+        self._last_charge: dict[str, LogEntry] = {}  # last charges of data sets with windows
         self._buckets: defaultdict[str, dict[str, Total[Any]]] = defaultdict(dict)
-        self._runs: dict[str, tuple[LogEntry, int]] = {}  # what was set aside, and how much is made
+        # entries that set runs aside, and how many runs were made
+        self._runs: dict[str, tuple[LogEntry, int]] = {}
         self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
         self._last: Any = None
         self._known: tuple[list[str], Total[Any]] = ([], Total(0, 0))
@@ -67,7 +68,7 @@ class ChargeCheck:
             after = spend(before)
         if account.window is not None:
             self._check_parts(account, entry, spend)
-        # the words first, which are quick to compare; decimals have several for one number
+        # text is compared first, which is quick; one decimal number has several texts
         stated = facts["total"]
         if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")

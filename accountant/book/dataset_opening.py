@@ -57,7 +57,8 @@ class DatasetTerms(NamedTuple):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
         if self.order is not None:
-            ORDER_RANGE.check("order", self.order)  # also where the notion has none: it is written
+            # checked for every notion, because the entry states it
+            ORDER_RANGE.check("order", self.order)
         limits = {**checked_window(self.window, self.carry), **self._checked_buckets()}
         rule = self.notion, self.order
         set_aside_plan = self.checked_plan()
@@ -150,7 +151,7 @@ class DatasetTerms(NamedTuple):
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the stored data set has these terms."""
         opened, terms = account.opening, account.terms
-        # a script that opened it goes on after the budget was raised
+        # a script may still state the terms of the opening after the budget was raised
         budget = opened.budget if self.budget == opened.budget else terms.budget
         expires = None if self.expires is None else utc_time("expires", self.expires)
         for argument, requested, stored in (

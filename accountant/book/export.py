@@ -68,8 +68,8 @@ def registry_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of a public registry of deployments: one for each mechanism.
 
-    The guarantee is the budget; what was spent stands beside it.  Source: Dwork, Kohli & Mulligan
-    (2019), who proposed such a registry.
+    The guarantee is the budget; what was spent is listed next to it.  Source: Dwork, Kohli &
+    Mulligan (2019), who proposed such a registry.
     """
     relation = status.relation if relation is None else relation
     unstated = "as the sensitivities state"
@@ -93,7 +93,7 @@ def registry_rows(
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",
-        "epsilon": status.most,  # of one window also what it takes over
+        "epsilon": status.most,  # of a window, with what earlier windows did not spend
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
         "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",

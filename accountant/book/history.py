@@ -26,7 +26,7 @@ class Quota(NamedTuple):
 
     @property
     def left(self) -> float | None:
-        """Return what is left of the quota; None without one."""
+        """Return what remains of the quota; None without one."""
         return None if self.quota is None else max(self.quota - self.epsilon, 0.0)
 
 
@@ -252,7 +252,7 @@ def status_of(account: Account) -> Status:
     shown = shown_total(notion.budget, notion, total)
     epsilon = min(notion.epsilon(total), largest_epsilon(notion.budget))
     widest = account.budget
-    if account.window is not None:  # windows before keep what they had
+    if account.window is not None:  # an earlier window may have had a larger budget
         widest = Budget(account.terms.largest, account.budget.delta)
     return Status(
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
@@ -310,7 +310,7 @@ def largest_epsilon(budget: Budget) -> float:
 
 def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
     """Return a total as people read it: no user has spent more."""
-    if notion.exceeds(total):  # its sums are of different users, each of whom fits by one of them
+    if notion.exceeds(total):  # the sums belong to different users, each within one limit
         return Spending("epsilon", budget.epsilon, budget.epsilon)
     return notion.shown(total)
 

@@ -54,7 +54,7 @@ class Spend(Facts, gc=False):
     seeded: bool = False
     undeclared: str = ""
     executor: str = ""
-    runs: int | None = None  # of a plan that is set aside
+    runs: int | None = None  # runs of a plan that is set aside
     proof: dict[str, Any] | None = None
     buckets: Any = None  # names, or what each has spent after it
 
@@ -89,10 +89,11 @@ class LineReader:
         self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
         self._words: dict[str, str] = {}
-        # of the latest line; later ones share what is equal
+        # of the latest line; later lines share equal values
         self._what: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
-        self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
+        # numbers of spends, and of their answers; 0 for a failure
+        self._of, self._by = array("q"), array("q")
         self._counting: str | None = None  # how the notion is named in entries
         changed = self._last_until(after, "'terms'") if after else None
         terms = account.opening if changed is None else Terms.of(changed.facts)
@@ -114,7 +115,7 @@ class LineReader:
         return self._log.entry(rows[0][0]) if rows else None
 
     def _change_notion(self, counting: str | None) -> None:
-        """Take the notion under the terms in force, and beside a certified plan the one there."""
+        """Take the notion under the terms in force, or the one next to a certified plan."""
         self._counting = counting
         self._notion = self._account.shown_notion(self._budget, counting is not None)
 
@@ -168,7 +169,8 @@ class LineReader:
         facts, account, spent = entry.facts, self._account, self._spent
         self._budget = Terms.of(facts).budget
         self._change_notion(self._counting)
-        if account.window is not None and self._charge:  # another window may be open by then
+        # another window may be open at the time of this entry
+        if account.window is not None and self._charge:
             last_charge = self._log.entry(self._charge)
             spent = self._notion.encode(account.standing_after(last_charge, entry.latest).total)
         return Line(
@@ -201,7 +203,7 @@ def printed_form(plain: dict[str, Any]) -> str:
         return str(plain["repr"])
     try:
         return repr(from_dict(plain))
-    except ParameterError:  # of a package that is not installed here
+    except ParameterError:  # its class is of a package that is not installed here
         return str(plain)
 
 

@@ -104,7 +104,7 @@ def read_history(
         start = after
         while True:
             with reading():
-                # what came of a wanted spend may stand behind it
+                # the outcome of a wanted spend may come after ``upto``
                 end = head if entry_type is Outcome else upto
                 entries = list(read_page(log, name, entry_type, kinds, start, end))
                 page = convert(entries)

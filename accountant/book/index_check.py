@@ -18,7 +18,7 @@ class IndexCheck:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._root: int | None = None  # while entries have no index
+        self._root: int | None = None  # None while entries have no index
         self._last: dict[str, int] = {}  # the last entry under each key
         self._nodes: dict[int, list[Node]] = {}
         self._old: dict[str, int] = {}  # keys of entries without an index
@@ -32,7 +32,7 @@ class IndexCheck:
         self._signed = "mac" in facts
         keys, nodes = own_keys(entry), facts.get("index", [])
         if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
-            self._move(seq, nodes)  # under the same key as the one before: on the same path
+            self._move(seq, nodes)  # the same key as before has the same path
             return
         if entry.index_root is None:
             self._old.update(self._last)
@@ -75,7 +75,7 @@ class IndexCheck:
     def _add(self, seq: int, nodes: list[Node]) -> None:
         for key, _ in nodes:
             before = self._last.get(key)
-            if before is not None:  # nothing leads to it any more
+            if before is not None:  # no path leads to the earlier node any more
                 remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
                 self._nodes[before] = remaining_nodes
                 if not remaining_nodes:
@@ -146,6 +146,6 @@ class RowCheck:
 
 def _row_hash(row: Sequence[Any]) -> int:
     """Return a number for a key and its entry, to be summed in any order."""
-    # hashes of tuples are nearly sums themselves: of exchanged keys they often add up to the same
+    # hashes of tuples are nearly sums: those of exchanged keys often have an equal sum
     key, seq = row
     return hash(f"{seq} {key}")

@@ -20,7 +20,7 @@ from accountant.book.chain.hash_chain import LogEntry, canonical_json
 from accountant.book.log import Log
 from accountant.errors import ParameterError
 
-Holder = list[Any]  # of a reservation: its machine, its process, and when this was started
+Holder = list[Any]  # machine, process and process start of a reservation
 
 
 class LabelTaken(Exception):

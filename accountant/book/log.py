@@ -45,7 +45,7 @@ class Log(LogReader):
         self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
-        self._time = self.latest = ""  # of the open transaction, and the latest that the log saw
+        self._time = self.latest = ""  # times of the open transaction, and the latest in the log
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @contextmanager
@@ -54,7 +54,7 @@ class Log(LogReader):
         with self._lock:
             self._refuse_other_process()
             try:
-                # answered together with the lock
+                # the database answers it together with the lock
                 hash_question: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
                 with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
                     self._time = self.latest = _now()
@@ -68,7 +68,7 @@ class Log(LogReader):
                     yield
                     self.storage.note_length(self.head.seq)
             except BaseException:
-                self.forget_entries()  # some may not be committed
+                self.forget_entries()  # an entry in the cache may not be committed
                 raise
             self._note_head()
             self.advance_pin()
@@ -83,7 +83,7 @@ class Log(LogReader):
         """Open a read-only transaction."""
         with self._lock:
             self._refuse_other_process()
-            pinned = self._pinned()  # before the view, which may be older than a later pin
+            pinned = self._pinned()  # read before the entries, which may be older than a later pin
             with self.storage.reading():
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
@@ -110,7 +110,7 @@ class Log(LogReader):
             **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1,
             "time": self._time, "author": self.author,
         }  # fmt: skip
-        if self.latest > self._time:  # a clock runs back: what has expired stays so
+        if self.latest > self._time:  # the clock ran back: expired budgets stay expired
             entry_facts["latest"] = self.latest
         keys = own_keys(LogEntry(seq + 1, "", entry_facts)) + ([] if also is None else [also])
         if kind in CHARGING_KINDS and dataset is not None:

@@ -139,7 +139,7 @@ class LogReader:
             f"kind IN ({quoted_kinds}) AND seq > :after AND seq <= :upto "
             f"ORDER BY seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after, upto=upto,
         )  # fmt: skip
-        # mostly the row before is the entry before; for the others the hash before is asked for
+        # the row before is mostly the entry before; for other rows its hash is queried
         gaps = [row[0] for before, row in pairwise([(0,), *rows]) if row[0] != before[0] + 1]
         hashes = self._hashes_before(dataset, quoted_kinds, after, gaps[-1]) if gaps else {}
         last_seq, previous = 0, FIRST_PREDECESSOR

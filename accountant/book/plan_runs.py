@@ -51,7 +51,7 @@ class PlanRun:
             paid = ", ".join(sorted(opened.facts["buckets"]))
             raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None
-        self._last_recorded = 0  # what comes later is of another process in the same run
+        self._last_recorded = 0  # later entries belong to another process in the same run
         if self._named:
             with account.log.reading():
                 self._last_recorded = account.log.head.seq
@@ -118,7 +118,7 @@ class PlanRun:
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if answer is not None:
             return ReservedRelease(earlier, key, answer)
-        # reserved, and never answered: the data may have been seen; a second look is paid
+        # reserved and never answered: the data may have been read, so a second read is paid for
         return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
@@ -134,7 +134,7 @@ class PlanRun:
             else recorded_entry
             for recorded_entry in entries
         )
-        if entry is None:  # steps are made in order: none that follows was recorded
+        if entry is None:  # steps are recorded in order, so no later one was recorded
             self._last_recorded = 0
         return entry, answer
 

@@ -72,7 +72,7 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
     with account.log.reading():
-        account.owns()  # most of it before the lock, which others wait for
+        account.owns()  # most entries are read before the lock, for which others wait
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
@@ -104,6 +104,6 @@ def _append(account: Account, change: str, facts: dict[str, Any], reason: str) -
     terms: Terms = account.terms
     terms.refuse_if_closed(account.name)
     changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
-    if account.window is not None:  # what a window before may have spent
+    if account.window is not None:  # an earlier window may have spent this much
         changed_terms["largest"] = max(terms.largest, changed_terms["epsilon"])
     account.log.append("terms", changed_terms, account.name)

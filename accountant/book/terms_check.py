@@ -22,7 +22,7 @@ class TermsCheck:
 
     def __init__(self, book: str) -> None:
         self._book, self._latest = book, ""
-        self._own: defaultdict[str, Owns] = defaultdict(dict)  # of each author
+        self._own: defaultdict[str, Owns] = defaultdict(dict)  # what each author charged
         self._timed = False  # whether some terms depend on the time
 
     def check_time(self, entry: LogEntry) -> None:
@@ -92,7 +92,7 @@ class TermsCheck:
         """Check what a charge says of its author's own total, while there are quotas."""
         author, facts = entry.facts["author"], entry.facts
         charged_by_author = self._own[account.name]
-        if account.users is None or account.terms.quotas:  # with users, it is much to add up
+        if account.users is None or account.terms.quotas:  # with users the sums take long
             account.add_own(charged_by_author, entry)
         if not account.terms.quotas:
             return

@@ -115,7 +115,7 @@ class _LogCheck(ChargeCheck):
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
         for name in self._accounts:
-            spend = self._log.last_charge(name)  # as spends find it
+            spend = self._log.last_charge(name)  # found through the index, as a spend finds it
             if self._charged.get(name, 0) != (0 if spend is None else spend.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 

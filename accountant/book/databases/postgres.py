@@ -68,9 +68,10 @@ class Postgres:
         self._to["options"] = " ".join([str(self._to.get("options", "")), *options])
         self._db: Any = None
         self._table: int | None = None  # the server's number of the table of entries
-        self._not_begun = ""  # the statement that begins the transaction, not sent yet
+        self._not_begun = ""  # statement that begins the transaction, until it is sent
         self._inserts: list[Question] = []  # not sent yet
-        self._answers: dict[Any, list[tuple[Any, ...]]] = {}  # to questions asked ahead
+        # answers to questions that were asked ahead
+        self._answers: dict[Any, list[tuple[Any, ...]]] = {}
         try:
             with self.reading():
                 if self.ask("SHOW fsync") != [("on",)]:
@@ -179,7 +180,7 @@ class Postgres:
             raise self._not_flushed() from None
 
     def _not_flushed(self) -> LedgerUnwritable:
-        # what was written is stored perhaps, so nothing is called busy here
+        # the writes may be stored, so this is no `LedgerBusy`, after which users retry
         problem = f"{self.name}: the server did not flush; nothing was answered"
         return LedgerUnwritable(errno.EIO, problem)
 
@@ -231,7 +232,8 @@ class Postgres:
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
         short = len(values.get("body", "")) < LONGEST_WORDS
-        if short and sql.startswith("INSERT"):  # sent with the commit: its answer is not needed
+        # an insertion is sent with the commit, because its answer is not needed
+        if short and sql.startswith("INSERT"):
             self._inserts.append((sql, values))
             self._answers = {}
             return []

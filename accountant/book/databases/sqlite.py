@@ -49,7 +49,7 @@ class SQLite:
         self._wait, self._lock = wait, threading.RLock()
         self._wal_handle: int | None = None
         self._is_book = False
-        self._is_immutable = False  # read without locks, where none can be made
+        self._is_immutable = False  # whether the file is read without locks, as none can be made
         if (kind := file_system(self._path.parent)) in NETWORK_FILE_SYSTEMS:
             raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
         self._db: Any = None
@@ -62,7 +62,7 @@ class SQLite:
             raise
 
     def _connect(self) -> None:
-        if has_flipped_bit(self._beside("-wal")):  # before SQLite drops what is behind it
+        if has_flipped_bit(self._beside("-wal")):  # SQLite drops all frames after a damaged one
             raise LedgerCorrupt(self.name, "its log ahead is damaged")
         mode = self._mode()
         self._db = db = sqlite3.connect(
@@ -120,7 +120,7 @@ class SQLite:
 
     def writing(self, ahead: Sequence[Question] = ()) -> Any:
         """Open a transaction that excludes other writers; it is on disk when it ends."""
-        del ahead  # a question to a file waits for no server
+        del ahead  # a query of a file does not wait for a server
         return self._transaction("BEGIN IMMEDIATE", self._flush)
 
     def reading(self) -> Any:
@@ -150,7 +150,7 @@ class SQLite:
         if self._wal_handle is None:
             raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
         try:
-            if hasattr(fcntl, "F_FULLFSYNC"):  # where a mere fsync stops at the disk's cache
+            if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, whose fsync stops at the disk's cache
                 fcntl.fcntl(self._wal_handle, fcntl.F_FULLFSYNC)
             else:
                 os.fdatasync(self._wal_handle)

@@ -31,7 +31,7 @@ def has_flipped_bit(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return _has_flipped_bit(file)
-    except OSError:  # there is none, or SQLite says why it cannot be read
+    except OSError:  # SQLite reports a file that cannot be read
         return False
 
 

@@ -24,7 +24,7 @@ def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
         return "pure", None
     usual = notion_of(DEFAULT, budget).order or 2.0
     shares = {}
-    for factor in ORDER_FACTORS:  # of the usual order, less 1
+    for factor in ORDER_FACTORS:  # each multiplies the usual order less 1
         order = None if factor == 1.0 else 1 + (usual - 1) * factor
         shares[order] = _share(DEFAULT, order, plan, budget)
     best = min(shares, key=lambda order: shares[order])
@@ -38,7 +38,7 @@ def _share(name: str, order: float | None, plan: Plan, budget: Budget) -> float:
     try:
         notion = notion_of(name, budget, order)
         total = notion.after(notion.zero, plan)
-    except (ParameterError, UnsupportedPlan):  # no such sum of this plan, or no room for it
+    except (ParameterError, UnsupportedPlan):  # the notion cannot add up this plan
         return math.inf
     if notion.refuses(notion.zero, total):
         return math.inf

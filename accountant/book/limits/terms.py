@@ -33,7 +33,7 @@ class Terms(NamedTuple):
     expires: str | None
     quotas: dict[str, float]
     closed: str = ""  # when it was closed
-    reason: str = ""  # of the last change
+    reason: str = ""  # why the terms were changed last
     largest: float = 0.0
 
     @classmethod
@@ -106,7 +106,7 @@ def exceeds_every_way(
     notion: CompositionNotion[Any], total: Total[Any], class_totals: list[Total[Any]] | None
 ) -> bool:
     """Return whether a total, or with users the total of one of them, is above the limit."""
-    # the largest sums may be of different users, each of whom fits by another one
+    # the largest sums may belong to different users, each of whom is within another limit
     return notion.exceeds(total) and (
         class_totals is None or any(map(notion.exceeds, class_totals))
     )

@@ -27,7 +27,7 @@ class UserTotals:
         self._totals = [zero]
         self._sizes = [users]  # how many users each class has
         self._number = {zero: 0}
-        self._empty: list[int] = []  # numbers of classes to use again
+        self._empty: list[int] = []  # numbers of classes without users, for new classes
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
         """Return the new total of each class in ``who``; changes nothing, raises as ``spend``."""
@@ -98,7 +98,7 @@ def encode_users(who: Users) -> tuple[Any, bytes | None]:
     if isinstance(who, slice):
         return [who.start, who.stop, who.step], None
     index = np.asarray(who, dtype=np.int64)
-    steps = np.diff(index, prepend=0)  # small where the indices rise
+    steps = np.diff(index, prepend=0)  # differences are small where the indices rise
     width = (
         np.min_scalar_type(int(steps.min(initial=0))),
         np.min_scalar_type(int(steps.max(initial=0))),

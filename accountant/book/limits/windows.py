@@ -16,7 +16,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
 MONTH, ROLLING = "month", "30 days"
-DAYS = 30  # of a rolling window; a day ends at midnight, UTC
+DAYS = 30  # length of a rolling window; a day ends at midnight, UTC
 CARRY = IntegerRange(0, 12)
 Parts = dict[str, Total[Any]]  # what was spent in each month, or on each day
 WHOLE = ""  # the only part of a data set without a window
@@ -64,7 +64,7 @@ class Window(NamedTuple):
     def notion(
         self, notion: CompositionNotion[Any], parts: Parts, now: str
     ) -> CompositionNotion[Any]:
-        """Return the notion whose limit holds what windows before left of theirs."""
+        """Return the notion whose limit includes what earlier windows did not spend."""
         carried = notion
         for age in range(self._before(now), 0, -1):
             carried = notion.with_more(carried.left(self.spent(notion, parts, now, age)))
@@ -80,7 +80,7 @@ class Window(NamedTuple):
     def _before(self, now: str) -> int:
         """Return how many windows before this one carry over; the month of the opening is one."""
         since = self.age(self.label(self.opened), now)
-        if self.kind == ROLLING:  # a window in which the data set was there on every day
+        if self.kind == ROLLING:  # a window counts from the opening on
             days = (date.fromisoformat(now[:10]) - date.fromisoformat(self.opened[:10])).days
             since = (days + 1) // DAYS - 1
         return max(min(self.carry, since), 0)
