@@ -265,7 +265,7 @@ class Book(BookTerms):
         insecure_seed : bool
             Whether a seed is wanted; entries say so.
         public : Any
-            What is public beside the data.
+            What is public next to the data.
         run : str, optional
             Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
         undeclared : bool

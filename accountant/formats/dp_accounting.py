@@ -30,7 +30,7 @@ STATED = {
     Neighbours.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
 }
 COUNT = IntegerRange(0)
-# where one of these is 0 nothing is released; where noise is 0 or a claim infinite, everything is
+# a 0 here means that nothing is released; noise of 0, or an infinite claim, releases everything
 NEVER = ("sampling_probability", "num_selected", "sample_size", "count", "dataset_size",
          "truncated_batch_size", "sensitivity")  # fmt: skip
 NOISE = ("noise_multiplier", "standard_deviation", "sigma", "noise_parameter")
@@ -176,7 +176,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         if self._contains_non_dp_event:
             miss = np.zeros_like(miss)
         hit = 1 - miss
-        hit = np.where(1 - hit > miss, np.nextafter(hit, 2), hit)  # it was rounded down
+        hit = np.where(1 - hit > miss, np.nextafter(hit, 2), hit)  # the subtraction rounded it down
         return hit if hit.ndim else float(hit)
 
     def get_gdp_parameter_estimate(

@@ -121,7 +121,7 @@ def _composed(event: Any, relation: Adjacency) -> Plan:
 
 def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
     shape = Interval(0.0, math.inf).check("shape", event.shape)
-    # runs have no outcome that is impossible on the neighbour: of discrete Gaussians take the rho
+    # the bound for runs needs losses without infinity, so discrete Gaussians are taken by their rho
     part = map_leaves(read_event(event.event, relation), _without_listed_tails)
     tries, lost = tries_of_mean(event.mean, shape), loss_of_plan(part).infinity
     if lost >= 1:

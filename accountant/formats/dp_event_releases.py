@@ -81,7 +81,7 @@ def _tree(event: Any, relation: Adjacency) -> Plan:
     leaf_counts = tuple(count for count in steps if count)
     if not leaf_counts:
         return FREE
-    # a record is in one step of one tree, whose nodes above it are all that it moves
+    # a record is in one step of one tree, and moves only the nodes above that step
     tree_sensitivity = sensitivity(BinaryTree(leaf_counts), Once())
     return GaussianLoss(round_up(contributions_moved(relation) * tree_sensitivity.value / noise))
 

@@ -87,7 +87,7 @@ def _merged(part: Plan, relation: Adjacency) -> Any:
 
 
 def _poisson_event(plan: PoissonSampled, relation: Adjacency) -> Any:
-    # a part that is stated for replaced records says nothing of what the presence of one costs
+    # a loss for replaced records does not say what the presence of one costs
     stated = plan.part.relation is Adjacency.REPLACE_ONE
     inner = _merged(plan.part, Adjacency.REPLACE_ONE if stated else Adjacency.ADD_REMOVE)
     if relation is Adjacency.REPLACE_ONE and says_what_presence_costs(inner) == stated:

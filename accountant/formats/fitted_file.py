@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")
 def with_noise(source: Path, kind: str, file: PlanFile, allocation: Allocation) -> str:
     """Return the text of a plan file of a kind, .toml or .json, with the noise that was found."""
     fitted = file.with_noise_of(allocation)
-    # as if there were more records: the lines are others than those of the file
+    # fitted as if there were more records, so the lines differ from those of the file
     if allocation.releases != file.releases:
         return file_to_json(fitted) if kind == ".json" else file_to_toml(fitted)
     text = read_text(source)
@@ -80,7 +80,7 @@ def _edited(text: str, file: PlanFile, allocation: Allocation) -> str:
     return text
 
 
-Edit = tuple[int, int, str]  # from where to where, and the words instead
+Edit = tuple[int, int, str]  # start, end, and the text that replaces what lies between
 
 
 def _budget_edits(text: str, at: dict[Any, int], budget: Budget) -> list[Edit]:

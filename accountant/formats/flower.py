@@ -20,7 +20,7 @@ from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 COUNT = IntegerRange(1)
-# of Flower: which neighbours its accountant states each way of sampling for
+# the neighbours for which Flower's accountant states each method of sampling
 METHODS = {
     "poisson": Adjacency.ADD_REMOVE,
     "no-amplification": Adjacency.ADD_REMOVE,
@@ -130,8 +130,8 @@ def _plan(event: tuple[float, int, int], method: str) -> Plan:
     if method == "poisson":
         return PoissonSampled(GaussianLoss(1 / noise), sample / population)
     if method == "no-amplification":
-        # Flower says add-or-remove: but of a fixed number of clients another takes the place of one
-        # that is gone, so this is the cost of a client that sends nothing
+        # Flower says add-or-remove.  But the number of clients is fixed, and another client
+        # replaces a removed one, so this is the cost of a client that sends nothing.
         return Stated(GaussianLoss(1 / noise), Adjacency.ZERO_OUT)
     # one client in the place of another moves the sum by up to two clipping lengths
     return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)

@@ -190,7 +190,7 @@ def _banded(config_fields: dict[str, Any]) -> PLAN_OF_NOISE:
         return lambda noise: rounds * PoissonSampled(GaussianLoss(1 / noise), rate)
     if records is None:
         raise ParameterError("num_examples", None, "given where truncated_batch_size is")
-    group = -(-int(str(records)) // bands)  # the largest of as many groups as there are bands
+    group = -(-int(str(records)) // bands)  # size of the largest group, one group a band
     sizes = rate, group, int(str(largest))
     return lambda noise: rounds * TruncatedPoisson(GaussianLoss(1 / noise), *sizes)
 

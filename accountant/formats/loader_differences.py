@@ -10,7 +10,7 @@ from accountant.formats.loader_facts import WORDS, LoaderFacts
 from accountant.formats.opacus_steps import OpacusSteps
 
 SAME = 1e-9  # two rates that are computed from the same counts
-EMPTY = 1e-12  # the chance of an empty batch that may be left out of a run
+EMPTY = 1e-12  # chance of an empty batch in a run that is neglected
 
 
 def refuse_differences(steps: list[OpacusSteps], facts: LoaderFacts, problems: list[str]) -> None:
@@ -34,7 +34,7 @@ def differences(
 
     ``any_order`` leaves out that they are no Poisson samples: the loader's own cost is stated then.
     """
-    count = sum(entry.steps * entry.added for entry in steps)  # of batches
+    count = sum(entry.steps * entry.added for entry in steps)  # number of batches
     rates = sorted({entry.rate for entry in steps if entry.steps})
     problems = []
     if facts.rate is None:
@@ -110,7 +110,7 @@ def _left_out(facts: LoaderFacts, count: int) -> list[str]:
     if facts.drop_last:
         problems.append("drop_last leaves out a batch by its size: set drop_last=False")
     if facts.replicas > 1:
-        # a process without a record in a step gives no batch: the steps of others are moved
+        # a process without a record in a step gives no batch, so its later batches come too early
         chance = (
             count * facts.replicas * (1 - (facts.rate or 1.0)) ** (facts.records // facts.replicas)
         )

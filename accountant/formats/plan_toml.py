@@ -14,7 +14,7 @@ name = "ages"           # for tables
 kind = "Gaussian"       # its scale is to be found: least of weighted errors, or a target
 sensitivity = 2.0
 error = "deviation"     # or { maximum = 30 }, { selection = 100 }
-weight = 1.0            # `fit --out` writes beside it what it found: fitted = 35.2
+weight = 1.0            # `fit --out` adds the scale that it found: fitted = 35.2
 
 [[release]]
 kind = "PoissonSampled"

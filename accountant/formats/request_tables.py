@@ -60,7 +60,7 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
             return Wanted(from_dict(inner, path), **release_fields)
         release_fields.setdefault("error", Deviation())
         release = _release_without_noise(inner, path, release_fields)
-        release.error_at(release.unit)  # a measure that the mechanism does not declare
+        release.error_at(release.unit)  # raises for a measure that the mechanism does not declare
         if fitted is not None:
             plan = release.plan(POSITIVE.check(FITTED, fitted))
             release = Wanted(plan, release.error, count=release.count, name=release.name)
@@ -77,11 +77,11 @@ def _release_without_noise(
 ) -> Wanted:
     """Return a release whose noise is still open."""
     if not isinstance(inner.get("kind"), str) or inner["kind"] not in plan_kinds():
-        from_dict(inner, path)  # says so
+        from_dict(inner, path)  # raises, because the kind is unknown
     if _with_open_scales(inner, 1.0) == inner:
         shares = " and ".join(key for key in NOISE_CHOICES if key in release_fields)
         raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
-    from_dict(_with_open_scales(inner, 1.0), path)  # reports any other error with its place
+    from_dict(_with_open_scales(inner, 1.0), path)  # raises any other error with its path
     kind = plan_kinds()[inner["kind"]]
     if hasattr(kind, "knob") and not any(
         isinstance(value, (dict, list)) for value in inner.values()

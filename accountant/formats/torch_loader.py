@@ -77,7 +77,7 @@ def _live_facts(loader: Any) -> LoaderFacts:
     batch = getattr(source, "batch_size", None)
     replicas = RECORDS.check("num_replicas", getattr(records, "num_replicas", 1))
     order, an_epoch, among = _order(records, dataset, batch)
-    if batch is None:  # the sampler gives lists of its own, or the loader single records
+    if batch is None:  # the sampler gives lists itself, or the loader gives single records
         order, batch = "unknown", 1
     batch = RECORDS.check("batch_size", batch)
     drop_last = bool(getattr(source, "drop_last", False))

@@ -24,7 +24,7 @@ from accountant.plans.plan import Plan
 
 # share of delta kept for masses at infinity that no list of outcomes can do without
 INFINITY_SHARE = 1e-12
-ROUND_OFF_MARGIN = 1e-9  # of a cost, by which many sums that are rounded up may exceed the product
+ROUND_OFF_MARGIN = 1e-9  # relative excess of many rounded sums over one rounded product
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AdditiveNotion(CompositionNotion[float]):
     zero = Total(0.0, 0.0)
 
     def __post_init__(self) -> None:
-        # the limit holds the tolerance, by which epsilon may grow; rho grows with its square
+        # the limit includes the tolerance of epsilon; rho grows with the square of epsilon
         object.__setattr__(self, "_full", self.limit.spent * (1 - 4 * TOLERANCE))
 
     @property
@@ -77,7 +77,7 @@ class AdditiveNotion(CompositionNotion[float]):
         return int(remaining / (cost.spent * (1 + ROUND_OFF_MARGIN)))
 
     def left(self, total: Total[float]) -> float:
-        """Return what is left of the sum, rounded down."""
+        """Return what remains of the sum, rounded down."""
         return max(math.nextafter(self._full - total.spent, -math.inf), 0.0)
 
     def with_more(self, increase: float) -> Self:
@@ -88,7 +88,7 @@ class AdditiveNotion(CompositionNotion[float]):
         epsilon = max(self._epsilon(largest_sum, spendable_delta(self.budget)), self.budget.epsilon)
         budget = Budget(epsilon, self.budget.delta)
         widened = replace(self, budget=budget, limit=Total(largest_sum, self.limit.infinity))
-        object.__setattr__(widened, "_costs", self._costs)  # whatever the limit
+        object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
         object.__setattr__(widened, "_full", math.nextafter(self._full + increase, 0.0))
         return widened
 

@@ -18,8 +18,9 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-BLOCKS_PER_TASK = 64  # most of those that begin in one piece
-TASKS_AHEAD = 256  # neighbouring pieces may lie on one worker: the others must not wait for it
+BLOCKS_PER_TASK = 64  # at most so many blocks that begin in one piece
+# many, so that other workers need not wait for one that holds neighbouring pieces
+TASKS_AHEAD = 256
 LOST = (
     "pieces of the data are lost with their workers, after their users were charged; make pieces "
     "from a source, as client.map(load, files) does: then they are made again"
@@ -150,7 +151,7 @@ def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
     """Refuse what the workers of an executor cannot have drawn from the mechanism."""
     fault = f"an array with an output for each of {users} users"
     if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
-        # what is not declared may not say what it can release: its author is trusted
+        # an undeclared mechanism may not say what it can release; its author is trusted
         check = getattr(mechanism, "outputs_fault", None)
         fault = "" if check is None else check(outputs, users)
     if fault:
@@ -161,5 +162,5 @@ def digest(output: Any) -> str:
     """Return the SHA-256 of an answer's type, shape and bytes."""
     array = np.ascontiguousarray(output)
     hasher = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
-    hasher.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
+    hasher.update(array.reshape(-1).view(np.uint8).data)  # a view, without a copy
     return hasher.hexdigest()

@@ -56,10 +56,11 @@ class Chunks:
         self.restarts = callable(pieces)
         self._was_started = False
         self._sparse: bool | None = None
-        self._reader: Iterator[Any] | None = None  # of checked pieces, once it was started
-        self._position = 0  # users that were handed out or passed over
-        self._unread_rows: Any = None  # what was read beyond them
-        self._no_rows: Any = None  # no rows, of the right kind
+        # iterator of checked pieces, once the reading started
+        self._reader: Iterator[Any] | None = None
+        self._position = 0  # number of users that were returned or skipped
+        self._unread_rows: Any = None  # rows that were read after these users
+        self._no_rows: Any = None  # an empty selection, with the type of the rows
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -140,7 +141,7 @@ class Chunks:
             unread_rows = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = unread_rows if first_array(unread_rows).shape[0] else None
             self._position += length
-        if not row_parts and self._no_rows is None:  # no user is asked for, and no row was read yet
+        if not row_parts and self._no_rows is None:  # no user is requested, and no row was read yet
             self._unread_rows = self._next()
         return concatenate_rows(row_parts) if row_parts else self._no_rows
 

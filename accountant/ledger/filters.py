@@ -80,7 +80,7 @@ class Filter(Ledger):
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     transcript : {"full", "digest"}
         As in `Ledger`.
     order : float, optional
@@ -177,7 +177,8 @@ class Filter(Ledger):
         """Charge a whole plan that a ledger of its own will follow on the same data.
 
         With "pure-or-rdp" a plan that is the first spend, and whose sum does not fit, is charged
-        its exact epsilon; what comes beside it then adds its own (docs/proofs/two_filters.md).
+        its exact epsilon; what is released next to it then adds its own epsilon
+        (docs/proofs/two_filters.md).
 
         Parameters
         ----------

@@ -61,7 +61,7 @@ class FramePartitions:
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
         self._frame = frame.copy()  # assigned columns change a frame in place
         type_words = {name: type_word(kind) for name, kind in zip(names, frame.dtypes, strict=True)}
-        # answers are small: frames as `compute` gives them
+        # answers are small, so they are plain frames of pandas
         self.facts = FrameFacts("pandas", MappingProxyType(type_words))
         self.shape: tuple[int, int] = (self._counted(argument), len(names))
 

@@ -54,7 +54,7 @@ class Gate(ABC):
     plan : Plan or None
         What may be released; None where a meter alone decides.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     coin_words : sequence of int
         What ``coins``, the public randomness, is made from.
     meter : PrivacyMeter, optional
@@ -78,7 +78,7 @@ class Gate(ABC):
         self._users = first_array(self._data).shape[0]
         self._copies = PrivateCopies(undeclared)
         self._plan = None if plan is None else self._copies.of_plan(as_plan(plan))
-        # a plan is walked; without one, whatever is asked must fit the meter
+        # releases follow the plan; without one, each must fit the meter
         self._meter = PlanCursor(as_plan(self._plan), self._users) if meter is None else meter
         self._next_shown: tuple[Plan | None, Plan | None] = (None, None)
         self._lock = threading.RLock()
@@ -353,7 +353,7 @@ class Gate(ABC):
         """Charge a copy that `_admitted` made, then answer."""
         with self._lock:
             self._refuse_within_a_query(mechanism)
-            # Charge first, then look: whatever happens from here on, the release is spent.
+            # Charge before the data are read: from here on the release is spent, even on an error.
             self._charge(mechanism, who)
             self._answering = True
             try:
@@ -365,7 +365,7 @@ class Gate(ABC):
         """The query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
         selected_users = who if sampler is None else self._sample(sampler)
-        # a view: a query may set its shape and type, and not what lies in memory
+        # a query may set the shape and type of a view, and not what lies in memory
         data = self._data
         rows = fresh_view(data) if selected_users is None else take_rows(data, selected_users)
         return query.value(rows, None if who is None else count_users(who))

@@ -58,7 +58,7 @@ class Ledger(TableDisplay, Gate):
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests, and marks every entry of the transcript.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     transcript : {"full", "digest"}
         "digest" keeps SHA-256 digests in place of the answers.
     undeclared : bool
@@ -89,7 +89,7 @@ class Ledger(TableDisplay, Gate):
     ) -> None:
         self._noise, coin_words = split_streams(rng)
         self._seeded = rng is not None
-        self._arithmetic_known: Any = None  # the last mechanism whose arithmetic was looked at
+        self._arithmetic_known: Any = None  # the last mechanism whose arithmetic was checked
         self._warned = False
         super().__init__(data, plan, public, coin_words, _meter, undeclared)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
@@ -111,7 +111,7 @@ class Ledger(TableDisplay, Gate):
     @property
     def transcript(self) -> tuple[Entry, ...]:
         """Return all releases so far, in order, as entries of their own: see `Entry`."""
-        shown_mechanisms: dict[int, Any] = {}  # many entries are of one mechanism
+        shown_mechanisms: dict[int, Any] = {}  # entries often share a mechanism
         for entry in self._entries:
             if id(entry.mechanism) not in shown_mechanisms:
                 shown_mechanisms[id(entry.mechanism)] = shown(entry.mechanism)

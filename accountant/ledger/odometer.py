@@ -25,7 +25,7 @@ from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
-FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
+FILTERS = 81  # filters of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
 SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
 
 
@@ -46,7 +46,7 @@ class Odometer(Ledger):
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     undeclared : bool
         As in `Ledger`.
 
@@ -135,7 +135,7 @@ class DivergencesNotion(CompositionNotion[Array]):
         """Return the notion whose filters share ``delta``."""
         share = delta * (1 - INFINITY_SHARE) / FILTERS
         filters = [ZCDPLoss(size) for size in SIZES.tolist()]
-        # a filter of size rho is one of divergences at its best order, which are rho times it
+        # a filter of size rho bounds the divergence at its best order by rho times that order
         best = np.array([loss.order_at(share) for loss in filters])
         limit = Total(np.full(FILTERS, math.inf), delta * INFINITY_SHARE)
         guarantees = np.array([loss.epsilon_at(share) for loss in filters])
@@ -198,7 +198,8 @@ class DivergencesNotion(CompositionNotion[Array]):
         return Total(np.array(spent), infinity)
 
     def _cost(self, loss: Loss) -> Total[Array]:
-        with np.errstate(all="ignore"):  # an order beyond the floats is no filter of this loss
+        # an order whose divergence overflows is no filter of this loss
+        with np.errstate(all="ignore"):
             divergences = [
                 np.asarray(direction.renyi(self.orders)) for direction in {loss, loss.reversed}
             ]
@@ -217,5 +218,5 @@ def _charged(
         return None, None
     try:
         return notion.charge(total, plan), None
-    except (UnsupportedPlan, BudgetExceeded) as error:  # a mass at infinity above its share
+    except (UnsupportedPlan, BudgetExceeded) as error:  # the mass at infinity exceeds its share
         return None, error

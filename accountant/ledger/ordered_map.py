@@ -12,7 +12,7 @@ from typing import TypeVar
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-MAX_PENDING = 8  # pieces that are under way, or done and not yet taken
+MAX_PENDING = 8  # pieces that are computed, or done and not yet yielded
 
 
 def map_in_order(
@@ -29,7 +29,7 @@ def map_in_order(
     if executor is None:
         remaining = iter(arguments)
         few = list(islice(remaining, 2))
-        if len(few) < 2:  # a single piece is done where it is
+        if len(few) < 2:  # a single piece is computed in this thread
             yield from map(function, few)
             return
         with ThreadPoolExecutor(os.cpu_count()) as pool:

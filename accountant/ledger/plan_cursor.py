@@ -79,7 +79,7 @@ class PlanCursor:
             self._part_of_user[who] = len(self._part_cursors)
             self._unassigned_users -= owners.size
             self._part_cursors.append(fresh)
-        # parts that no user is left to open are not waited for
+        # a part that no remaining user can open is not waited for
         opened = len(self._part_cursors) == len(self._parts) or self._unassigned_users == 0
         if opened and all(cursor.next is None for cursor in self._part_cursors):
             self._next, self._part_cursors, self._part_of_user = next(self._leaves, None), [], None
@@ -87,7 +87,7 @@ class PlanCursor:
 
 def refuse_other(mechanism: Any, leaf: Plan | None) -> None:
     """Refuse what a leaf of a plan does not allow."""
-    # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
+    # a declared mechanism must be released as itself, a bare loss by any mechanism that has it
     released: object = mechanism
     if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
         released = charged_plan(mechanism)

@@ -17,7 +17,7 @@ NODES: dict[type[Any], tuple[str, ...]] = {
     Sequential: ("parts",), Repeat: ("part", "count"), Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }  # fmt: skip
-MAX_COPIES = 4096  # that a gate keeps
+MAX_COPIES = 4096  # copies that a gate keeps
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -34,18 +34,19 @@ class PrivateCopies:
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last: Any = None  # mostly the next one is the same again
+        self._last: Any = None  # the next mechanism is mostly the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
-        # the class first: what another one says of equality is not asked
+        # the class first, so that no undeclared class decides on equality
         if id(type(mechanism)) in DECLARED_RELEASES:
-            last_copy = self._last  # once: other threads ask too
+            last_copy = self._last  # read once, because other threads write it
             if mechanism == last_copy:
                 return last_copy
             try:
                 self._last = own_copy = self._copies[mechanism]
-            except (KeyError, TypeError):  # not seen before; a function inside has no hash
+            # a new mechanism, or one with a function, which has no hash
+            except (KeyError, TypeError):
                 pass
             else:
                 return own_copy
@@ -63,7 +64,7 @@ class PrivateCopies:
             raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
         if _can_release(plan):
             return self.of(plan)
-        if isinstance(plan, Loss):  # it states what it costs
+        if isinstance(plan, Loss):  # a loss states its own cost
             return plan
         self._refuse_undeclared(plan)
         return self.of_plan(plan)
@@ -114,7 +115,7 @@ def name_of_undeclared(plan: Any) -> str:
 
 
 def _can_release(mechanism: Any) -> bool:
-    # not isinstance of the protocol: such a check costs as much as the draw
+    # no isinstance with the protocol, which takes as long as a draw
     return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
 
 

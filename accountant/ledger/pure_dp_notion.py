@@ -61,7 +61,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
         return min(counts, default=None)
 
     def left(self, total: Total[Decimal]) -> Decimal:
-        """Return what is left of the sum of epsilons, exactly."""
+        """Return what remains of the sum of epsilons, exactly."""
         return max(DECIMAL_CONTEXT.subtract(self._full, total.spent), Decimal(0))
 
     def with_more(self, increase: Decimal) -> PureDPNotion:
@@ -69,7 +69,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
         epsilon = float_ceiling(exact_sum(self._full, increase))
         limit = Total(exact_sum(self.limit.spent, increase), self.limit.infinity)
         widened = replace(self, budget=Budget(epsilon, self.budget.delta), limit=limit)
-        object.__setattr__(widened, "_costs", self._costs)  # whatever the limit
+        object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
         object.__setattr__(widened, "_full", exact_sum(self._full, increase))
         return widened
 

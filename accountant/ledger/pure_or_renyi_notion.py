@@ -20,7 +20,7 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
 
-NO_SUM = Decimal("Infinity")  # the sum of a notion in which some release has no cost
+NO_SUM = Decimal("Infinity")  # sum of a notion that has no cost for one of the releases
 
 
 class Sums(NamedTuple):
@@ -87,7 +87,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         return not (fits and infinity <= infinity_limit)
 
     def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
-        """Return whether no sum fits that had something left before."""
+        """Return whether none of the sums that were below their limits before fits now."""
         spent, now, full, limits = before.spent, after.spent, self._full, self.limit.spent
         fits = (
             now == spent
@@ -125,7 +125,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         for spending in spendings:
             if spending.unit == unit:
                 return spending
-        # rho where it says as much as the divergence: it names no order
+        # among equal shares rho is shown, because it needs no order
         shares = [spending.amount / spending.limit for spending in spendings]
         shares[2] *= 1 + 1e-6
         return spendings[shares.index(min(shares))]
@@ -141,7 +141,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         return None if None in fits else max(count for count in fits if count is not None)
 
     def left(self, total: Total[Sums]) -> Sums:
-        """Return what is left of each sum, rounded down."""
+        """Return what remains of each sum, rounded down."""
         sums = total.spent
         return Sums(
             self.pure.left(Total(sums.pure, Decimal(0))),
@@ -158,7 +158,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         limit = Total(sums, self.limit.infinity)
         budget = Budget(epsilon, self.budget.delta)
         widened = replace(self, budget=budget, limit=limit, pure=pure, zcdp=zcdp, rdp=rdp)
-        object.__setattr__(widened, "_costs", self._costs)  # whatever the limit
+        object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
         return widened
 
     def encode(self, total: Total[Sums]) -> list[str]:

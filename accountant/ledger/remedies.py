@@ -10,7 +10,7 @@ from accountant.errors import LargeDeltaWarning, ParameterError, UnsupportedPlan
 from accountant.numerics.search import geometric_mean, least_float_that
 from accountant.plans.plan import Plan
 
-LARGEST_FACTOR = 1e6  # by which noise is multiplied in a suggestion
+LARGEST_FACTOR = 1e6  # largest factor of the noise in a suggestion
 RELATIVE = 1e-6  # precision of that factor
 
 

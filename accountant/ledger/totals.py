@@ -62,7 +62,7 @@ class CompositionNotion(ABC, Generic[Amount]):
     budget: Budget
     limit: Total[Amount]
     order: float | None = None
-    # what `cost` worked out; it is asked for at every spend
+    # costs that `cost` computed, since every spend needs one
     _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -72,7 +72,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
-    adds_exactly: ClassVar[bool] = False  # if not, every sum is rounded up
+    adds_exactly: ClassVar[bool] = False  # sums that are not exact are rounded up
 
     @abstractmethod
     def add(self, total: Total[Amount], cost: Total[Amount]) -> Total[Amount]:
@@ -96,7 +96,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     @abstractmethod
     def left(self, total: Total[Amount]) -> Amount:
-        """Return what is left of each sum, without the tolerance, rounded down; 0 at least."""
+        """Return what remains of each sum, without the tolerance, rounded down; at least 0."""
 
     @abstractmethod
     def with_more(self, increase: Amount) -> CompositionNotion[Amount]:
@@ -119,7 +119,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         return not (spent <= self.limit.spent and total.infinity <= self.limit.infinity)
 
     def refuses(self, before: Total[Amount], after: Total[Amount]) -> bool:
-        """Return whether a spend must be refused: too much, or nothing was left before it."""
+        """Return whether a spend must be refused: it is too large, or nothing remained before."""
         return self.exceeds(after) or (self.is_full(before) and after.spent != before.spent)
 
     def is_full(self, total: Total[Amount]) -> bool:
@@ -133,7 +133,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
-        key = id(type(plan)), plan  # of its own class: another may call itself equal
+        key = id(type(plan)), plan  # with the class, because another class may claim equality
         total_cost = self._costs.get(key)
         if total_cost is None:
             total_cost = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
@@ -179,7 +179,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         for item, count in plan.losses():
             if count:
                 total = self._after_item(total, item)
-            if count > 1:  # at once: others wait for the book meanwhile
+            if count > 1:  # all repetitions at once, because other writers wait for the book
                 single_cost = (
                     self._after_item(self.zero, item) if isinstance(item, Parallel) else None
                 )
@@ -199,7 +199,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def _after_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
-            # a user pays for one part: the largest of what any of them comes to
+            # a user is in one part, so the largest total over the parts counts
             ends: list[Total[Amount]] = [self.after(total, part) for part in item.distinct]
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
@@ -208,7 +208,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the error for a plan that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, requested = self.shown(total, unit).amount, self.shown(cost, unit).amount
-        # the tolerance is not for spends
+        # users may not spend the tolerance, so the message shows no limit within it
         if limit * (1 - 4 * TOLERANCE) <= spent <= limit - requested:
             limit = spent
         return BudgetExceeded(spent, requested, self.budget, unit, limit, self._remedy(total, plan))

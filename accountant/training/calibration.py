@@ -28,11 +28,11 @@ def least_noise(run: TrainingRun, relation: Adjacency, epsilon: float, delta: fl
         def plan_of(noise: float) -> Plan:
             return plans(noise)[plan_index]
 
-        # narrow intervals take time: first near the answer, then there
+        # narrow intervals take long, so a coarse answer comes first
         coarse_noise = calibrate(plan_of, epsilon=epsilon, delta=delta, accountant=Tight(COARSE))
         return calibrate_near(plan_of, coarse_noise, epsilon, delta)
 
-    # each of the plans is a bound by itself: the one that needs the least noise counts
+    # each plan is a bound by itself, so the one that needs the least noise decides
     return min(least_of(plan_index) for plan_index in range(len(plans(1.0))))
 
 

@@ -16,7 +16,7 @@ from accountant.training.loaders import PASSES
 from accountant.training.words import assumptions
 
 SCHEMA, KIND = 2, "dp-sgd statement"
-# 1 had no zero-out rows, and what they cost for removed records of passes
+# schema 1 had no zero-out rows, and gave their cost to removed records of passes
 BEFORE_ZERO_OUT = 1
 NEAR = 1e-3  # two machines, or two versions, may differ in the last digits of an interval
 ARGUMENTS = ("examples", "batch", "epochs", "steps", "loader", "drop_last", "max_batch", "rate",
@@ -93,7 +93,7 @@ def check_same(statement: StatementFacts, document: dict[str, Any]) -> None:
     """Raise `StatementDiffers` where a document says another number than the statement."""
     ours = json.loads(to_text(statement))
     if document.get("schema") == BEFORE_ZERO_OUT:
-        # its epsilon is compared: a run whose own number was that of a blank record is refused
+        # epsilon is compared too, so a run that stated the number of a blank record is refused
         ours = {**ours, "rows": _rows_before_zero_out(ours["rows"])}
         document = {**ours, **document, "plan": ours["plan"]}
         document["rows"] = _rows_before_zero_out(document["rows"])

@@ -122,7 +122,7 @@ def dp_sgd(
 def _with_unknown(
     run: TrainingRun, noise: object, epsilon: object, relation: Adjacency, delta: float
 ) -> tuple[TrainingRun, float, str]:
-    """Return the run and its noise, and what of them was found from the target."""
+    """Return the run, its noise, and what was calibrated: "noise", "epochs" or nothing, ""."""
     has_length = run.epochs is not None or run.steps is not None
     if noise is None and epsilon is None:
         raise ParameterError("noise", noise, "given, or epsilon as a target")

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from accountant.numerics.rounding import ULP
 
-NEGLIGIBLE = 1e-34  # beside the likeliest number, far below any delta over the steps
+NEGLIGIBLE = 1e-34  # relative to the likeliest number, far below any delta over the steps
 MOST_NUMBERS = 500
 
-Hits = tuple[tuple[tuple[int, float], ...], float]  # numbers with chances, and that of the others
+# numbers with their chances, and the chance of all others
+Hits = tuple[tuple[tuple[int, float], ...], float]
 
 
 def binomial_hits(size: int, rate: float) -> Hits | None:
@@ -38,7 +39,7 @@ def hypergeometric_hits(size: int, batch: int, examples: int) -> Hits | None:
 def _hits(smallest: int, largest: int, ratio: Callable[[int], float]) -> Hits | None:
     """Return chances of ``smallest`` to ``largest`` hits; ``ratio(j)``, of j + 1 over j, falls."""
     low, high = smallest, largest
-    while low < high:  # the likeliest number: the first whose next is not likelier
+    while low < high:  # the likeliest number is the first whose successor is not likelier
         middle = (low + high) // 2
         low, high = (middle + 1, high) if ratio(middle) > 1 else (low, middle)
     likeliest, chance = low, {low: 1.0}
@@ -52,7 +53,7 @@ def _hits(smallest: int, largest: int, ratio: Callable[[int], float]) -> Hits | 
                 return None
     numbers, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
-    if numbers[-1] < largest:  # the rest is less than the last chance over 1 - ratio
+    if numbers[-1] < largest:  # the remaining chance is below the last chance over 1 - ratio
         last_number = numbers[-1]
         rare = 2 * chance[last_number] / max(1 - ratio(last_number), 1e-6) / total
     # each is exact to a few ulps a step; what the others are raised by is taken from the first

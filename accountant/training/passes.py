@@ -21,7 +21,7 @@ from accountant.amplification.single_pass import (
 from accountant.losses.finite_pair import PairLoss
 from accountant.training.run import TrainingRun
 
-SIDE_CELLS = 120  # of the last batch, beside those of the greatest of the others
+SIDE_CELLS = 120  # cells for the last batch; the greatest of the others has its own
 RATIO_CELLS = 1000
 
 
@@ -38,15 +38,15 @@ def steps_of_passes(run: TrainingRun) -> int:
 
 def kept_squares(run: TrainingRun, size: int = 1) -> int:
     """Return what ``size`` blank records move one pass by, each batch its sum, squared."""
-    # as many as fit in one batch, then in the next
+    # the records fill one batch, then the next
     full, remainder = divmod(size, run.batch)
     return full * run.batch**2 + remainder**2
 
 
 def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
     """Return what ``size`` removed records move one shuffled pass by, given the others' order."""
-    # the last records of the order fill the holes: an exchange where a hole was, and, unless they
-    # were left out anyway, so many records less in the last batch
+    # The last records of the order fill the holes.  This exchanges records where the holes were,
+    # and removes as many from the last batch, unless they were left out before.
     if run.dropped:
         return 4 * size**2
     return size**2 + (4 * size**2 if run.batches > 1 else 0)
@@ -54,8 +54,8 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
 
 def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
     """Return what ``size`` removed records move all steps of passes in a fixed order by."""
-    # so many records leave each batch after the hole and as many enter it; none enters the last
-    # batch of a pass, unless a pass leaves records out
+    # ``size`` records leave each batch after the hole and as many enter it.  None enters the last
+    # batch of a pass, unless a pass leaves records out.
     steps = steps_of_passes(run)
     ends = 0 if run.dropped else steps // run.batches
     return size**2 * (4 * (steps - ends) + ends)
@@ -84,7 +84,7 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     q = np.outer(without, stays)
     has_mass = q >= LEAST_MASS
     ratio = np.log(np.maximum(p, LEAST_MASS) / np.where(has_mass, q, 1.0))
-    # any rule that merges cells is post-processing; cells of a like ratio lose least
+    # merging cells is post-processing; cells with similar ratios lose least
     edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
     cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)
     masses = (np.bincount(cell.ravel(), joint.ravel(), RATIO_CELLS + 1) for joint in (p, q))

@@ -17,8 +17,8 @@ from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certifi
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
-FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with,
-LOOSE = 1e-3  # and of bounds that are wide anyway
+# widths of intervals: for the run itself, for other loaders, and for bounds that are wide anyway
+FINE, COARSE, LOOSE = 1e-8, 1e-4, 1e-3
 
 
 @final
@@ -56,7 +56,7 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
-MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)  # those of users are the last third
+MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)  # the last third are the rows of users
 
 
 def rows_of(
@@ -80,17 +80,17 @@ def rows_of(
                 return 0.0, RDP().epsilon(plan, delta)
             is_wide = above and (scheme.note or loader == "truncated_poisson")
             width = FINE if is_this_run and above else LOOSE if is_wide else COARSE
-            # what is not of the run itself may be as wide as it was for another row
+            # other rows take an interval of any width that was computed before
             if plan not in brackets or (width == FINE and brackets[plan][0] > width):
                 brackets[plan] = (width, Tight(width).bracket(plan, delta))
             return brackets[plan][1]
 
         lower, upper = certified(scheme, certify)
-        # hits that were left out, and square roots that are rounded up, move it by much less
+        # neglected hits, and square roots that are rounded up, move the lower end by much less
         if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
             lower *= 1 - 1e-12
         tick()
-        # of a record some plan always answers
+        # for one record some plan always has an epsilon
         no_theorem = math.isinf(upper) and unit == USER and scheme.note not in UNBOUNDED
         note = "none" if no_theorem else scheme.note
         return TrainingCost(loader, unit, relation, micro, lower, upper, note)

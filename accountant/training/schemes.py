@@ -41,7 +41,7 @@ from accountant.training.run import TrainingRun
 ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
     Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE,
 )  # fmt: skip
-# why a removed record has no bound: a pass has a batch less, or microbatches of others change
+# why a removed record has no bound: a pass has one batch less, or other microbatches change
 FEWER_BATCHES, REGROUPED = "batches", "microbatches"
 UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 
@@ -96,7 +96,7 @@ def _truncated_poisson(run: TrainingRun, z: float, relation: Adjacency, micro: b
 
 def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Scheme:
     """Return a scheme whose sensitivity microbatches double, and whose least cost they keep."""
-    # others that contribute nothing and a long gradient of the record: microbatches change nothing
+    # where the others contribute nothing, microbatches do not change a long gradient of the record
     if micro:
         return Scheme((plan(2),), (plan(1),), "bound")
     return Scheme((plan(1),), (plan(1),))
@@ -110,8 +110,8 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
         return Scheme((attained,), (attained,))
     node = run.draws * SampledWithoutReplacement(moved, run.batch, run.examples)
     if relation is ZERO_OUT:
-        # a blank is one of the records that it is replaced by; or, seen from the record whose place
-        # both take, the sum moves by up to 2 one way and 1 the other
+        # A blank is one of the records that may replace the record.  Compared with the record whose
+        # place both take, the sum moves by up to 2 clips for the record and 1 for the blank.
         rate = run.batch / run.examples
         right_side, left_side = (
             side((0.0, gaussian(z, clips).mu), (1 - rate, rate)) for clips in (2, 2 if micro else 1)
@@ -178,9 +178,9 @@ def _least_of_removal(run: TrainingRun, z: float, passes: int) -> tuple[Plan, ..
     """Return what whole shuffled passes cost at least, with a record and without it."""
     if not passes:
         return ()
-    if run.dropped:  # one that was left out takes the place of the record
+    if run.dropped:  # a record that was left out takes the place of the removed one
         return _least_shuffled(run, z, REPLACE_ONE, False, passes)
-    # records that are all alike: the last batch has one less
+    # with equal records the last batch has one record less
     alike = passes * Stated(gaussian(z, 1), ADD_REMOVE)
     if run.batches == 1:
         return (alike,) if passes == run.passes else ()

@@ -136,7 +136,7 @@ def statement_of(
     statement = TrainingStatement(
         run, noise_multiplier, at, adjacency, rows_of(run, noise_multiplier, at, on_row)
     )
-    if run.loader == "truncated_poisson":  # whose trade-off curve takes long
+    if run.loader == "truncated_poisson":  # its trade-off curve takes long
         best, power = _rates_of_epsilon(statement.row().upper, at)
     else:
         scheme = record_scheme(

@@ -28,7 +28,8 @@ def page_of(statement: StatementFacts) -> str:
     for warning in words.warnings(statement):
         lines += _filled(f"! {warning}", 2)
     lines += ["", "Epsilon of every loader at the same noise, length and delta (*: of this run)"]
-    tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]  # as there is room for
+    # fewer digits where lines get too long
+    tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]
     lines += ["", *next(filter(_fits, tables), tables[-1])]
     if statement.run.examples_per_user is None:
         lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]

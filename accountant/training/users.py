@@ -78,7 +78,7 @@ def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tu
 
 
 def _drawn(run: TrainingRun, step: Loss, hits: Hits) -> Plan:
-    """Return the steps, of which one with a number of hits that was left out reveals all."""
+    """Return the steps; a step whose number of hits was neglected reveals everything."""
     _, rare = hits
     return run.draws * (step + ApproxLoss(0.0, rare)) if rare else run.draws * step
 
@@ -101,7 +101,7 @@ def _truncated_poisson(
     else:
         full = binomial_tail(others, rate, fewest_others)
     cases = ((1 - full, clips), (full, 2 * clips))
-    # where the batch is full a blank takes the place of another record too
+    # in a full batch a blank also takes the place of another record
     possible_cases = [
         (chance, _hit_loss(hits, moved, z, relation, moved - clips))
         for chance, moved in cases
@@ -133,7 +133,7 @@ def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int 
 def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     of_record = record_scheme(run, z, "random_allocation", ADD_REMOVE, microbatching=micro)
     size = _size(run) * (2 if relation is REPLACE_ONE else 1)
-    # all records may draw the same step
+    # all records of a user may draw the same step
     clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
     together = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
     return (Grouped(of_record.above[0], size), together)

@@ -11,7 +11,7 @@ from accountant.training.loaders import MEANINGS, PASSES, SAMPLING, TITLES
 from accountant.training.rows import RECORD, USER, TrainingCost
 from accountant.training.schemes import FEWER_BATCHES, REGROUPED, UNBOUNDED
 
-WIDE = 1e-3  # an interval that is relatively wider is shown with both ends
+WIDE = 1e-3  # relative width above which an interval is shown with both ends
 UNKNOWN, NO_BOUND = "no theorem known", "no bound"
 DIFFERENCES = {
     (RECORD, Adjacency.ADD_REMOVE): "one record more or less",
@@ -61,7 +61,7 @@ def run_words(statement: StatementFacts) -> str:
 
 
 def noise_words(statement: StatementFacts) -> str:
-    """Return the noise multiplier as it was given; one that was found is rounded up."""
+    """Return the noise multiplier as it was given, or rounded up if it was calibrated."""
     is_given = statement.found != "noise"
     return f"{statement.noise:.12g}" if is_given else format_upper(statement.noise, 8)
 
