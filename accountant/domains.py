@@ -125,7 +125,7 @@ def _real(value: object) -> float:
     return math.nan
 
 
-# Short of the ends of the floats: sums, and products with moderate factors, stay finite.
+# Within the range of floats, so that sums, and products with moderate factors, stay finite.
 POSITIVE = Interval(1e-300, 1e300)
 NON_NEGATIVE = Interval(0.0, 1e300)
 REAL = Interval(-1e300, 1e300)

@@ -233,7 +233,7 @@ class BudgetExceeded(RuntimeError):
                 f"; {self.remedy}" if self.remedy else ""
             )
         remaining = max(self.limit - self.spent, 0.0)
-        # as many digits as it takes to see that more is asked for than is left
+        # enough digits to show that more is requested than remains
         digits = next(
             (d for d in range(6, 17) if f"{self.asked:.{d}g}" != f"{remaining:.{d}g}"), 17
         )

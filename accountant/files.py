@@ -14,7 +14,8 @@ from pathlib import Path
 from accountant.errors import ParameterError
 from accountant.formatting import escape_control
 
-FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
+# characters before text that a spreadsheet would run, or not show
+FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")
 
 
 def check_writable(targets: dict[str, str | None]) -> None:
@@ -53,7 +54,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write to a temporary file and rename it, so that no partial file is ever visible."""
     pieces = [content] if isinstance(content, str | bytes) else content
     raw = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
-    path = path.resolve()  # a link keeps pointing at what it points at
+    path = path.resolve()  # the target of a link is replaced, not the link
     if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
         with open(path, "wb") as file:
             file.writelines(raw)
@@ -86,6 +87,6 @@ def _cell(value: object) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
     text = escape_control(value)
-    # full-width and small signs, which some spreadsheets read as the plain ones
+    # some spreadsheets read full-width and small signs as the plain ones
     plain = unicodedata.normalize("NFKC", text.lstrip()[:1])
     return f"'{text}" if plain.startswith(FORMULA_PREFIXES) else text

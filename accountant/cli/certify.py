@@ -87,7 +87,7 @@ def certify(
 def _report(
     certificate: Certificate, delta: float, proof: str | None, checked: CheckedProof | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return what was found and written, in words and as plain values."""
+    """Return the certificate and the written proof, in words and as plain values."""
     from accountant.proofs.checked_proof import shown_delta
 
     report = f"at delta {shown_delta(delta)} {certificate}"

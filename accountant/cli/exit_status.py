@@ -40,7 +40,7 @@ def print_error(program: str, message: str) -> None:
 
 def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    # closed before the program began: no reader wants it
+    # a stream that was closed before the program began has no reader
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if arguments == ["--version"]:
@@ -60,7 +60,7 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     except CommandLineError as error:
         print_error(program, error.format_message())
         return USAGE
-    except SystemExit:  # rich exits so when the reader of its output is gone
+    except SystemExit:  # rich raises it when the reader of its output is gone
         return USAGE
     except OSError as error:
         print_error(program, f"could not write: {error.strerror}")

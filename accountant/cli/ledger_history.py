@@ -57,7 +57,7 @@ def history(
                 epsilons = _displayed_epsilons(page)
                 if sys.stdout.isatty():
                     sys.stdout.writelines(_table_of(page, epsilons))
-                else:  # a line each, for what reads them
+                else:  # one line an entry, for programs that read them
                     sys.stdout.writelines(map(_words_of_line, page, epsilons))
 
 

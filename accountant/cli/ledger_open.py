@@ -121,7 +121,7 @@ def open_(
         whole_plan, many, verified or None, proved,  # type: ignore[arg-type]
     )  # fmt: skip
     terms.checked_facts()
-    terms.checked_proof()  # before a book is made
+    terms.checked_proof()  # checked before a book is made
     with open_book(book, pin, create=True, key=key) as opened_book:
         print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 

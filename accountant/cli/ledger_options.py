@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accountant.book.history import PeopleTable, Status
 
 CORRUPT, USAGE, BUSY = 1, 2, 3
-COLUMNS = 80  # of a terminal that every table fits
+COLUMNS = 80  # width of a terminal that every table fits
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
 DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]

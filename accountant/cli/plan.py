@@ -90,7 +90,7 @@ def plan(
 
 
 def _words_of_rest(whole_plan: Plan, table: Allocation, facts: dict[str, Any]) -> list[str]:
-    """Return what is left of the budget and how much more would fit, and note it as facts."""
+    """Return what remains of the budget and how much more would fit, and note it as facts."""
     from accountant.formatting import format_remaining
     from accountant.planning.capacity import remaining_capacity
 

@@ -45,7 +45,7 @@ def _lower_bound(option: str) -> Callable[[float, Budget], int]:
     sample_size: Callable[..., int] = registered[0].load()
 
     def bound(target: float, budget: Budget) -> int:
-        del target  # stated in the query's units, and the bound in its own
+        del target  # the target has the query's units, and the bound its own
         stated = {"epsilon": budget.epsilon, **parameters}
         if parameters.get("model") == "central":
             stated = {"delta": budget.delta, **stated}

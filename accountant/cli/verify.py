@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
 UNPROVED = 1
-MOST_PARTS = 12  # of a plan that are printed
+MOST_PARTS = 12  # parts of a plan that are printed at most
 
 
 def verify(

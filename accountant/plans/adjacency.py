@@ -40,10 +40,10 @@ _DIFFERENCES = {
 }
 # how two data sets that one curator holds can differ by a record
 RECORD_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-# the same where records have places in batches: a blank record adds nothing to any sum, and all
-# others stay where they are; a removed one can move others to other batches
+# the same where records have places in batches: a blank record adds nothing to any sum, and the
+# others keep their batches; a removed record can move others to other batches
 SAMPLING_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
-# of these one neighbour has the contribution of the record, and the other has nothing in its place
+# of two such neighbours one has the contribution of the record, and the other nothing instead
 PRESENCE_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT)
 REPLACE: Final = "replace"  # the default of the estimators' `relation`
 ALIASES = {REPLACE: Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}

@@ -22,9 +22,9 @@ class DeclaredClass(NamedTuple):
     fields: tuple[str, ...]
 
 
-# by the identity of the class: a metaclass may say what it likes of equality
+# by the identity of the class, because a metaclass may redefine equality
 DECLARED_RELEASES: dict[int, DeclaredClass] = {}
-# what every class body defines, and changes no behaviour
+# names that every class body defines, without changing behaviour
 HARMLESS_NAMES = {
     "__abstractmethods__", "__annotate_func__", "__annotations__", "__annotations_cache__",
     "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",
@@ -67,7 +67,7 @@ def undeclared_part(plan: Any) -> Any:
 
 def _may_be_undeclared(part: Any) -> bool:
     declared = DECLARED_RELEASES.get(id(type(part)))
-    if declared is None:  # else a node of a plan, or a loss, whose word is its own
+    if declared is None:  # other parts are nodes of a plan, or losses, which state their own cost
         return hasattr(part, "release")
     return any(_is_code(getattr(part, name)) for name in declared.fields)
 
@@ -103,7 +103,7 @@ def _is_code(value: object) -> bool:
 def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
     """Refuse a subclass that changes what a declared class does."""
     declared: Any = next((base for base in cls.__mro__[1:] if id(base) in DECLARED_RELEASES), None)
-    if declared is None:  # its base was defined anew since
+    if declared is None:  # the declared base class was defined again since
         return
     super(declared, cls).__init_subclass__(**options)
     changed = sorted(n for n in set(vars(cls)) - HARMLESS_NAMES if hasattr(declared, n))

@@ -19,7 +19,8 @@ def nesting(plan: Any, base: type[Any]) -> int:
     stack = [] if depth is not None else [plan]
     while stack:
         node = stack[-1]
-        parts = {id(part): part for part in _inner(node, base)}.values()  # equal ones are often one
+        # equal parts are often one object
+        parts = {id(part): part for part in _inner(node, base)}.values()
         levels = [(part, _remembered(part, base)) for part in parts]
         unknown = [part for part, level in levels if level is None]
         if unknown:

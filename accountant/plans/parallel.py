@@ -84,7 +84,7 @@ class Parallel(Item):
         """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
         if self.moves:
             return Adjacency.REPLACE_ONE
-        # a record with another value would leave a trace in two groups
+        # a record with another value would change two groups
         if self.by == "value" and self.parts:
             return Adjacency.ADD_REMOVE
         return common_relation(distinct_objects(self.parts))

@@ -23,7 +23,7 @@ from accountant.plans.nesting import MAX_NESTING, nesting
 from accountant.table_display import Table, TableDisplay
 
 COUNT = IntegerRange(0)
-DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages brought along
+DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages declared
 
 
 class Plan(TableDisplay, ABC):
@@ -169,7 +169,7 @@ class _MaybeJoined(Plan):
     __slots__ = ("_joined",)
 
     def __getattr__(self, name: str) -> Any:
-        # reached where a slot is empty: of its parts, until they are copied
+        # called for an empty slot, which is the parts until they are copied
         if name != "parts":
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         parts = self._joined.copied()
@@ -284,7 +284,7 @@ class Repeat(Plan):
             for leaf in self.part.leaves():
                 empty = False
                 yield leaf
-            if empty:  # it will be so every time
+            if empty:  # every further repetition would be empty too
                 return
 
     @property
@@ -331,7 +331,8 @@ def _parts(plan: Plan) -> Parts:
 
 def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
     """Return the parts of a node, each checked to be a plan."""
-    zero_dimensional = getattr(parts, "shape", None) == ()  # iterable by its type alone
+    # such an array has an iterable type, and cannot be iterated
+    zero_dimensional = getattr(parts, "shape", None) == ()
     if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable) or zero_dimensional:
         raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")
     checked = tuple(parts)

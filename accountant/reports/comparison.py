@@ -22,7 +22,7 @@ from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plot import cost_figure
 from accountant.table_display import Table, TableDisplay
 
-MAX_DIFFERENT = 50  # losses of a plan whose attack rates are shown unasked: of more they take long
+MAX_DIFFERENT = 50  # losses of a plan up to which attack rates are shown; of more they take long
 
 
 @final
@@ -55,7 +55,7 @@ class Comparison(TableDisplay):
     rows : tuple of Row
         One row an accountant.
     rates : tuple of AttackRate
-        What an attacker can do, which all accountants bound: by Tight's road.
+        What an attacker can do at most, computed from the losses that `Tight` composes.
 
     Examples
     --------

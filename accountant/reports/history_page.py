@@ -21,11 +21,12 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     ledger, ``command_line`` the command that makes the page again.
     """
     history = HistoryFigures(status, lines)
-    # what a window or a bucket spent is no part of one total
+    # the spending of a window or a bucket is not a share of one total
     divisible = status.window is None and status.buckets is None
     shares = history.totals.shares(status) if divisible else {}
     spending = Spending("epsilon", status.epsilon, status.budget.epsilon)
-    if status.most > status.budget.epsilon:  # a window may spend what those before it left
+    # a window may also spend what earlier windows did not spend
+    if status.most > status.budget.epsilon:
         spending = Spending(status.counts, status.total, status.limit)
     return render(
         "history.html", status=status, history=history, shares=shares, book=book,

@@ -18,8 +18,8 @@ from accountant.reports.svg_axes import Axes, LinearScale
 from accountant.reports.time_scale import TimeScale
 from accountant.serialisation.plan_json import from_dict
 
-MAX_SHOWN_LINES = 1000  # the last lines; more make a page that no browser scrolls
-MAX_DRAWN_STEPS = 800  # more are finer than the picture
+MAX_SHOWN_LINES = 1000  # the last lines of a page, as many as a browser can scroll
+MAX_DRAWN_STEPS = 800  # finer steps cannot be seen in the figure
 
 
 @final
@@ -94,7 +94,7 @@ class HistoryFigures:
             return None
         last_line = self.latest[-1]
         drawn = [*self._drawn, last_line]
-        # a window, or a budget, of before may have had more than the last one
+        # an earlier window, or an earlier budget, may have been larger
         top = 1.08 * max(self._status.budget.epsilon, *(line.epsilon for line in drawn))
         when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last_line.time)))
         axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)
@@ -118,7 +118,8 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
         notion = pure_after_plan(status.budget)
     try:
         cost = notion.cost(from_dict(line.facts))
-    except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
+    # its class is of a package that is not installed here
+    except (ParameterError, UnsupportedPlan):
         return None
     total = notion.decode(list(status.sums))
     if status.window is not None and notion.shown(total).limit != status.limit:

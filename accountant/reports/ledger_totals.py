@@ -15,8 +15,9 @@ from accountant.serialisation.plan_json import from_dict
 
 GROUPINGS = ("run", "author", "month")
 NO_RUN, UNNAMED_RUN = "outside of runs", "runs without a name"
-SET_ASIDE, ASIDE = "set aside for runs of the plan", "set aside"  # the outcome of its line
-MAX_LEAVES = 1_000_000  # of a plan; more are not counted
+# outcome of a line that sets runs aside
+SET_ASIDE, ASIDE = "set aside for runs of the plan", "set aside"
+MAX_LEAVES = 1_000_000  # leaves of a plan that are counted at most
 
 
 @final
@@ -39,7 +40,7 @@ class GroupTotal:
         if line.kind != "plan":
             self.releases += 1
             return
-        if line.outcome == ASIDE:  # its runs are lines of their own
+        if line.outcome == ASIDE:  # each of its runs has a line of its own
             return
         planned = _planned_releases(line)
         self.is_counted &= planned is not None
@@ -69,12 +70,13 @@ class LedgerTotals:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, GroupTotal]] = {name: {} for name in GROUPINGS}
-        self._last: Line | None = None  # the latest that changed the total
+        self._last: Line | None = None  # latest line that changed the total
 
     def note(self, line: Line) -> None:
         """Take the next line of the history."""
         added = 0.0
-        if self._last is None or line.spent != self._last.spent:  # a plan paid for its steps
+        # steps of a plan do not change the total
+        if self._last is None or line.spent != self._last.spent:
             added = max(line.total - self._total_before(line), 0.0)
             self._last = line
         if line.kind == TERMS:
@@ -118,7 +120,7 @@ def _planned_releases(line: Line) -> int | None:
     """The number of releases of a plan; None if it is not known, or users have parts of it."""
     try:
         leaves = list(islice(from_dict(line.facts).leaves(), MAX_LEAVES))
-    except ParameterError:  # of a package that is not installed here
+    except ParameterError:  # its class is of a package that is not installed here
         return None
     parallel = any(isinstance(leaf, Parallel) for leaf in leaves)
     return None if parallel or len(leaves) == MAX_LEAVES else len(leaves)

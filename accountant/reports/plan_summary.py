@@ -27,8 +27,8 @@ from accountant.reports.what_if_grid import (
 )
 from accountant.serialisation.plan_json import to_dict
 
-MAX_CAPACITY_LINES = 40  # lines beyond are not asked how many more fit
-MAX_TURNED_LINES = 8  # lines beyond have no grid of their own: each takes as long as the first
+MAX_CAPACITY_LINES = 40  # later lines do not show how many more fit
+MAX_TURNED_LINES = 8  # later lines have no grid of their own, as each grid takes long
 
 
 @final
@@ -140,7 +140,7 @@ def _costs(
             for part in (line.part, Repeat(line.part, line.count))
         )
         has_capacity = index < MAX_CAPACITY_LINES
-        # if others do not help the plan, they may still help the plan with many more
+        # other accountants may lower the cost of many more repetitions, though not of this plan
         room = capacity_if_known(plan, line.part, budget) if has_capacity else None
         yield LineCost(line, epsilon_of_one, epsilon_of_all, room)
         on_step()

@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 
-# dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, thick
+# from dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, as a thick line
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
 
 
@@ -79,7 +79,7 @@ def _drawn_deltas(delta: float) -> Array:
 
 
 def _curve(accountant: Accountant, plan: Plan, deltas: Array) -> Array | None:
-    """Epsilons at the deltas; infinite ones are left out of the line."""
+    """Epsilons at the deltas; infinite ones are not in the line."""
     # an interval that is narrower than the line
     drawn = Tight(width=1e-4) if isinstance(accountant, Tight) else accountant
     try:

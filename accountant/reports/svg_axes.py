@@ -65,7 +65,7 @@ class LogScale:
             steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
         elif len(powers) > 6:
             steps = (1,)
-        # decimal words, so that 5e-6 is not 4.999e-6
+        # parsed from decimal text, so that 5e-6 is not 4.999e-6
         candidates = [float(f"{step}e{power}") for power in powers for step in steps]
         shown = [value for value in candidates if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
         return [Tick(self.share(value), self.label(value)) for value in shown[:: self.every]]

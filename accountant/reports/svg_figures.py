@@ -46,7 +46,7 @@ def curves_figure(deltas: Sequence[float], curves: Mapping[str, Curve], budget: 
     """Return one line for each accountant, ordered by name; the budget is a cross."""
     finite = [value for curve in curves.values() for value in curve if 0 < value < math.inf]
     smallest = min(finite, default=1.0)
-    # a bound thirty times the least one adds no information to the figure
+    # a bound of thirty times the smallest bound adds no information to the figure
     near_values = [value for value in finite if value <= 30 * smallest]
     axes, lines = epsilon_axes(deltas, [*near_values, budget.epsilon]), []
     for index, (name, curve) in enumerate(curves.items()):
@@ -78,5 +78,5 @@ def _drawn(deltas: Sequence[float], curve: Curve) -> list[tuple[float, float]]:
 
 
 def _cross(axes: Axes[float], budget: Budget) -> tuple[float, float] | None:
-    # no logarithmic axis has a place for delta 0
+    # a logarithmic axis cannot show delta 0
     return (axes.across(budget.delta), axes.down(budget.epsilon)) if budget.delta > 0 else None

@@ -1,4 +1,4 @@
-"""The page of a training statement: its epsilon, other loaders beside it, and assumptions."""
+"""The page of a training statement: its epsilon, that of other loaders, and assumptions."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def what_if(
             for index, count in enumerate(scaled)
         )
 
-    # small counts stay the same at other factors, too
+    # small counts, rounded up, are equal at several factors: their cells are computed once
     cells: dict[tuple[object, ...], tuple[float, ...]] = {
         (1.0, counts(1.0)): tuple(Tight().epsilon(whole_plan, delta) for delta in deltas)
     }
@@ -80,7 +80,7 @@ def what_if(
     for factor in noise:
         row = []
         for often in COUNT_FACTORS:
-            key = (factor, counts(often))  # rounded up, small counts repeat
+            key = (factor, counts(often))
             if key not in cells:
                 cells[key] = _cell(lines, (factor, often, turned), deltas, with_envelopes)
             row.append(cells[key])

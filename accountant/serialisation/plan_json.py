@@ -16,7 +16,7 @@ from accountant.serialisation.registry import constructor_fields, plan_field_kin
 from dp_attest.public_names import nearest_name
 
 SCHEMA = 1
-MAX_DEPTH = 50  # of tables and lists, one of each for a node
+MAX_DEPTH = 50  # levels of tables and lists, two for a node
 KeyPath = tuple[str | int, ...]
 
 
@@ -123,7 +123,7 @@ def _fields_of(plan: Any, path: KeyPath) -> dict[str, Any]:
     result: dict[str, Any] = {"kind": name}
     for key, parameter in constructor_fields(type(plan)).items():
         value = constructor_value(plan, parameter)
-        if name == "ZCDPLoss" and key == "rho":  # its property adds xi
+        if name == "ZCDPLoss" and key == "rho":  # the property `rho` includes xi
             value = plan.rho_per_order
         if parameter.default is inspect.Parameter.empty or value != parameter.default:
             result[key] = to_plain_value(value, (*path, key))
@@ -136,7 +136,7 @@ def constructor_value(plan: Any, parameter: inspect.Parameter) -> Any:
 
 
 def from_dict(value: Any, path: KeyPath = ()) -> Plan:
-    """Return the plan of plain values; ``count`` may stand beside the fields of any kind."""
+    """Return the plan of plain values; ``count`` may stand with the fields of any kind."""
     _check_depth(path)
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise PlanFileError(path, value, "a table with a 'kind'")

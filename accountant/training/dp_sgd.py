@@ -63,7 +63,7 @@ def dp_sgd(
     steps : int, optional
         Steps in all, instead of epochs.
     epsilon : float, optional
-        A target instead of ``noise``, which is then found; or beside it and instead of epochs and
+        A target instead of ``noise``, which is then found; or with it and instead of epochs and
         steps: then the most steps, or whole passes, are found.
     relation : str
         "add-remove", "zero-out" or "replace-one": how neighbours differ in the epsilon that is

@@ -1,6 +1,6 @@
 """How many records of a user are in a batch: the chances, rounded towards more of them.
 
-Numbers with hardly a chance are left out, and their chance is returned beside the others': a step
+Numbers with hardly a chance are left out, and their chance is returned with the others': a step
 that has such a number counts as one that reveals all.
 """
 

@@ -16,7 +16,7 @@ ORDER_FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 1.5, 2.
 def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
     """Return the name and the order of the notion that a data set with a plan set aside has.
 
-    The default notion takes the most kinds of releases beside the plan, at the Rényi order that
+    The default notion takes the most kinds of releases next to the plan, at the Rényi order that
     leaves the most; Gaussian privacy is taken where the plan fits in that alone.  Where it fits in
     neither, the default is returned: there the plan is charged its exact cost.
     """
