@@ -47,7 +47,7 @@ class Account(AccountCharges):
 
     @contextmanager
     def _charging(self) -> Iterator[None]:
-        """Open a transaction that charges; few entries are left to read while it holds the lock."""
+        """Open a transaction that charges; it reads few entries while it holds the lock."""
         for attempt in range(ATTEMPTS):
             with self.log.writing():
                 if self.entries_behind() <= MOST_READ_IN_LOCK or attempt == ATTEMPTS - 1:
@@ -108,7 +108,7 @@ class Account(AccountCharges):
         proof: Proof | CheckedProof | None = None,
         verified: bool = False,
     ) -> LogEntry:
-        """Charge a whole plan to all users; of a parallel, the largest part is charged.
+        """Charge a whole plan to all users; of parallel parts the most expensive one is charged.
 
         A first plan whose sum does not fit is charged its certified epsilon.  With ``verified``, or
         where the data set was opened so, it is charged only with a proof that checks.
@@ -138,7 +138,7 @@ class Account(AccountCharges):
     def set_aside(
         self, plan: Plan, runs: int, certified: float, proved: CheckedProof | None = None
     ) -> None:
-        """Charge so many runs of a plan at once; inside the transaction that opens the data set."""
+        """Charge all runs of a plan at once, inside the transaction that opens the data set."""
         self.refuse_idealised(plan)
         all_runs = plan if runs == 1 else Repeat(plan, runs)
         self._append_plan(

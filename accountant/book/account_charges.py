@@ -71,7 +71,7 @@ class AccountCharges(AccountShares):
     def charge_plan(
         self, last_charge: LogEntry | None, plan: Plan, certified: float, facts: dict[str, Any]
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states after a plan: the sum, or where it does not fit its cost."""
+        """Return what an entry states after a plan: the sum, or the exact cost if no sum fits."""
         try:
             return self.charge(last_charge, plan, plan, None, facts)
         except (BudgetExceeded, UnsupportedPlan):
@@ -106,7 +106,7 @@ class AccountCharges(AccountShares):
         return {"own": encoded(notion, parts)}
 
     def next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
-        """Return what the entry of the next run says, if its plan was set aside for one more."""
+        """Return the facts of the next run's entry, if a run of the plan is still set aside."""
         if not self.free_runs(plan):
             return {}
         last_run = self.log.entry_with_key(set_aside_key(self.name))
@@ -172,7 +172,7 @@ class AccountCharges(AccountShares):
         return key
 
     def refuse_if_over(self) -> None:
-        """Refuse to spend or to look after the end; inside the transaction that would."""
+        """Refuse to spend or to read data after the end; call it inside the transaction."""
         self.follow_terms().refuse_if_over(self.name, self.log.latest)
 
     def refuse_idealised(self, plan: Any) -> None:

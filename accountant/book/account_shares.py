@@ -51,7 +51,7 @@ class AccountShares(AccountState):
         return decoded(notion, encoded_parts)
 
     def add_own(self, owns: Owns, entry: LogEntry) -> None:
-        """Add a charge to what its author charged; a plan that was set aside is no author's."""
+        """Add a charge to its author's charges; a plan that was set aside counts for no author."""
         facts, author = entry.facts, entry.facts["author"]
         notion = self.notion_in(facts)
         if self.users is not None:
@@ -74,7 +74,7 @@ class AccountShares(AccountState):
     def own_total(
         self, notion: CompositionNotion[Any], charged: Parts | UserTotals, now: str | None = None
     ) -> Total[Any]:
-        """Return the total of an author that counts: with users, the largest of theirs."""
+        """Return the total that counts for an author: with users, the largest total of a user."""
         if isinstance(charged, UserTotals):
             return charged.worst_total()
         return self.total_of(notion, charged, self.log.latest if now is None else now)

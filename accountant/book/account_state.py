@@ -126,7 +126,7 @@ class AccountState:
     def parts_after(
         self, notion: CompositionNotion[Any], parts: Parts, now: str, spend: Spend
     ) -> Parts:
-        """Return the parts after a spend at a time; those that no longer count are left out."""
+        """Return the parts after a spend at a time, without parts that no longer count."""
         label = WHOLE
         if self.window is not None:
             parts, label = self.window.live(parts, now), self.window.label(now)
@@ -163,7 +163,7 @@ class AccountState:
         return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
 
     def _follow(self, max_entries: int | None) -> UserTotals:
-        """Apply the next entries of the log to the users' totals, at most so many."""
+        """Apply the next entries of the log to the users' totals, all of them for None."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
         try:
@@ -197,7 +197,7 @@ class AccountState:
     def total_after_plan(
         self, notion: CompositionNotion[Any], total: Total[Any], plan: Plan, facts: dict[str, Any]
     ) -> Total[Any]:
-        """Return the total after the plan of an entry, which states the one it was certified."""
+        """Return the total after the plan of an entry, or the certified total that it states."""
         if "certified" in facts:
             return certified_total(facts["certified"])
         return notion.after(total, plan)

@@ -1,4 +1,4 @@
-"""What data sets of a book have spent, and have left."""
+"""What data sets of a book have spent, and what remains."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class ChargeCheck:
         self._standings[name] = Standing(notion, after)
 
     def _standing_before(self, account: Account, entry: LogEntry) -> Standing:
-        """Return what was spent before an entry: with windows, in the one that was open then."""
+        """Return what was spent before an entry; with windows, in the window of its time."""
         if account.window is None:
             return self._standings[account.name]
         return account.standing_after(self._last_charge.get(account.name), entry.latest)
@@ -112,7 +112,7 @@ class ChargeCheck:
             self._refuse("its parts are not the sums of what was spent in them")
 
     def _check_runs(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
-        """Check that no more runs of a plan were free than were set aside and paid for."""
+        """Check that only as many runs of a plan were free as were set aside and paid for."""
         set_aside_entry, runs_made = self._runs.get(account.name, (None, 0))
         aside = account.aside
         if "runs" in facts:
@@ -169,5 +169,5 @@ class ChargeCheck:
 
 
 def _wanted(plan: dict[str, Any], runs: int) -> tuple[dict[str, Any], int]:
-    """Return what is to be set aside: so many runs of a plan as one, in plain values."""
+    """Return what a data set must set aside, all runs as one plan, in plain values."""
     return plan if runs == 1 else to_dict(Repeat(from_dict(plan), runs)), runs

@@ -1,4 +1,4 @@
-"""Opening a data set: what is stated once.  `terms_changes` writes what may change later."""
+"""Opening a data set: the terms stated once.  `terms_changes` writes what may change later."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class DatasetTerms(NamedTuple):
         return proof_for(set_aside_plan, budget, self.proof, bool(self.verified))
 
     def _checked_flag(self, name: str, stated: object) -> dict[str, bool]:
-        """Return what an entry says of a demand: nothing where it is not made."""
+        """Return a demand as an entry states it; no fact where there is no demand."""
         if stated is not None and not isinstance(stated, bool):
             raise ParameterError(name, stated, "True or False")
         return {name: True} if stated else {}

@@ -120,7 +120,7 @@ class LineReader:
         self._notion = self._account.shown_notion(self._budget, counting is not None)
 
     def add_outcome(self, outcome: Outcome) -> None:
-        """Note what came of a spend, in a few bytes."""
+        """Note the outcome of a spend, in a few bytes."""
         self._of.append(outcome.of)
         self._by.append(outcome.seq if outcome.kind == "release" else 0)
 
@@ -179,7 +179,7 @@ class LineReader:
         )  # fmt: skip
 
     def _outcomes(self, first_seq: int, last_seq: int) -> dict[int, tuple[str, int | None]]:
-        """Return what came of the spends from the first to the last."""
+        """Return the outcomes of the spends between two numbers."""
         part = slice(bisect_left(self._of, first_seq), bisect_right(self._of, last_seq))
         pairs = zip(self._of[part], self._by[part], strict=True)
         return {of: ("answered", by) if by else ("failed", None) for of, by in pairs}

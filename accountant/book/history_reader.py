@@ -60,11 +60,11 @@ class Selection(NamedTuple):
 
     @property
     def names_lines(self) -> bool:
-        """Return whether it says more of lines than their numbers."""
+        """Return whether lines are selected by more than their numbers."""
         return bool(self.since) or (self.author, self.run, self.until) != (None, None, None)
 
     def has(self, line: Line) -> bool:
-        """Return whether a line of a wanted number is wanted."""
+        """Return whether a line is wanted, apart from its number."""
         return (
             line.time >= self.since
             and self.author in (None, line.author)
@@ -123,7 +123,7 @@ def read_history(
 
 
 def _entry_before_last(account: Account, lines: int, upto: int) -> int:
-    """Return the number of the entry before the last so many spends; 0 if there are fewer."""
+    """Return the number of the entry before the last ``lines`` lines; 0 if there are fewer."""
     rows = account.log.storage.ask(
         "SELECT seq FROM entries WHERE dataset = :d AND seq <= :upto AND "
         "kind IN ('plan', 'reserve', 'step', 'terms') ORDER BY seq DESC LIMIT 1 OFFSET :passed",

@@ -89,7 +89,7 @@ class IndexCheck:
 
 
 class RowCheck:
-    """Compares what the indexes of the database lead to with the chain."""
+    """Compares the entries that the indexes of the database lead to with the chain."""
 
     def __init__(self, log: Log) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""Who may release under a label: it is charged once, and others wait for the answer.
+"""Which process may release under a label: it is charged once, and others wait for the answer.
 
 The last entry under the key of a label says how it stands.  A release answers all.  A reservation
 is waited for as long as its process lives, but at most for the book's ``wait``; then the next one
@@ -108,7 +108,7 @@ def _start_of(pid: int) -> str | None:
 
 
 def _is_gone(holder: Holder | None) -> bool:
-    """Return whether a process is known to have ended: one of this machine that is not there."""
+    """Return whether a process of this machine is known to have ended."""
     here = _this_process(os.getpid())
     if here is None or holder is None or holder[0] != here[0]:
         return False

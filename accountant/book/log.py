@@ -146,7 +146,7 @@ class Log(LogReader):
         self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
 
     def _index_old_entries(self) -> None:
-        """Bring every key of a log that was written without an index under one."""
+        """Index every key of a log that was written without an index."""
         last_seqs: dict[str, int] = {}
         for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
             nodes = entry.facts.get("index")

@@ -80,7 +80,7 @@ class LogReader:
         return entry
 
     def entry_in_column(self, key: str) -> LogEntry | None:
-        """Return the entry that the database finds for a key: noise, and books without an index.
+        """Return the entry that the database finds for a key of noise, or where there is no index.
 
         For noise it is trusted: to miss a repetition the generator must fail as well.
         """

@@ -122,7 +122,7 @@ class PlanRun:
         return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
-        """Return the step and its answer, as far as they were there when the run was opened."""
+        """Return the step and its answer; None for what was not recorded at the opening."""
         log = self._account.log
         if not self._last_recorded:
             return None, None

@@ -105,7 +105,7 @@ class TermsCheck:
             self._refuse("spends more than the quota of its author", entry)
 
     def _check_quota(self, account: Account, entry: LogEntry, before: Standing) -> None:
-        """Check that a quota changes that of one author, and where all authors stand at first."""
+        """Check that one author's quota changes; the first quota also states what all spent."""
         quotas, facts, notion = account.terms.quotas, entry.facts, before.notion
         whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
         if {**quotas, **whose} != facts["quotas"]:

@@ -75,7 +75,7 @@ class HeldBlock(NamedTuple):
 
 
 class HeldBlocks(NamedTuple):
-    """Blocks of users whose rows a worker holds; ``reduce`` says what alone comes back."""
+    """Blocks of users whose rows a worker holds; only what ``reduce`` returns comes back."""
 
     mechanism: Releasable
     query: ShapedQuery
@@ -103,7 +103,7 @@ def answers_of_held_blocks(
     blocks: Iterable[tuple[Users, Noise]],
     executor: Executor | None,
 ) -> Iterator[Answer]:
-    """Yield the answers of blocks of users in order; ``like`` says what they are asked."""
+    """Yield the answers of blocks of users in order; ``like`` has the mechanism and the query."""
     if executor is None:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             yield from answers_of_held_blocks(data, like, blocks, threads)

@@ -30,20 +30,20 @@ class FilterMeter:
         self._relation: str | None = None
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Charge all users, also where only some of them are asked."""
+        """Charge all users, also where only some of them answer."""
         plan = as_plan(mechanism)
         relation = joint_relation(self._relation, plan)
         self.total, self._relation = self.notion.charge(self.total, plan), relation
 
     def check(self, plan: Plan) -> None:
-        """Refuse releases that do not fit one after another; an error is that of the first."""
+        """Refuse releases that do not fit one after another; the first that fails is named."""
         total, relation = self.total, joint_relation(self._relation, plan)
         for leaf in plan.leaves():
             relation = joint_relation(relation, leaf)
             total = self.notion.charge(total, leaf)
 
     def charge_plan(self, plan: Plan) -> None:
-        """Charge a whole plan; a first one whose sum does not fit, its certified epsilon.
+        """Charge a whole plan; a first one whose sum does not fit is charged its certified epsilon.
 
         A notion that was chosen by name adds up nothing else.
         """

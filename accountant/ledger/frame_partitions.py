@@ -1,4 +1,4 @@
-"""Data frames that are not there as a whole: in partitions elsewhere, or read when asked for."""
+"""Data frames that are not in memory as a whole: partitions on workers, or lazy frames."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class FramePartitions:
 
 
 class Looked:
-    """What a worker says of a partition: its length, -1 if it is not of the types declared."""
+    """Counts the rows of a partition on a worker: -1 if its types are not the declared ones."""
 
     def __init__(self, kinds: list[str]) -> None:
         self._kinds = kinds

@@ -1,4 +1,4 @@
-"""Data frames as a gate holds them: what a query gets is its own, whatever it does to it."""
+"""Data frames as a gate holds them: each query gets its own copy, and may change it."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ class Gate(ABC):
             raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
 
     def _charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Charge the meter; its refusal shows copies, as the gate's own are no author's."""
+        """Charge the meter; a refusal shows copies, never the plans that the gate itself holds."""
         try:
             self._meter.charge(mechanism, who)
         except OffPlan as error:

@@ -46,7 +46,7 @@ def immutable_output(output: Any) -> Any:
 
 
 def fresh_view(data: Any) -> Any:
-    """Return data for others to look at: they may reshape the view, never what it shows."""
+    """Return a view for other code to read: it may be reshaped, and its values never change."""
     if isinstance(data, tuple):
         return tuple(map(fresh_view, data))
     if isinstance(data, np.ndarray):

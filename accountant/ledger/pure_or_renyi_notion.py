@@ -98,7 +98,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         return not (fits and after.infinity <= self.limit.infinity)
 
     def is_full(self, total: Total[Sums]) -> bool:
-        """Return whether no sum has anything left."""
+        """Return whether every sum has reached its limit."""
         return all(amount >= full for amount, full in zip(total.spent, self._full, strict=True))
 
     def epsilon(self, total: Total[Sums]) -> float:

@@ -1,4 +1,4 @@
-"""What would fit, in place of a release that does not."""
+"""Suggestions of a release that fits, in place of one that does not."""
 
 from __future__ import annotations
 

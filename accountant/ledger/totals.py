@@ -76,7 +76,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     @abstractmethod
     def add(self, total: Total[Amount], cost: Total[Amount]) -> Total[Amount]:
-        """Return the sum, whatever the limit."""
+        """Return the sum, which may exceed the limit."""
 
     @abstractmethod
     def times(self, cost: Total[Amount], count: int) -> Total[Amount]:
@@ -123,7 +123,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         return self.exceeds(after) or (self.is_full(before) and after.spent != before.spent)
 
     def is_full(self, total: Total[Amount]) -> bool:
-        """Return whether nothing is left."""
+        """Return whether nothing remains."""
         return bool(total.spent >= self._full)
 
     def fails_by_infinity(self, total: Total[Amount]) -> bool:
@@ -173,7 +173,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         return least_integer_that(exceeds, low, min(high, MOST_REPEATS + 1)) - 1
 
     def after(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
-        """Return the total after all of ``plan``, whatever the limit."""
+        """Return the total after all of ``plan``, which may exceed the limit."""
         if isinstance(plan, Loss):
             return self.add(total, self.cost(plan))
         for item, count in plan.losses():
@@ -214,7 +214,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         return BudgetExceeded(spent, requested, self.budget, unit, limit, self._remedy(total, plan))
 
     def _remedy(self, total: Total[Amount], plan: Plan) -> str:
-        """Return words on what would fit."""
+        """Return a message on what would fit."""
 
         def fits(candidate: Plan) -> bool:
             return not self.refuses(total, self.after(total, candidate))
@@ -226,7 +226,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         return "; ".join([*remedies, *self._other_notions(plan)])
 
     def _other_notions(self, plan: Plan) -> list[str]:
-        """Return words on notions that add up less."""
+        """Return messages on notions in which the plan costs less."""
         del plan
         return []
 

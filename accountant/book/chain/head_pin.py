@@ -1,4 +1,4 @@
-"""The head of a log, kept in another place: a book restored from a backup is shorter than it."""
+"""The head of a log, stored in another place: a book restored from a backup is shorter."""
 
 from __future__ import annotations
 

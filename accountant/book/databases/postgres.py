@@ -225,7 +225,7 @@ class Postgres:
         return True
 
     def check_integrity(self) -> None:
-        """Let later statements of this transaction go by the indexes, to compare them."""
+        """Make later statements of this transaction use the indexes, which are then compared."""
         for node_type in ("seqscan", "sort"):
             self.ask(f"SET LOCAL enable_{node_type} = off")
 
@@ -280,7 +280,7 @@ def _placeholders(sql: str) -> str:
 
 
 def _shown_name(to: dict[str, Any]) -> str:
-    """Return a URL of what cannot be a password: user, host, port and database."""
+    """Return a URL without a password, of the user, the host, the port and the database."""
     user, host, port, database = (
         quote(str(to.get(part, "")), safe=",") for part in ("user", "host", "port", "dbname")
     )

@@ -94,7 +94,7 @@ def _weights(pairs: int) -> NDArray[np.uint32]:
 
 @cache
 def _carry(pairs: int) -> tuple[int, int, int, int]:
-    """Return the map of the sums before so many pairs to those after them."""
+    """Return the matrix that takes the sums before some pairs of words to those after them."""
     a, b, c, d = 1, 0, 0, 1
     for _ in range(pairs):
         a, b, c, d = (a + b) % WORD, (a + 2 * b) % WORD, (c + d) % WORD, (c + 2 * d) % WORD
@@ -121,7 +121,7 @@ def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
 
 
 def _distance(stored: Sequence[int], expected: Sequence[int]) -> int:
-    """Return in how many bits words differ."""
+    """Return the number of bits in which words differ."""
     return sum(
         (stored_word ^ expected_word).bit_count()
         for stored_word, expected_word in zip(stored, expected, strict=True)

@@ -75,7 +75,7 @@ class Terms(NamedTuple):
     def refuse_over_quota(
         self, author: str, notion: CompositionNotion[Any], before: Total[Any], after: Total[Any]
     ) -> None:
-        """Raise `BudgetExceeded` if a spend is more than an author's quota has left."""
+        """Raise `BudgetExceeded` if a spend is more than what remains of an author's quota."""
         if after == before or not self.is_over_quota(author, notion, after):
             return
         spent, quota = notion.epsilon(before), self.quotas[author]

@@ -67,7 +67,7 @@ class UserTotals:
         return sizes
 
     def _class_of(self, total: Total[Any]) -> int:
-        """Return the class of a total; of a new total, a class without users."""
+        """Return the class of a total; a new total gets a class without users."""
         number = self._number.get(total)
         if number is None:
             if not self._empty:

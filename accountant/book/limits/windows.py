@@ -1,4 +1,4 @@
-"""Budgets of stretches of time: one of each calendar month, or of any 30 days in a row.
+"""Budgets of windows of time: of each calendar month, or of any 30 days in a row.
 
 A window limits what is spent within it.  That protects a person's data of one window, if each
 release reads data of its own window only: proof and carry-over in docs/proofs/book_limits.md.
