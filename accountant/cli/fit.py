@@ -116,7 +116,7 @@ def _report(
     records_question: tuple[str, str, str | None] | None,
     json: str | None,
 ) -> Allocation:
-    """Find the noise, say it, and say how many records are needed where that was asked."""
+    """Find and print the noise, and the number of records if ``records_question`` is given."""
     from accountant.cli.record_counts import records_needed_for
     from accountant.errors import BudgetExceeded
     from accountant.planning.allocation import allocate

@@ -70,7 +70,7 @@ def place_of(stated: str | None) -> str | int | None:
 
 
 def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
-    """Yield the lines as a table as wide as a terminal; what was spent for stands below each."""
+    """Yield the lines as a table as wide as a terminal; the details are below each line."""
     from textwrap import wrap
 
     from accountant.cli.ledger_options import COLUMNS

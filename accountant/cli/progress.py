@@ -25,7 +25,7 @@ def terminal_progress(*columns: ProgressColumn) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def waiting(task: str) -> Iterator[None]:
-    """Show words and the seconds since, while work goes on whose end is not known."""
+    """Show the name of a task and its seconds so far, while its end is not known."""
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     with terminal_progress(SpinnerColumn(), TextColumn(task), TimeElapsedColumn()) as bar:

@@ -21,7 +21,7 @@ WRITTEN = (
 def statement_of_file(
     name: str, given_options: dict[str, Any], on_row: Callable[[], None]
 ) -> TrainingStatement:
-    """Return the statement of the run that a file tells of; options check it or ask for more."""
+    """Return the statement of the run in a file; options check it or request more numbers."""
     from accountant.errors import ParameterError
     from accountant.files import read_text
     from accountant.formats.opacus_statement import statement_of_opacus

@@ -40,7 +40,7 @@ def verdicts() -> Iterator[dict[str, Any]]:
 
 
 def shown_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the table: mechanism, parameters, epsilons and verdict, and what has no formula."""
+    """Yield the table: mechanism, parameters, epsilons and verdict, or why there is no formula."""
     proved = [row for row in rows if row["epsilons"]]
     width = max((len(row["mechanism"]) for row in rows), default=0)
     for row in proved:

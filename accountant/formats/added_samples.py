@@ -36,7 +36,7 @@ def added_samples(noise: float, rate: float, added: int) -> Loss:
 
 
 def _chances_of_hits(rate: float, added: int) -> list[tuple[int, float]]:
-    """Return numbers of hits, at least one, and their chances, rounded up; rare ones as all."""
+    """Return numbers of hits from 1 on and their chances, rounded up; rare ones count as all."""
     chances = []
     for hits in range(1, added + 1):
         log_ways = math.lgamma(added + 1) - math.lgamma(hits + 1) - math.lgamma(added - hits + 1)

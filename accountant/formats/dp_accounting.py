@@ -105,7 +105,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         return None
 
     def _relation_remedy(self, event: Any) -> str:
-        """Return the neighbours for which the event can be read, where there are others."""
+        """Return a hint of the neighbours for which the event can be read, or an empty text."""
         readable = []
         for relation in Neighbours:
             with contextlib.suppress(UnsupportedPlan, ParameterError):
@@ -235,7 +235,7 @@ def _read(event: Any, relation: Any) -> Plan:
 
 
 def _has_no_noise(event: Any) -> bool:
-    """Return whether something in an event has no noise, as a search for noise tries it."""
+    """Return whether something in an event has no noise; searches for noise try such events."""
     if isinstance(event, dp_event.NonPrivateDpEvent):
         return True
     if isinstance(event, dp_event.ComposedDpEvent):
@@ -249,7 +249,7 @@ def _has_no_noise(event: Any) -> bool:
 
 
 def _is_never_released(event: Any) -> bool:
-    """Return whether nothing of an event that is not composed is ever released."""
+    """Return whether an event, which is not composed, never releases anything."""
     if any(_equals(event, name, 0) for name in NEVER) or _equals(event, "num_buckets", 1):
         return True
     if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):

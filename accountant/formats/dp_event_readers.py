@@ -1,4 +1,4 @@
-"""Readers of dp-accounting's events, by class name and attributes, so that any version's serve.
+"""Readers of dp-accounting's events, by class name and attributes, so of any version.
 
 An event of another version, or one written by ``to_named_tuple``, is read as well.
 """

@@ -114,7 +114,7 @@ def _response(event: Any, relation: Adjacency) -> Plan:
 
 
 def response_without_value(event: Any) -> Plan:
-    """Return what a record costs whose place is taken by one without a value.
+    """Return the cost of a record that is replaced by a record without a value.
 
     The answer of the latter is drawn uniformly.
     """

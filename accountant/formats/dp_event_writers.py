@@ -130,7 +130,7 @@ def _loss_event(loss: Loss, relation: Adjacency) -> Any:
 
 
 def _response_event(loss: PairLoss) -> Any:
-    """Return randomised response over k buckets, where a pair is that; else None."""
+    """Return randomised response over k buckets if the pair has this form; else None."""
     # outcomes are in order of their ratios; p_true = 1 - p + p / k, p_other = p / k
     if len(loss.p) not in (2, 3) or loss.q != loss.p[::-1]:
         return None

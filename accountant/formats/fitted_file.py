@@ -66,7 +66,7 @@ def _document(document: dict[str, Any], file: PlanFile, allocation: Allocation) 
 
 
 def _edited(text: str, file: PlanFile, allocation: Allocation) -> str:
-    """Return the text of a TOML file with numbers put in, from its end to its beginning."""
+    """Return the text of a TOML file with new numbers, which are set from its end on."""
     at, edits = key_offsets(text), []
     for i, scale in _scales(file, allocation).items():
         if ("release", i, FITTED) in at:

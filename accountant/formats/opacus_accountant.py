@@ -98,7 +98,7 @@ class TightAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
         return hook
 
     def _add(self, noise: float, rate: float, added: int = 1) -> None:
-        """Add a step to the last entry, if it is the same, or as a new one."""
+        """Add a step to the last entry if its parameters are equal, else as a new entry."""
         last_entry = self.history[-1] if self.history else None
         added_field = (added,) if added > 1 else ()
         kind = (noise, rate, *added_field)

@@ -118,7 +118,7 @@ def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
 
 
 def _added_batches(steps: OpacusSteps, facts: LoaderFacts) -> tuple[int, list[str]]:
-    """Return how many batches were added for a step, by the rate that Opacus wrote."""
+    """Return how many batches were added for a step, computed from the rate that Opacus wrote."""
     added = max(1, round(steps.rate * facts.batches))
     if not math.isclose(steps.rate * facts.batches, added, rel_tol=SAME):
         return added, [

@@ -132,7 +132,7 @@ def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> L
 
 
 def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int]:
-    """Return how a sampler of records draws, how many an epoch, and from how many."""
+    """Return how a sampler draws records, how many in an epoch, and from how many."""
     name, drawn = _class(sampler), _length(sampler)
     drawn = dataset if drawn is None else drawn
     if name == "SequentialSampler":

@@ -45,7 +45,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
         )
 
     def shown(self, total: Total[Decimal], unit: str | None = None) -> Spending:
-        """Return the sum of the epsilons, or the sum of the deltas where that alone is too large."""
+        """Return the sum of the epsilons, or that of the deltas where it alone is too large."""
         if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
             delta_limit = 0.0 if self._beside_plan else self.budget.delta
             return Spending("delta", float_ceiling(total.infinity), delta_limit)
@@ -88,7 +88,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     @property
     def _beside_plan(self) -> bool:
-        """Return whether a certified plan has all of delta, so that no other notion can be chosen."""
+        """Return whether a certified plan has all of delta, which rules out other notions."""
         return self.budget.delta > 0 and not self.limit.infinity
 
     def _other_notions(self, plan: Plan) -> list[str]:

@@ -94,7 +94,7 @@ def parts_of(plan: Any) -> Iterator[Any]:
 
 
 def _is_code(value: object) -> bool:
-    """Return whether a field is a function of an author's: it can keep what a query showed it."""
+    """Return whether a field is a function of the caller: it could store what a query shows."""
     if not callable(value) or isinstance(value, Plan):
         return False
     return getattr(np, getattr(value, "__name__", ""), None) is not value

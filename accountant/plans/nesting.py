@@ -1,4 +1,4 @@
-"""How deep plans are nested in one another: each node remembers, so that asking costs nothing.
+"""How deep plans are nested: each node stores its depth, so it is computed once.
 
 Costs, copies, hashes and files of a plan are computed from the inside out, one call in another for
 each node on the way; nodes more than `MAX_NESTING` deep are refused when they are made.
@@ -14,7 +14,7 @@ MAX_NESTING = 100
 
 
 def nesting(plan: Any, base: type[Any]) -> int:
-    """Return how many nodes are inside one another; plans are the values of class ``base``."""
+    """Return the depth of nested nodes; plans are the values of class ``base``."""
     depth = _remembered(plan, base)
     stack = [] if depth is not None else [plan]
     while stack:

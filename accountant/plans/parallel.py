@@ -123,7 +123,7 @@ class Parallel(Item):
 
 
 def _without_parallels(parts: Iterable[Plan]) -> Iterator[Plan]:
-    """Yield the parts; of one that is parallel plans alone, the plans a user may pay for there."""
+    """Yield the parts; for a part that is only a parallel plan, what a user may pay for in it."""
     for part in dict.fromkeys(parts):
         match list(part.losses()):
             case [(Parallel() as inner, 1)]:

@@ -164,7 +164,7 @@ Parts = tuple[Plan, ...] | _Joined
 
 
 class _MaybeJoined(Plan):
-    """A sequence whose parts are copied when they are first asked for: `+` is then no copy."""
+    """A sequence whose parts are copied when they are first read, so that `+` copies nothing."""
 
     __slots__ = ("_joined",)
 

@@ -37,7 +37,7 @@ class Row:
     note: str = ""
 
     def value(self, quantity: str) -> float | None:
-        """Return the answer: epsilon or delta, whichever was ``asked``."""
+        """Return the answer: epsilon or delta, as ``quantity`` names it."""
         return self.epsilon if quantity == "epsilon" else self.delta
 
 

@@ -44,7 +44,7 @@ class SpendingFigure:
 
 
 class HistoryFigures:
-    """What a page shows of a history: it is read once, and few lines of it are kept."""
+    """The part of a history that a page shows: it is read once, and few lines are stored."""
 
     def __init__(self, status: Status, lines: Iterable[Line]) -> None:
         self._status = status
@@ -107,7 +107,7 @@ class HistoryFigures:
 
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
-    """Return how many more fit into the rest, as the ledger's notion adds them up.
+    """Return how many more fit into what remains, as the ledger's notion adds them up.
 
     None where that is not known: of another package, or where a window took over some.
     """

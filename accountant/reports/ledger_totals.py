@@ -87,7 +87,7 @@ class LedgerTotals:
             self._groups[grouping].setdefault(name, GroupTotal(name)).note(line, added)
 
     def _total_before(self, line: Line) -> float:
-        """Return the total before a line in its unit; where that is new, the groups take it on."""
+        """Return the total before a line in its unit; the groups are converted to a new unit."""
         if self._last is None:
             return 0.0
         if line.counts == self._last.counts:

@@ -34,7 +34,7 @@ MAX_TURNED_LINES = 8  # later lines have no grid of their own, as each grid take
 @final
 @dataclass(frozen=True, slots=True)
 class LineCost:
-    """Epsilon, at the budget's delta, of one release and of the whole line; and what still fits.
+    """Epsilon, at the budget's delta, of one release and of the whole line; and how many more fit.
 
     ``capacity`` is None where it was not requested or cannot be computed.
     """

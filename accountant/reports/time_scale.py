@@ -42,7 +42,7 @@ class TimeScale:
         ]
 
     def _round_times(self) -> Iterator[tuple[str, list[datetime]]]:
-        """Yield a format and the times that it suits, finer ones first; few of those too fine."""
+        """Yield formats with round times, finer ones first; too fine ones with a few times only."""
         midnight = self.low.replace(hour=0, minute=0, second=0, microsecond=0)
         for seconds in ROUND_SECONDS:
             step = timedelta(seconds=seconds)

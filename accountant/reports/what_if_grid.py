@@ -110,7 +110,7 @@ def _cell(
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Return whether accountants with facts of their own lower an epsilon."""
+    """Return whether upper envelopes of the losses lower an epsilon."""
     both_directions = directions(plan)
     losses = [
         loss for direction in both_directions for loss, _ in losses_of_items([*direction.losses()])

@@ -118,7 +118,7 @@ def to_dict(plan: Plan, path: KeyPath = ()) -> dict[str, Any]:
 
 
 def _fields_of(plan: Any, path: KeyPath) -> dict[str, Any]:
-    """Return the kind of a plan or of a value inside one, and what is no default."""
+    """Return the kind of a plan, or of a value inside one, and the fields that are no defaults."""
     name = type(plan).__name__
     result: dict[str, Any] = {"kind": name}
     for key, parameter in constructor_fields(type(plan)).items():

@@ -1,4 +1,4 @@
-"""A statement as JSON, and back: what a document says is computed again before it is believed."""
+"""A statement as JSON, and back: every number of a document is computed again and compared."""
 
 from __future__ import annotations
 

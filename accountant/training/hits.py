@@ -1,4 +1,4 @@
-"""How many records of a user are in a batch: the chances, rounded towards more of them.
+"""Chances of the number of a user's records in a batch, rounded towards more records.
 
 Numbers with hardly a chance are left out, and their chance is returned with the others': a step
 that has such a number counts as one that reveals all.

@@ -37,7 +37,7 @@ def steps_of_passes(run: TrainingRun) -> int:
 
 
 def kept_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return what ``size`` blank records move one pass by, each batch its sum, squared."""
+    """Return by how much ``size`` blank records move one pass: squares, summed over batches."""
     # the records fill one batch, then the next
     full, remainder = divmod(size, run.batch)
     return full * run.batch**2 + remainder**2

@@ -49,7 +49,7 @@ UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 @final
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What bounds a run: each of ``above`` does, and the run costs what each ``below`` costs.
+    """Bounds of a run: each plan in ``above`` costs at least as much, each in ``below`` at most.
 
     Without ``below`` no lower end is known.  ``note`` says by which argument the bound holds, where
     it is not attained.  ``stated`` is the plan to write down, if it is not the first of ``above``.
@@ -67,7 +67,7 @@ class Scheme:
 
 
 def gaussian(noise: float, clips: float) -> GaussianLoss:
-    """Return what a sum pays that one record or user moves by so many clipping norms."""
+    """Return the loss of a noisy sum that one record or user moves by ``clips`` clipping norms."""
     return GaussianLoss(round_up_ratio(clips, noise))
 
 
@@ -95,7 +95,7 @@ def _truncated_poisson(run: TrainingRun, z: float, relation: Adjacency, micro: b
 
 
 def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Scheme:
-    """Return a scheme whose sensitivity microbatches double, and whose least cost they keep."""
+    """Return a scheme for which microbatches double the sensitivity, and not the lower end."""
     # where the others contribute nothing, microbatches do not change a long gradient of the record
     if micro:
         return Scheme((plan(2),), (plan(1),), "bound")
@@ -175,7 +175,7 @@ def _shuffled(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> S
 
 
 def _least_of_removal(run: TrainingRun, z: float, passes: int) -> tuple[Plan, ...]:
-    """Return what whole shuffled passes cost at least, with a record and without it."""
+    """Return lower bounds for whole shuffled passes, with a record and without it."""
     if not passes:
         return ()
     if run.dropped:  # a record that was left out takes the place of the removed one
@@ -191,7 +191,7 @@ def _least_of_removal(run: TrainingRun, z: float, passes: int) -> tuple[Plan, ..
 def _least_shuffled(
     run: TrainingRun, z: float, relation: Adjacency, micro: bool, passes: int
 ) -> tuple[Plan, ...]:
-    """Return what whole passes cost at least, by a pair of data sets that differ in a record."""
+    """Return lower bounds for whole passes, from pairs of data sets that differ in a record."""
     if not passes:
         return ()
     if run.batches == 1 and not run.dropped:

@@ -65,7 +65,7 @@ def user_scheme(
 
 
 def is_long(run: TrainingRun, loader: str) -> bool:
-    """Return whether mixtures have so many shifts that their Rényi curves alone are composed."""
+    """Return whether mixtures have so many shifts that only their Rényi curves are composed."""
     return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
 
 
@@ -117,7 +117,7 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
 
 
 def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int = 0) -> Loss:
-    """Return the loss of a step that each hit moves by so many clips, or a blank by so many."""
+    """Return the loss of a step that each hit moves by ``clips``, and each blank by ``blank``."""
     numbers, _ = hits
     shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
     if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):

@@ -86,7 +86,7 @@ def _meaning(statement: StatementFacts) -> str:
 
 
 def neighbours_words(unit: str, relation: Adjacency) -> str:
-    """Return how neighbours differ, and the name of that."""
+    """Return how neighbours differ, and the name of their relation."""
     return f"{DIFFERENCES[unit, relation]} ({relation})"
 
 
