@@ -71,7 +71,7 @@ UNSEEN = {
     Dropped(series, "allocated", " + 2 * (y * y / 2).exp() * parts.tail(arb(18))"): (
         "1e-72: a check at 256 bits does not see it, one at 4096 bits may"
     ),
-    Dropped(parts, "mixture", " * (y * (nearest - least) / 2).cos() ** (-a)"): (
+    Dropped(parts, "mixture", " * (y * (max_g - min_g) / 2).cos() ** (-a)"): (
         "the sizes it bounds fall faster than that; the theorem has a test of its own"
         " (size_on_a_line)"
     ),
