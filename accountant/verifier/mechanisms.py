@@ -64,7 +64,7 @@ def added(params: Any, delta: Any, density: Any) -> Law:
         map(is_log_of, logs, [density(abs(q(x) - v)) for v in centres]))
 
 def events(cdf: Any, best: Any, g: Any, low: Any, high: Any) -> Any:
-    # F(t) - e^eps F(t - distance): at a point of the grid is_log_of the best t, and at the best
+    # F(t) - e^eps F(t - distance): at a point of the grid near the best t, and at the best
     def at(move: Any, e: Any, grid: Any) -> Any:
         t = best(move, e) if move else None
         if grid and t is not None:
