@@ -49,11 +49,11 @@ def exact(numbers: dict[str, Any]) -> Any:  # floats as the fractions they are
 def near(log: float, true: Any) -> bool:
     return bool(true == 0 if log == -inf else abs(arb(log) - arb(true).log()) < SLACK)
 
-def swapped(m: Any, p: Any, r: Any, *alike: Any, densities: Any = ()) -> Law:
+def swapped(m: Any, p: Any, r: Any, *alike: Any, pairs: Any = ()) -> Law:
     # m outcomes have p against r, as many r against p, others are alike
-    densities = densities or [(p, r), (r, p), *((c, c) for c in alike)]
+    pairs = pairs or [(p, r), (r, p), *((c, c) for c in alike)]
     return (lambda e: (m * sum((a - exp(e) * b).max(arb(0)) for a, b in ((p, r), (r, p))),) * 2,
-            lambda _, *logs: any(all(map(near, logs, pair)) for pair in densities))
+            lambda _, *logs: any(all(map(near, logs, pair)) for pair in pairs))
 
 def added(n: Any, delta: Any, density: Any) -> Law:
     centres = [(q(v) / n.step + fmpq(1, 2)).floor() * n.step if n.step else q(v) for v in n.values]
@@ -166,7 +166,7 @@ def listed(kind: str, n: Any) -> Any:
             p, r, z, y = arb(n.p), arb(n.q), 1 - arb(n.p), 1 - arb(n.q)
             pairs = (p * y, z * r), (z * r, p * y), (p * r, p * r), (z * y, z * y)
             bits = [r**c * y ** (k - 2 - c) for c in range(k - 1)]
-            return swapped(1, p * y, z * r, densities=[(f * a, f * b) for f in bits for a, b in pairs])
+            return swapped(1, p * y, z * r, pairs=[(f * a, f * b) for f in bits for a, b in pairs])
         case "LocalHashing":  # two labels are hashed to uniform different residues of a prime
             prime = next(p for p in range(k, 2 * k + 2) if fmpz(p).is_prime())
             (size, extra), count = divmod(prime, n.buckets), prime * (prime - 1)
@@ -178,7 +178,7 @@ def listed(kind: str, n: Any) -> Any:
             share = n.cap_share if n.error else (truth - mass) / (1 - mass)
             cap, far = (1 - share) * (mass + arb(0, float(n.error))), 1 - share
             densities = [(far + share / mass, far), (far, far + share / mass), (far, far)]
-            return swapped(1, share + cap, cap, densities=densities)
+            return swapped(1, share + cap, cap, pairs=densities)
         case "PartitionSelection":  # of k people, w_k of 2^63 words keep their key
             shares = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
             shares += [(1 - b, 1 - a) for a, b in shares]

@@ -148,17 +148,20 @@ TERMS = {
             connect_the_dots, "pair_below", "lowered[1:] -= 4 * ACCURACY * values[1:]", "pass"
         ),
         "the cell where the curve ends": Dropped(
-            connect_the_dots, "pair_below", "first - int(gap[first - 1] > 0)", "first"
+            connect_the_dots, "pair_below", "first_reached - int(gap[first_reached - 1] > 0)",
+            "first_reached",
         ),
         "accuracy above": Dropped(connect_the_dots, "pair_above", " * (1 + ACCURACY)"),
     },
     "mixtures": {
         "rule": Dropped(
             MixturePair, "cgf",
-            "near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))", "pass",
+            "part_error = part_error + missed * np.exp("
+            "np.minimum(tilted.real - cumulant.real, 700.0))",
+            "pass",
         ),
         "size against the tilted": Dropped(
-            MixturePair, "cgf", " * np.exp(np.minimum(tilted.real - found.real, 700.0))"
+            MixturePair, "cgf", " * np.exp(np.minimum(tilted.real - cumulant.real, 700.0))"
         ),
         "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * missed"),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),

@@ -27,7 +27,7 @@ UNSEEN = {
     Dropped(Contour, "bounds", " + self._density_error[1] * abs(epsilon)"): (
         "S |z|^2 times the round-off of the sum itself; where that is large, added is above delta"
     ),
-    Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, own) + "): (
+    Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, ratio_error) + "): (
         "the error of the rule, 5 e^-42, is below it; a law of cumulants sees it of finite losses"
     ),
     Dropped(SampledGaussianRenyi, "_sum_block", " + self._round_off(z, x, t, weight)"): (
