@@ -166,9 +166,8 @@ class MixturePair:
             cumulant, part_error = finite_cgf(loss, log_mass, part)
             # relative to the moment at the real order
             tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
-            part_error = part_error + missed * np.exp(
-                np.minimum(tilted.real - cumulant.real, 700.0)
-            )
+            growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
+            part_error = part_error + missed * growth
             value[similar], error[similar] = cumulant.ravel(), part_error.ravel()
         return value.reshape(shape), error.reshape(shape)
 

@@ -156,12 +156,10 @@ TERMS = {
     "mixtures": {
         "rule": Dropped(
             MixturePair, "cgf",
-            "part_error = part_error + missed * np.exp("
-            "np.minimum(tilted.real - cumulant.real, 700.0))",
-            "pass",
+            "part_error = part_error + missed * growth", "pass",
         ),
         "size against the tilted": Dropped(
-            MixturePair, "cgf", " * np.exp(np.minimum(tilted.real - cumulant.real, 700.0))"
+            MixturePair, "cgf", "missed * growth", "missed"
         ),
         "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * missed"),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
