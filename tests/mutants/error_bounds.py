@@ -244,16 +244,16 @@ TERMS = {
     },
     "sums on a lattice": {
         "first excess": Dropped(
-            SumOnLattice, "_at", "error = self._a.error * float(first.sum())", "error = 0.0"
+            SumOnLattice, "_at", "error = self._a.error * float(first_excess.sum())", "error = 0.0"
         ),
         "later draws": Dropped(
             SumOnLattice, "_at",
-            "error += self._b.error * float(later.sum()) * (1 - law.first)", "pass",
+            "error += self._b.error * float(later_excess.sum()) * (1 - law.first)", "pass",
         ),
         "below": Dropped(
             SumOnLattice, "_at",
-            "value, error = (float(one[place]) for one in self._below_each_place)",
-            "value, error = float(self._below_each_place[0][place]), 0.0",
+            "value, error = (float(column[index]) for column in self._below_each_place)",
+            "value, error = float(self._below_each_place[0][index]), 0.0",
         ),
     },
     "cells on a lattice": {
