@@ -53,7 +53,7 @@ def root_near(
 def _next(
     points: SearchPoints, ratio: float, parameter: float, slope: float | None
 ) -> float | None:
-    """Return where the polynomial through the last points is 0; this point is added to ``points``."""
+    """Return where the polynomial through the last points is 0; ``points`` gets this one."""
     if not 0 < ratio < math.inf:
         return None
     points.append((math.log(ratio), math.log(parameter)))

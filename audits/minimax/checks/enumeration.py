@@ -39,7 +39,7 @@ _OUTCOMES = 20_000
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An exact value beside its bound.
+    """An exact value and its bound.
 
     Parameters
     ----------
@@ -161,27 +161,27 @@ def _noninteractive_rows(
             )
             drawn = f"d = {family.d:g}, {name}"
             case = f", n = {n}, epsilon = {epsilon:g}, {drawn}"
-            known = fano_information(family, n, epsilon)
-            yield "I(V; Z), at once", group, case, mutual_information(joint), known.sharp
+            information = fano_information(family, n, epsilon)
+            yield "I(V; Z), at once", group, case, mutual_information(joint), information.sharp
             at = f"epsilon = {epsilon:g}"
             yield (
                 "I(V; Z), best channel",
                 at,
                 f", {group}, n = {n}, {drawn}",
                 mutual_information(joint),
-                known.sharp,
+                information.sharp,
             )
-            yield "printed I(V; Z)", group, case, mutual_information(joint), known.published
+            yield "printed I(V; Z)", group, case, mutual_information(joint), information.published
             right = most_right(family, n, epsilon)
             yield "P(right decode), at once", group, case, best_decoding_rate(joint), right
             if family.lean < 1:
-                apart = float(kl_divergences(none, joint).mean())
+                divergence = float(kl_divergences(none, joint).mean())
                 nats = chi_squared_divergence(family, n, chi2)
-                yield "mean KL(M_0 || M_v) by chi^2", group, case, apart, nats.sharp
-                yield "printed KL by chi^2", group, case, apart, nats.published
-            apart = float(kl_divergences(none, joint).mean())
+                yield "mean KL(M_0 || M_v) by chi^2", group, case, divergence, nats.sharp
+                yield "printed KL by chi^2", group, case, divergence, nats.published
+            divergence = float(kl_divergences(none, joint).mean())
             nats = le_cam_divergence(family, n, epsilon)
-            yield "mean KL(M_0 || M_v), at once", group, case, apart, nats.sharp
+            yield "mean KL(M_0 || M_v), at once", group, case, divergence, nats.sharp
 
 
 def _chi_squared(channel: Array) -> float:
