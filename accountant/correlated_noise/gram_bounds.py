@@ -32,7 +32,8 @@ class PatternSum(NamedTuple):
 
 def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:
     """Return the greatest sum over at most so many steps with the separation, or a bound of it."""
-    gram = gram[: _meeting_bands(gram)]
+    # the distances up to the last at which columns meet, at least one
+    gram = gram[: int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1]
     if len(gram) <= separation or uses == 1:
         reason = "columns of a pattern are orthogonal" if uses > 1 else "the longest column"
         return PatternSum(greatest_sum(gram[0], uses, separation), True, reason)
@@ -84,11 +85,6 @@ def greatest_sum(terms: Array, uses: int, separation: int) -> float:
         taken = terms + best[separation:]
         best[:n] = np.maximum.accumulate(taken[::-1])[::-1]
     return float(best[0])
-
-
-def _meeting_bands(gram: Array) -> int:
-    """Return the number of distances up to the last at which columns meet, at least 1."""
-    return int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1
 
 
 def _later_and_farther(gram: Array, earliest: Places) -> float:

@@ -124,7 +124,10 @@ def _releases(value: Any, depth: int, group: Any) -> Releases:
             for part in node.take("parts", fits=is_list):
                 releases.update(_releases(part, depth + 1, group))
         case "Parallel" if group == ALONE:
-            releases = _parallel(node, depth)
+            node.take("by", "index", fits=("index", "value").__contains__)
+            need(not node.take("moves", [], fits=is_list), "a record that moves has no proof here")
+            parts = node.take("parts", fits=is_list)  # a user is in one of them
+            releases = any_of([_releases(part, depth + 1, ALONE) for part in parts])
         case "Grouped" if group == ALONE:
             releases = _grouped(node, depth)
         case "Repeat" | "Stated" | "OnePass" | "Claimed":
@@ -136,10 +139,6 @@ def _releases(value: Any, depth: int, group: Any) -> Releases:
     few = len(releases) <= 10**5 and all(n * count <= 10**18 for n in releases.values())
     need(few, "too many releases")
     return Releases({release: n * count for release, n in releases.items() if count})
-def _parallel(node: Fields, depth: int) -> Releases:  # a user is in one part
-    node.take("by", "index", fits=("index", "value").__contains__)
-    need(not node.take("moves", [], fits=is_list), "a record that moves has no proof here")
-    return any_of([_releases(part, depth + 1, ALONE) for part in node.take("parts", fits=is_list)])
 def _grouped(node: Fields, depth: int) -> Releases:
     """Return a group: some of its records are in P alone, the others in Q alone, in all parts."""
     part, size = node.take("part"), node.whole("size", 1, 10**6)

@@ -42,15 +42,11 @@ def vector_release(measurement: Callable[[list[Any]], Any]) -> Callable[..., Any
     return release
 
 
-def _vectors(kind: str, scale: float) -> Callable[..., Any]:
-    metric = dp.l1_distance if kind == "laplace" else dp.l2_distance
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric(T=float)
-    return vector_release(getattr(dp.m, f"make_{kind}")(*space, scale=scale))
-
-
 def _check_with(kind: str, scale: float, claim: Any, by: Callable[..., Any]) -> CheckFunction:
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        release = _vectors(kind, scale)
+        metric = dp.l1_distance if kind == "laplace" else dp.l2_distance
+        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric(T=float)
+        release = vector_release(getattr(dp.m, f"make_{kind}")(*space, scale=scale))
         runs = min(settings.samples, MAX_RUNS)
         return result_of_finding(
             by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim

@@ -71,7 +71,8 @@ def lower_bound(problem: str, **parameters: Any) -> LowerBound:
     try:
         signature.bind(**parameters)
     except TypeError as error:
-        allowed = f"those of {problem}{_signature_text(signature)}"
+        accepted = str(signature.replace(return_annotation=inspect.Signature.empty))
+        allowed = f"those of {problem}" + accepted.replace("'", "")
         raise ParameterError("parameters", sorted(parameters), f"{allowed}: {error}") from None
     return function(**parameters)
 
@@ -126,7 +127,3 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     if any(after > before * (1 + 1e-6) for before, after in itertools.pairwise(ladder)):
         raise ParameterError("problem", problem, "one whose bound falls as n doubles")
     return least_integer_that(lambda n: value(n) <= error, low, high)
-
-
-def _signature_text(signature: inspect.Signature) -> str:
-    return str(signature.replace(return_annotation=inspect.Signature.empty)).replace("'", "")

@@ -146,7 +146,8 @@ def _noninteractive_rows(
 ) -> Iterator[CheckRow]:
     law, group = point_distributions(family), f"p = {family.p}"
     for name, channel in channels(family.p, epsilon, rng):
-        chi2 = _chi_squared(channel)
+        # the largest chi-squared divergence between the reports of two inputs
+        chi2 = float(np.max((channel**2) @ (1 / channel).T)) - 1
         for n in range(1, users + 1):
             if channel.shape[1] ** n > _OUTCOMES:
                 break
@@ -182,11 +183,6 @@ def _noninteractive_rows(
             divergence = float(kl_divergences(none, joint).mean())
             nats = le_cam_divergence(family, n, epsilon)
             yield "mean KL(M_0 || M_v), at once", group, case, divergence, nats.sharp
-
-
-def _chi_squared(channel: Array) -> float:
-    """The largest chi-squared divergence between the reports of two inputs."""
-    return float(np.max((channel**2) @ (1 / channel).T)) - 1
 
 
 def c_infinity(law: Array) -> float:

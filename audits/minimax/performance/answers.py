@@ -47,7 +47,7 @@ def report_problem(
     for name, value in given.items():
         if name not in accepted:
             raise ParameterError(
-                f"--{name}", value, f"left out: {problem} takes {_parameter_names(problem)}"
+                f"--{name}", value, f"left out: {problem} takes {', '.join(accepted)}"
             )
     setting = dict(examples[0] if examples else {}) | dict(given)
     bound = lower_bound(problem, **setting)
@@ -80,7 +80,3 @@ def setting_text(setting: Mapping[str, Any]) -> str:
         f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
         for name, value in setting.items()
     )
-
-
-def _parameter_names(problem: str) -> str:
-    return ", ".join(inspect.signature(bound_function(problem)).parameters)
