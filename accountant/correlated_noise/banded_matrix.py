@@ -70,9 +70,9 @@ class BandedMatrix(Strategy):
     _hash: int = field(init=False)
 
     def __init__(self, diagonals: ArrayLike | Sequence[Sequence[float]]) -> None:
-        found = _checked_diagonals(diagonals)
-        object.__setattr__(self, "diagonals", found)
-        object.__setattr__(self, "_hash", hash((found.shape, found.tobytes())))
+        entries = _checked_diagonals(diagonals)
+        object.__setattr__(self, "diagonals", entries)
+        object.__setattr__(self, "_hash", hash((entries.shape, entries.tobytes())))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BandedMatrix):
@@ -126,26 +126,26 @@ class BandedMatrix(Strategy):
         scaled = np.ldexp(self.diagonals, -power)
         match participation:
             case FixedEpochs():
-                uses, apart = participation.epochs, participation.period(self.columns)
-                found = greatest_of_epochs(_gram(scaled, apart), uses, apart)
+                uses, separation = participation.epochs, participation.period(self.columns)
+                pattern_sum = greatest_of_epochs(_gram(scaled, separation), uses, separation)
             case MinSeparation():
-                uses, apart = participation.most(self.columns), participation.separation
-                found = greatest_of_patterns(_gram(scaled, apart), uses, apart)
+                uses, separation = participation.most(self.columns), participation.separation
+                pattern_sum = greatest_of_patterns(_gram(scaled, separation), uses, separation)
             case _:
                 squares = np.einsum("ij,ij->j", scaled, scaled)
-                found, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
-        whole = bool((self.diagonals == np.rint(self.diagonals)).all())
-        return certified_sensitivity(found, scaled, power, uses, whole)
+                pattern_sum, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
+        integral = bool((self.diagonals == np.rint(self.diagonals)).all())
+        return certified_sensitivity(pattern_sum, scaled, power, uses, integral)
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the product, diagonal by diagonal."""
         values = np.asarray(steps, dtype=float)
         flat = values.reshape(self.columns, -1)
         diagonals = self.diagonals if entrywise is None else entrywise(self.diagonals)
-        made = np.zeros_like(flat)
+        product = np.zeros_like(flat)
         for d, entries in enumerate(diagonals):
-            made[d:] += entries[: self.columns - d, None] * flat[: self.columns - d]
-        return made.reshape(values.shape)
+            product[d:] += entries[: self.columns - d, None] * flat[: self.columns - d]
+        return product.reshape(values.shape)
 
     def recovered(self, rows: Array) -> Array:
         """Return the solution."""
@@ -153,8 +153,8 @@ class BandedMatrix(Strategy):
 
         values = np.asarray(rows, dtype=float)
         flat = values.reshape(self.columns, -1)
-        found: Array = solve_banded((self.bands - 1, 0), self.diagonals, flat)
-        return found.reshape(values.shape)
+        solution: Array = solve_banded((self.bands - 1, 0), self.diagonals, flat)
+        return solution.reshape(values.shape)
 
     def rounded(self, bits: int) -> BandedMatrix:
         """Return the matrix with rounded entries."""
@@ -167,27 +167,27 @@ def _gram(diagonals: Array, separation: int) -> Array:
     Distances below the separation, which no pattern has, are left out where none is farther.
     """
     bands, n = diagonals.shape
-    found = np.zeros((1 if bands <= separation else bands, n))
-    for d in range(len(found)):
-        found[d, : n - d] = np.einsum(
+    products = np.zeros((1 if bands <= separation else bands, n))
+    for d in range(len(products)):
+        products[d, : n - d] = np.einsum(
             "ij,ij->j", diagonals[d:, : n - d], diagonals[: bands - d, d:]
         )
-    return found
+    return products
 
 
 def _checked_diagonals(diagonals: object) -> Array:
     """Return the diagonals on memory that nothing can write to, or raise `ParameterError`."""
     try:
-        given = np.asarray(diagonals)
+        values = np.asarray(diagonals)
     except (ValueError, TypeError):
         raise ParameterError("diagonals", diagonals, ALLOWED) from None
     masked = isinstance(diagonals, np.ma.MaskedArray)
-    if given.dtype.kind not in "iuf" or given.ndim != 2 or masked:
+    if values.dtype.kind not in "iuf" or values.ndim != 2 or masked:
         raise ParameterError("diagonals", diagonals, ALLOWED)
-    if not 0 < given.size <= MAX_ENTRIES or given.shape[0] > given.shape[1]:
-        raise ParameterError("diagonals", f"shape {given.shape}", f"{ALLOWED}, no more than steps")
+    if not 0 < values.size <= MAX_ENTRIES or values.shape[0] > values.shape[1]:
+        raise ParameterError("diagonals", f"shape {values.shape}", f"{ALLOWED}, no more than steps")
     with np.errstate(over="ignore"):
-        floats = np.array(given, dtype=float) + 0.0
+        floats = np.array(values, dtype=float) + 0.0
     if not (np.abs(floats) <= 1e100).all():
         raise ParameterError("diagonals", diagonals, ALLOWED)
     for d in range(1, len(floats)):

@@ -70,7 +70,7 @@ class BinaryTree(Strategy):
 
     def __init__(self, steps: int | Sequence[int]) -> None:
         several = steps if isinstance(steps, (tuple, list)) else (steps,)
-        trees = tuple(_checked(one, steps) for one in several)
+        trees = tuple(_checked(tree_steps, steps) for tree_steps in several)
         if not 0 < sum(trees) <= MAX_STEPS:
             raise ParameterError("steps", steps, f"1 to {MAX_STEPS:,} steps in all")
         object.__setattr__(self, "steps", trees if len(trees) > 1 else trees[0])
@@ -145,24 +145,24 @@ class BinaryTree(Strategy):
         """Return the sum of every node, of subtrees one after another, leaves first."""
         values = np.asarray(steps, dtype=float)
         entry = 1.0 if entrywise is None else float(entrywise(np.ones(1))[0])
-        found, start = [], 0
+        node_sums, start = [], 0
         for height in self.heights:
             level = values[start : start + (1 << height)]
             for _ in range(height + 1):
-                found.append(entry * level)
+                node_sums.append(entry * level)
                 level = level[0::2] + level[1::2] if len(level) > 1 else level
             start += 1 << height
-        return np.concatenate(found)
+        return np.concatenate(node_sums)
 
     def recovered(self, rows: Array) -> Array:
         """Return the leaves of least squares, by one pass up and one down each subtree."""
         values = np.asarray(rows, dtype=float)
-        found, start = [], 0
+        leaves, start = [], 0
         for height in self.heights:
             size = (2 << height) - 1
-            found.append(_leaves_of_least_squares(values[start : start + size], height))
+            leaves.append(_leaves_of_least_squares(values[start : start + size], height))
             start += size
-        return np.concatenate(found)
+        return np.concatenate(leaves)
 
     def rounded(self, bits: int) -> BinaryTree:
         """Return the tree itself: its entries are 0 and 1."""
@@ -170,11 +170,11 @@ class BinaryTree(Strategy):
         return self
 
 
-def _checked(value: object, given: object) -> int:
+def _checked(value: object, argument: object) -> int:
     try:
         return STEPS.check("steps", value)
     except ParameterError:
-        raise ParameterError("steps", given, f"{STEPS}, or several of them") from None
+        raise ParameterError("steps", argument, f"{STEPS}, or several of them") from None
 
 
 def _leaves_of_least_squares(nodes: Array, height: int) -> Array:
@@ -182,13 +182,13 @@ def _leaves_of_least_squares(nodes: Array, height: int) -> Array:
     for level in range(height + 1):
         levels.append(nodes[start : start + (1 << (height - level))])
         start += 1 << (height - level)
-    # up: the best of a node and of what its children say, by their variances
+    # up: the mean of a node and of its children's sum, weighted by their inverse variances
     best = [levels[0]]
     for level in range(1, height + 1):
-        whole, half = (2 << level) - 1, 1 << level
+        node_weight, child_weight = (2 << level) - 1, 1 << level
         below = best[-1][0::2] + best[-1][1::2]
-        best.append((half * levels[level] + (half - 1) * below) / whole)
-    # down: children share what their parent has more than they do
+        best.append((child_weight * levels[level] + (child_weight - 1) * below) / node_weight)
+    # down: the two children share equally by how much their parent exceeds their sum
     final = best[height]
     for level in reversed(range(height)):
         missing = (final - best[level][0::2] - best[level][1::2]) / 2

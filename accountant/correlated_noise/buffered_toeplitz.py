@@ -63,25 +63,27 @@ class BufferedToeplitz(Strategy):
     steps: int
 
     def __init__(self, decays: Sequence[float], weights: Sequence[float], steps: int) -> None:
-        given = tuple(each_checked(DECAY, "decays", decays))
-        scales = tuple(each_checked(WEIGHT, "weights", weights))
-        if not 0 < len(given) <= MAX_BUFFERS:
+        checked_decays = tuple(each_checked(DECAY, "decays", decays))
+        checked_weights = tuple(each_checked(WEIGHT, "weights", weights))
+        if not 0 < len(checked_decays) <= MAX_BUFFERS:
             raise ParameterError("decays", decays, f"1 to {MAX_BUFFERS} numbers")
-        if len(scales) != len(given):
-            raise ParameterError("weights", weights, f"{len(given)} numbers, one for each decay")
-        object.__setattr__(self, "decays", given)
-        object.__setattr__(self, "weights", scales)
+        if len(checked_weights) != len(checked_decays):
+            raise ParameterError(
+                "weights", weights, f"{len(checked_decays)} numbers, one for each decay"
+            )
+        object.__setattr__(self, "decays", checked_decays)
+        object.__setattr__(self, "weights", checked_weights)
         object.__setattr__(self, "steps", STEPS.check("steps", steps))
 
     @property
     def coefficients(self) -> Array:
         """The first column."""
-        found = np.ones(self.steps)
-        found[1:] = 0.0
+        column = np.ones(self.steps)
+        column[1:] = 0.0
         with np.errstate(under="ignore"):
             for decay, weight in zip(self.decays, self.weights, strict=True):
-                found[1:] += weight * decay ** np.arange(self.steps - 1)
-        return found
+                column[1:] += weight * decay ** np.arange(self.steps - 1)
+        return column
 
     @property
     def toeplitz(self) -> Toeplitz:
@@ -120,13 +122,13 @@ class BufferedToeplitz(Strategy):
 
     def sensitivity_under(self, participation: Participation) -> Sensitivity:
         """Return that of the Toeplitz matrix, more by the round-off of its coefficients."""
-        found = self.toeplitz.sensitivity_under(participation)
+        sensitivity = self.toeplitz.sensitivity_under(participation)
         ulps = POWER_ULPS * len(self.decays)
         if min(self.weights) >= 0:  # sums of positive terms: each is right to so many ulps
-            return replace(found, value=round_up(found.value, ulps), squared=None)
+            return replace(sensitivity, value=round_up(sensitivity.value, ulps), squared=None)
         sizes = replace(self, weights=tuple(map(abs, self.weights))).toeplitz
         off = ulps * ULP * sizes.sensitivity_under(participation).value
-        return replace(found, value=round_up(found.value + off), squared=None)
+        return replace(sensitivity, value=round_up(sensitivity.value + off), squared=None)
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the product with the Toeplitz matrix."""
@@ -138,11 +140,11 @@ class BufferedToeplitz(Strategy):
         flat = values.reshape(self.steps, -1)
         decays, weights = np.array(self.decays), np.array(self.weights)
         buffers = np.zeros((decays.size, flat.shape[1]))
-        found = np.empty_like(flat)
+        solution = np.empty_like(flat)
         for i, row in enumerate(flat):
-            found[i] = row - ordered_sum(weights, buffers)
-            buffers = decays[:, None] * buffers + found[i]
-        return found.reshape(values.shape)
+            solution[i] = row - ordered_sum(weights, buffers)
+            buffers = decays[:, None] * buffers + solution[i]
+        return solution.reshape(values.shape)
 
     def rounded(self, bits: int) -> Toeplitz:
         """Return the Toeplitz matrix with rounded coefficients."""

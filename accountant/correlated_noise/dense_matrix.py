@@ -79,9 +79,9 @@ class StrategyMatrix(Strategy):
     _hash: int = field(init=False)
 
     def __init__(self, entries: ArrayLike | Sequence[Sequence[float]]) -> None:
-        found = _checked_entries(entries)
-        object.__setattr__(self, "entries", found)
-        object.__setattr__(self, "_hash", hash((found.shape, found.tobytes())))
+        checked_entries = _checked_entries(entries)
+        object.__setattr__(self, "entries", checked_entries)
+        object.__setattr__(self, "_hash", hash((checked_entries.shape, checked_entries.tobytes())))
 
     @classmethod
     def from_npy(cls, path: str | os.PathLike[str]) -> StrategyMatrix:
@@ -120,17 +120,17 @@ class StrategyMatrix(Strategy):
             raise ParameterError("path", name, allowed)
         try:
             with np.errstate(over="ignore"):  # a shape beyond 2^63 bytes is refused below
-                found = np.load(name, mmap_mode="r", allow_pickle=False)
+                array = np.load(name, mmap_mode="r", allow_pickle=False)
         except OSError as error:
             raise ParameterError("path", name, f"a file that can be read ({error})") from None
         except (ValueError, OverflowError, EOFError, SyntaxError, zipfile.BadZipFile):
             raise ParameterError("path", name, allowed) from None
-        if not isinstance(found, np.ndarray):
+        if not isinstance(array, np.ndarray):
             raise ParameterError("path", name, allowed)
         try:
-            return cls(found)
+            return cls(array)
         except ParameterError as error:
-            shape = f"{name}: {found.dtype} of shape {found.shape}"
+            shape = f"{name}: {array.dtype} of shape {array.shape}"
             raise ParameterError("path", shape, error.allowed) from None
 
     def __eq__(self, other: object) -> bool:
@@ -192,15 +192,15 @@ class StrategyMatrix(Strategy):
         match participation:
             case FixedEpochs():
                 period, uses = participation.period(self.columns), participation.epochs
-                found = greatest_of_epochs(_gram(scaled), uses, period)
+                pattern_sum = greatest_of_epochs(_gram(scaled), uses, period)
             case MinSeparation() if participation.most(self.columns) > 1:
                 uses = participation.most(self.columns)
-                found = greatest_of_patterns(_gram(scaled), uses, participation.separation)
+                pattern_sum = greatest_of_patterns(_gram(scaled), uses, participation.separation)
             case _:
                 squares = np.einsum("ij,ij->j", scaled, scaled)
-                found, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
-        whole = bool((self.entries == np.rint(self.entries)).all())
-        return certified_sensitivity(found, scaled, power, uses, whole)
+                pattern_sum, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
+        integral = bool((self.entries == np.rint(self.entries)).all())
+        return certified_sensitivity(pattern_sum, scaled, power, uses, integral)
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the matrix product."""
@@ -214,12 +214,12 @@ class StrategyMatrix(Strategy):
         values = np.asarray(rows, dtype=float)
         flat = values.reshape(self.rows, -1)
         if self.bands is None:
-            found = np.linalg.lstsq(self.entries, flat, rcond=None)[0]
+            solution = np.linalg.lstsq(self.entries, flat, rcond=None)[0]
         else:
             from scipy.linalg import solve_triangular
 
-            found = solve_triangular(self.entries, flat, lower=True)
-        solved: Array = found.reshape(self.columns, *values.shape[1:])
+            solution = solve_triangular(self.entries, flat, lower=True)
+        solved: Array = solution.reshape(self.columns, *values.shape[1:])
         return solved
 
     def rounded(self, bits: int) -> StrategyMatrix:
@@ -228,46 +228,46 @@ class StrategyMatrix(Strategy):
 
 
 def certified_sensitivity(
-    found: PatternSum, scaled: Array, power: int, uses: int, whole: bool
+    pattern_sum: PatternSum, scaled: Array, power: int, uses: int, integral: bool
 ) -> Sensitivity:
     """Return the root of a sum of inner products of columns of ``scaled``, rounded up.
 
     ``scaled`` is the matrix over 2^power; its columns may be those of its diagonals.
     """
     longest = float(np.einsum("ij,ij->j", scaled, scaled).max())
-    total = math.ldexp(found.total, 2 * power)
-    if whole and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
+    total = math.ldexp(pattern_sum.total, 2 * power)
+    if integral and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
         value, squared = certified_root(total, True, 0)
-        return Sensitivity(value, found.exact, found.reason, squared)
+        return Sensitivity(value, pattern_sum.exact, pattern_sum.reason, squared)
     # inner products of n numbers are right to n units of the longest columns' product; no sum of
-    # them takes more than 4 uses additions, beside those that numpy makes by halves
-    off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
-    value, _ = certified_root(math.ldexp(found.total + off, 2 * power), False, 4)
-    return Sensitivity(value, found.exact, found.reason)
+    # them takes more than 4 uses additions, besides those that numpy makes by halves
+    round_off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
+    value, _ = certified_root(math.ldexp(pattern_sum.total + round_off, 2 * power), False, 4)
+    return Sensitivity(value, pattern_sum.exact, pattern_sum.reason)
 
 
 def _gram(entries: Array) -> Array:
     """Return the inner products of columns by their distance: [d, j] is that of j and j + d."""
     products, n = entries.T @ entries, entries.shape[1]
-    found = np.zeros((n, n))
+    inner_products = np.zeros((n, n))
     for d in range(n):
-        found[d, : n - d] = np.diagonal(products, d)
-    return found
+        inner_products[d, : n - d] = np.diagonal(products, d)
+    return inner_products
 
 
 def _checked_entries(entries: object) -> Array:
     """Return the entries on memory that nothing can write to, or raise `ParameterError`."""
     try:
-        given = np.asarray(entries)
+        values = np.asarray(entries)
     except (ValueError, TypeError):
         raise ParameterError("entries", entries, f"rectangular: {ALLOWED}") from None
     masked = isinstance(entries, np.ma.MaskedArray)
-    if given.dtype.kind not in "iuf" or given.ndim != 2 or masked:
+    if values.dtype.kind not in "iuf" or values.ndim != 2 or masked:
         raise ParameterError("entries", entries, ALLOWED)
-    if not 0 < given.size <= MAX_ENTRIES:
-        raise ParameterError("entries", f"shape {given.shape}", ALLOWED)
+    if not 0 < values.size <= MAX_ENTRIES:
+        raise ParameterError("entries", f"shape {values.shape}", ALLOWED)
     with np.errstate(over="ignore"):
-        floats = np.ascontiguousarray(given, dtype=float)
+        floats = np.ascontiguousarray(values, dtype=float)
     if not (np.abs(floats) <= 1e100).all() or np.abs(floats).max() < LEAST_ENTRY:
         raise ParameterError("entries", entries, ALLOWED)
     return np.ndarray(floats.shape, float, (floats + 0.0).tobytes())

@@ -32,22 +32,25 @@ class PatternSum(NamedTuple):
 
 def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:
     """Return the greatest sum over at most so many steps with the separation, or a bound of it."""
-    gram = gram[: _meeting_bands(gram)]
+    # the distances up to the last at which columns meet, at least one
+    gram = gram[: int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1]
     if len(gram) <= separation or uses == 1:
         reason = "columns of a pattern are orthogonal" if uses > 1 else "the longest column"
         return PatternSum(greatest_sum(gram[0], uses, separation), True, reason)
-    sizes, first = np.abs(gram), separation * np.arange(uses)
-    bound = _later_and_farther(sizes, first)
-    if _sum_of_pattern(sizes, first) >= bound * (1 - EQUAL):
-        met = _meets_positively(gram, first)
-        reason = "the earliest pattern meets itself most" + ("" if met else BY_SIZE)
-        return PatternSum(bound, met, reason)
+    sizes, earliest = np.abs(gram), separation * np.arange(uses)
+    bound = _later_and_farther(sizes, earliest)
+    if _sum_of_pattern(sizes, earliest) >= bound * (1 - EQUAL):
+        attained = _meets_positively(gram, earliest)
+        reason = "the earliest pattern meets itself most" + ("" if attained else BY_SIZE)
+        return PatternSum(bound, attained, reason)
     if uses == 2:
         return _best_pair(gram, separation)
-    found = _every_pattern(sizes, uses, separation)
-    if found is not None:
-        met = _meets_positively(gram, found[1])
-        return PatternSum(found[0], met, "every pattern tried" + ("" if met else BY_SIZE))
+    searched = _every_pattern(sizes, uses, separation)
+    if searched is not None:
+        attained = _meets_positively(gram, searched[1])
+        return PatternSum(
+            searched[0], attained, "every pattern tried" + ("" if attained else BY_SIZE)
+        )
     rows = greatest_sum(_row_bounds(sizes, uses, separation), uses, separation)
     reason = "each step with its own best pattern: a bound"
     return PatternSum(min(rows, bound), False, reason)
@@ -84,12 +87,7 @@ def greatest_sum(terms: Array, uses: int, separation: int) -> float:
     return float(best[0])
 
 
-def _meeting_bands(gram: Array) -> int:
-    """Return the number of distances up to the last at which columns meet, at least 1."""
-    return int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1
-
-
-def _later_and_farther(gram: Array, first: Places) -> float:
+def _later_and_farther(gram: Array, earliest: Places) -> float:
     """Return the sum over the first pattern of the greatest entry that is as late and as far apart.
 
     A use is no earlier than the same one of the first pattern, and no two are nearer.
@@ -99,10 +97,10 @@ def _later_and_farther(gram: Array, first: Places) -> float:
         backwards = np.flip(later, axis)
         np.maximum.accumulate(backwards, axis=axis, out=backwards)
     lengths = np.maximum.accumulate(gram[0, ::-1])[::-1]
-    total = float(lengths[first].sum())
-    for use in range(1, first.size):
-        if first[use] < len(gram):
-            total += 2 * float(later[first[use], first[use:]].sum())
+    total = float(lengths[earliest].sum())
+    for use in range(1, earliest.size):
+        if earliest[use] < len(gram):
+            total += 2 * float(later[earliest[use], earliest[use:]].sum())
     return total
 
 
@@ -118,8 +116,8 @@ def _sum_of_pattern(gram: Array, places: Places) -> float:
     total = float(gram[0, places].sum())
     for use in range(1, len(places)):
         d = places[use:] - places[:-use]
-        near = d < len(gram)
-        total += 2 * float(np.abs(gram[d[near], places[:-use][near]]).sum())
+        overlapping = d < len(gram)
+        total += 2 * float(np.abs(gram[d[overlapping], places[:-use][overlapping]]).sum())
     return total
 
 
@@ -146,30 +144,32 @@ def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Plac
 
     Only those of all uses, or that end too late for a further one: it would make no sum less.
     """
-    n, found, tried = gram.shape[1], (-1.0, np.zeros(0, dtype=int)), 0
-    left: list[tuple[int, ...]] = [(step,) for step in range(n)]
-    while left:
-        places = left.pop()
+    n, best, tried = gram.shape[1], (-1.0, np.zeros(0, dtype=int)), 0
+    pending: list[tuple[int, ...]] = [(step,) for step in range(n)]
+    while pending:
+        places = pending.pop()
         tried += 1
-        if tried + len(left) > MAX_PATTERNS:
+        if tried + len(pending) > MAX_PATTERNS:
             return None
         if len(places) < uses and places[-1] + separation < n:
-            left += [(*places, step) for step in range(places[-1] + separation, n)]
+            pending += [(*places, step) for step in range(places[-1] + separation, n)]
             continue
         total = _sum_of_pattern(gram, np.array(places))
-        if total > found[0]:
-            found = total, np.array(places)
-    return found
+        if total > best[0]:
+            best = total, np.array(places)
+    return best
 
 
 def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
     """Return for each step the greatest sum of ``|G_ij|`` over a pattern that it belongs to."""
-    sides = [_greatest_of_side(one, uses - 1, separation) for one in (_by_end(gram), gram)]
-    most = len(sides[0]) - 1
+    sides = [
+        _greatest_of_side(gram_side, uses - 1, separation) for gram_side in (_by_end(gram), gram)
+    ]
+    end = len(sides[0]) - 1
     best = np.max(
-        [sides[0][min(use, most)] + sides[1][min(uses - 1 - use, most)] for use in range(uses)],
+        [sides[0][min(use, end)] + sides[1][min(uses - 1 - use, end)] for use in range(uses)],
         axis=0,
-    ) if uses - 1 < 2 * most else sides[0][most] + sides[1][most]  # fmt: skip
+    ) if uses - 1 < 2 * end else sides[0][end] + sides[1][end]  # fmt: skip
     rows: Array = gram[0] + best
     return rows
 
@@ -178,9 +178,9 @@ def _greatest_of_side(gram: Array, uses: int, separation: int) -> list[Array]:
     """Return for 0, 1, ... uses the greatest sums over distances with the separation."""
     width, n = gram.shape
     best = np.zeros((width + separation, n))
-    found = [best[0].copy()]
+    sums_by_uses = [best[0].copy()]
     for _ in range(min(uses, (width - 1) // separation)):
         taken = gram + best[separation:]
         best[:width] = np.maximum.accumulate(taken[::-1], axis=0)[::-1]
-        found.append(best[separation].copy())  # not a view, which would hold all of it
-    return found
+        sums_by_uses.append(best[separation].copy())  # not a view, which would hold all of it
+    return sums_by_uses

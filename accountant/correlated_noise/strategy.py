@@ -175,11 +175,11 @@ def root_above(squared: int) -> float:
     return root if Fraction(root) ** 2 >= squared else math.nextafter(root, math.inf)
 
 
-def certified_root(squared: float, whole: bool, ulps: float) -> tuple[float, int | None]:
+def certified_root(squared: float, integral: bool, ulps: float) -> tuple[float, int | None]:
     """Return the root of a sum of squares, rounded up, and the sum where it is a whole number.
 
-    ``whole`` says that all numbers in it were whole; else it is right to so many ulps.
+    ``integral`` says that all numbers in it are integers; else it is right to so many ulps.
     """
-    if whole and squared < EXACT_SUM:
+    if integral and squared < EXACT_SUM:
         return root_above(int(squared)), int(squared)
     return round_up(math.sqrt(squared), ulps / 2 + 4), None

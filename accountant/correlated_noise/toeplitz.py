@@ -68,13 +68,13 @@ class Toeplitz(Strategy):
     steps: int
 
     def __init__(self, coefficients: Sequence[float] | Array, steps: int) -> None:
-        given = np.array(each_checked(ENTRY, "coefficients", coefficients))
+        checked = np.array(each_checked(ENTRY, "coefficients", coefficients))
         size = STEPS.check("steps", steps)
-        if given.size > size or np.abs(given).max(initial=0.0) < LEAST_ENTRY:
+        if checked.size > size or np.abs(checked).max(initial=0.0) < LEAST_ENTRY:
             allowed = f"1 to {size:,} numbers, one for each step at most, not all below 1e-100"
             raise ParameterError("coefficients", coefficients, allowed)
-        kept = given[: int(np.flatnonzero(given)[-1]) + 1]
-        object.__setattr__(self, "coefficients", tuple(kept.tolist()))
+        trimmed = checked[: int(np.flatnonzero(checked)[-1]) + 1]
+        object.__setattr__(self, "coefficients", tuple(trimmed.tolist()))
         object.__setattr__(self, "steps", size)
 
     @property
@@ -114,30 +114,32 @@ class Toeplitz(Strategy):
             case Once():
                 return _of_pattern(c, n, 1, n, "the first column is the longest")
             case FixedEpochs():
-                uses, apart = participation.epochs, participation.period(n)
+                uses, separation = participation.epochs, participation.period(n)
                 monotone = bool((c >= 0).all())
             case MinSeparation():
-                uses, apart = participation.most(n), participation.separation
+                uses, separation = participation.most(n), participation.separation
                 monotone = bool((c >= 0).all() and (np.diff(c) <= 0).all())
             case _:
                 raise ParameterError("participation", participation, "a declared one")
         if uses == 1:
             return _of_pattern(c, n, 1, n, "the first column is the longest")
-        if c.size <= apart:
-            return _of_pattern(c, n, uses, apart, "columns of a pattern do not meet", apart=True)
+        if c.size <= separation:
+            return _of_pattern(
+                c, n, uses, separation, "columns of a pattern do not meet", disjoint=True
+            )
         if monotone:
-            return _of_pattern(c, n, uses, apart, "the earliest pattern meets itself most")
+            return _of_pattern(c, n, uses, separation, "the earliest pattern meets itself most")
         above = np.abs(c)
         if isinstance(participation, MinSeparation):
             above = np.maximum.accumulate(above[::-1])[::-1]
         reason = "coefficients replaced by larger ones that fall: a bound"
-        bound = _of_pattern(above, n, uses, apart, reason, exact=False)
+        bound = _of_pattern(above, n, uses, separation, reason, exact=False)
         if n > SMALL:
             return bound
         from accountant.correlated_noise.dense_matrix import StrategyMatrix
 
-        whole = StrategyMatrix(self.times(np.eye(n))).sensitivity_under(participation)
-        return whole if whole.value <= bound.value else bound
+        dense = StrategyMatrix(self.times(np.eye(n))).sensitivity_under(participation)
+        return dense if dense.value <= bound.value else bound
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the product, diagonal by diagonal or by blocks."""
@@ -145,8 +147,8 @@ class Toeplitz(Strategy):
         c = np.array(self.coefficients)
         c = c if entrywise is None else entrywise(c)
         flat = values.reshape(self.steps, -1)
-        made = _few_diagonals(c, flat) if c.size <= FEW else _blocks(c, flat)
-        return made.reshape(values.shape)
+        product = _few_diagonals(c, flat) if c.size <= FEW else _blocks(c, flat)
+        return product.reshape(values.shape)
 
     def recovered(self, rows: Array) -> Array:
         """Return the solution, row by row."""
@@ -155,8 +157,8 @@ class Toeplitz(Strategy):
             return values / self.coefficients[0]
         from scipy.signal import lfilter
 
-        found: Array = lfilter([1.0], self.coefficients, values, axis=0)
-        return found
+        solution: Array = lfilter([1.0], self.coefficients, values, axis=0)
+        return solution
 
     def rounded(self, bits: int) -> Toeplitz:
         """Return the matrix with rounded coefficients."""
@@ -165,23 +167,23 @@ class Toeplitz(Strategy):
 
 def _of_pattern(
     c: Array, n: int, uses: int, separation: int, reason: str, *, exact: bool = True,
-    apart: bool = False,
+    disjoint: bool = False,
 ) -> Sensitivity:  # fmt: skip
-    """Return the norm of the sum of the columns 0, b, 2 b, ...; ``apart`` if they do not meet."""
-    whole = bool((c == np.rint(c)).all())
+    """Return the norm of the sum of the columns 0, b, 2 b, ...; ``disjoint``: no two overlap."""
+    integral = bool((c == np.rint(c)).all())
     power = math.frexp(float(np.abs(c).max()))[1]
     c = np.ldexp(c, -power)  # no square overflows, and those that underflow do not count
-    if apart or uses == 1:
+    if disjoint or uses == 1:
         squares = np.cumsum(c * c)
-        first, last = squares[-1], (uses - 1) * separation
-        tail = squares[min(n - last, c.size) - 1]
-        squared, ulps = float((uses - 1) * first + tail), c.size + 4.0
+        full_square, last_start = squares[-1], (uses - 1) * separation
+        tail = squares[min(n - last_start, c.size) - 1]
+        squared, ulps = float((uses - 1) * full_square + tail), c.size + 4.0
     else:
         column = np.zeros(-(-n // separation) * separation)
         column[: c.size] = c
         summed = _window_sums(column.reshape(-1, separation), uses).ravel()[:n]
         squared, ulps = math.fsum(summed * summed), 4.0 * min(uses, len(column)) + 8
-    value, total = certified_root(math.ldexp(squared, 2 * power), whole, ulps)
+    value, total = certified_root(math.ldexp(squared, 2 * power), integral, ulps)
     return Sensitivity(value, exact, reason, total)
 
 
@@ -205,10 +207,10 @@ def _window_sums(rows: Array, uses: int) -> Array:
 
 
 def _few_diagonals(c: Array, values: Array) -> Array:
-    made = np.zeros_like(values)
+    product = np.zeros_like(values)
     for d, entry in enumerate(c.tolist()):
-        made[d:] += entry * values[: len(values) - d]
-    return made
+        product[d:] += entry * values[: len(values) - d]
+    return product
 
 
 def _blocks(c: Array, values: Array) -> Array:
@@ -222,9 +224,9 @@ def _blocks(c: Array, values: Array) -> Array:
     longer = np.zeros((count + 1) * BLOCK + BLOCK)
     longer[BLOCK : BLOCK + c.size] = c
     lag = np.arange(BLOCK)[:, None] - np.arange(BLOCK)
-    made = np.zeros((BLOCK, count, width))
+    product = np.zeros((BLOCK, count, width))
     for d in range(min(count, -(-c.size // BLOCK) + 1)):
         block = longer[BLOCK + d * BLOCK + lag]
-        rest = side_by_side[:, : count - d].reshape(BLOCK, -1)
-        made[:, d:] += (block @ rest).reshape(BLOCK, count - d, width)
-    return made.transpose(1, 0, 2).reshape(count * BLOCK, width)[:n]
+        operand = side_by_side[:, : count - d].reshape(BLOCK, -1)
+        product[:, d:] += (block @ operand).reshape(BLOCK, count - d, width)
+    return product.transpose(1, 0, 2).reshape(count * BLOCK, width)[:n]

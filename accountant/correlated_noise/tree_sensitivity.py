@@ -25,8 +25,8 @@ def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> 
     block = max(MAX_PLACES // participation.epochs, 1)
     shifts = (np.arange(at, min(at + block, period)) for at in range(0, period, block))
     return max(
-        int(_squares_of_shifts(heights, some, period, participation.epochs).max())
-        for some in shifts
+        int(_squares_of_shifts(heights, offsets, period, participation.epochs).max())
+        for offsets in shifts
     )
 
 
@@ -35,13 +35,13 @@ def min_separation_squared(
 ) -> tuple[int, bool]:
     """Return the greatest sum of squared counts, or a bound of it, and whether it is attained."""
     steps, separation = sum(1 << height for height in heights), participation.separation
-    most = participation.most(steps)
-    above = _count_bound(heights, most, separation)
+    uses = participation.most(steps)
+    above = _count_bound(heights, uses, separation)
     try:
-        return _Patterns(separation).greatest(heights, most), True
+        return _Patterns(separation).greatest(heights, uses), True
     except _TooMany:
-        room = min(steps - (most - 1) * separation, max(MAX_PLACES // most, 1))
-        attained = int(_squares_of_shifts(heights, np.arange(room), separation, most).max())
+        room = min(steps - (uses - 1) * separation, max(MAX_PLACES // uses, 1))
+        attained = int(_squares_of_shifts(heights, np.arange(room), separation, uses).max())
         return above, attained == above
 
 
@@ -62,61 +62,61 @@ class _Patterns:
         self.splits = 0
         self.known: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
 
-    def greatest(self, heights: Sequence[int], most: int) -> int:
+    def greatest(self, heights: Sequence[int], max_uses: int) -> int:
         """Return the greatest value of at most so many uses in subtrees one after another."""
         so_far = {0: [(0, 0)]}  # by the uses: the first place, counted from the subtree, and value
         for height in heights:
             ends: dict[int, list[tuple[int, int]]] = {}
-            for used, found in so_far.items():
-                for first, value in found:
-                    for more in range(min(most - used, self.room(height, first)) + 1):
-                        ends.setdefault(used + more, []).extend(
-                            (end, value + added) for end, added in self.part(height, first, more)
+            for uses, pairs in so_far.items():
+                for start, value in pairs:
+                    for further in range(min(max_uses - uses, self.room(height, start)) + 1):
+                        ends.setdefault(uses + further, []).extend(
+                            (end, value + added) for end, added in self.part(height, start, further)
                         )
-            so_far = {used: _undominated(found) for used, found in ends.items()}
-        return max(value for found in so_far.values() for _, value in found)
+            so_far = {uses: _undominated(pairs) for uses, pairs in ends.items()}
+        return max(value for pairs in so_far.values() for _, value in pairs)
 
-    def room(self, height: int, first: int) -> int:
+    def room(self, height: int, start: int) -> int:
         """Return how many uses fit into a subtree from a place on."""
-        return max(-(-((1 << height) - first) // self.separation), 0)
+        return max(-(-((1 << height) - start) // self.separation), 0)
 
-    def part(self, height: int, first: int, uses: int) -> list[tuple[int, int]]:
+    def part(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
         """Return the undominated pairs of the next free place after the subtree, and value."""
         size = 1 << height
         if uses == 0:
-            return [(max(first - size, 0), 0)]
-        if uses > self.room(height, first):
+            return [(max(start - size, 0), 0)]
+        if uses > self.room(height, start):
             return []
         if uses == 1:  # all leaves are as deep: the first one leaves most room
-            return [(max(first + self.separation - size, 0), height + 1)]
-        key = height, first, uses
+            return [(max(start + self.separation - size, 0), height + 1)]
+        key = height, start, uses
         if key not in self.known:
-            self.known[key] = self._split(height - 1, first, uses)
+            self.known[key] = self._split(height - 1, start, uses)
         return self.known[key]
 
-    def _split(self, height: int, first: int, uses: int) -> list[tuple[int, int]]:
-        found = []
-        for left in range(uses + 1):
-            if left > self.room(height, first):
+    def _split(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
+        pairs = []
+        for left_uses in range(uses + 1):
+            if left_uses > self.room(height, start):
                 break
-            for place, value in self.part(height, first, left):
+            for right_start, value in self.part(height, start, left_uses):
                 self.splits += 1
                 if self.splits > MAX_SPLITS:
                     raise _TooMany
-                found += [
+                pairs += [
                     (end, value + added + uses * uses)
-                    for end, added in self.part(height, place, uses - left)
+                    for end, added in self.part(height, right_start, uses - left_uses)
                 ]
-        return _undominated(found)
+        return _undominated(pairs)
 
 
 def _undominated(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the pairs with no other one of a lower place and no lower value."""
-    kept: list[tuple[int, int]] = []
-    for place, value in sorted(pairs, key=lambda pair: (pair[0], -pair[1])):
-        if not kept or value > kept[-1][1]:
-            kept.append((place, value))
-    return kept
+    undominated: list[tuple[int, int]] = []
+    for end, value in sorted(pairs, key=lambda pair: (pair[0], -pair[1])):
+        if not undominated or value > undominated[-1][1]:
+            undominated.append((end, value))
+    return undominated
 
 
 def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:

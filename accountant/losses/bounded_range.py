@@ -98,10 +98,11 @@ class BoundedRangeLoss(BoundedLoss):
         log_less = log1mexp(-(a - 1) * e0)
         t = np.log((a - 1) / a) + log_one + e0 - log_less
         t = round_up_sum(t, np.abs(np.log((a - 1) / a)) + np.abs(log_one) + e0 + np.abs(log_less))
-        rest = log_one - np.log(a) - log1mexp(np.array(-e0))
-        divergence = t + round_up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
-        least: Array = np.minimum(np.minimum(divergence, a * self.rho), round_up(e0))
-        return least
+        log_factor = log_one - np.log(a) - log1mexp(np.array(-e0))
+        divergence = t + round_up_sum(
+            log_factor, np.abs(log_factor) + np.abs(log_one) + np.log(a)
+        ) / (a - 1)
+        return np.minimum(np.minimum(divergence, a * self.rho), round_up(e0))
 
     def for_group(self, size: int) -> BoundedRangeLoss:
         """Return the loss whose range is ``size`` times as large: ranges of records add up."""

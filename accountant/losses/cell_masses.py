@@ -86,10 +86,10 @@ def _wide_masses(left: Array, right: Array, mean: float) -> tuple[Array, Array]:
 
 def finite_cell_masses(edges: Array, loss: Array, mass: Array, lost: float) -> CellMasses:
     """Return the masses of a finite pair; ``lost`` is what only Q has, at minus infinity."""
-    some = (loss > edges[0]) & (loss <= edges[-1])
-    place = np.searchsorted(edges, loss[some], side="left") - 1
-    p: Array = np.bincount(place, mass[some], edges.size - 1).astype(float)
-    q: Array = np.bincount(place, (mass * np.exp(-loss))[some], edges.size - 1).astype(float)
+    inside = (loss > edges[0]) & (loss <= edges[-1])
+    cell = np.searchsorted(edges, loss[inside], side="left") - 1
+    p: Array = np.bincount(cell, mass[inside], edges.size - 1).astype(float)
+    q: Array = np.bincount(cell, (mass * np.exp(-loss))[inside], edges.size - 1).astype(float)
     start = np.flatnonzero(edges == -np.inf)
     if 0 < start.size < edges.size:
         q[start[-1]] += lost
@@ -109,19 +109,19 @@ def mirrored(masses: Callable[[Array], Any], edges: Array, infinity: float) -> C
     positive, negative = above.p.size, below.p.size
     # the first cell of either starts at 0, which need not be an edge
     error = max(above.edge_error, below.edge_error)
-    for i, (one, other) in enumerate(
+    for i, (above_cells, below_cells) in enumerate(
         zip(above[:4], np.array(below[:4])[[1, 0, 3, 2]], strict=True)
     ):
-        upper, lower = one, other[::-1]
+        upper, lower = above_cells, below_cells[::-1]
         start = size - 1 - positive
         cells[i, max(start, 0) :] += upper[max(-start, 0) :]
         cells[i, :negative] += lower[: size - 1]
-    whole = masses(np.array([0.0, np.inf]))
-    p, q = float(whole.p[0]) + infinity, float(whole.q[0])
-    at = int(np.searchsorted(edges, 0.0)) - 1
-    if 0 <= at < size - 1:
-        cells[:2, at] += max(0.0, 1 - p - q)
-        cells[2:, at] += float(whole.p_error[0] + whole.q_error[0]) + 4 * ULP
+    both_halves = masses(np.array([0.0, np.inf]))
+    p, q = float(both_halves.p[0]) + infinity, float(both_halves.q[0])
+    zero_cell = int(np.searchsorted(edges, 0.0)) - 1
+    if 0 <= zero_cell < size - 1:
+        cells[:2, zero_cell] += max(0.0, 1 - p - q)
+        cells[2:, zero_cell] += float(both_halves.p_error[0] + both_halves.q_error[0]) + 4 * ULP
     if edges[0] == -np.inf:
         cells[1, 0] += infinity
     return CellMasses(cells[0], cells[1], cells[2], cells[3], error)

@@ -71,35 +71,38 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
     # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
     # to its own chord is greatest where those meet.
-    left, right = np.maximum(np.diff(slope)[:-1], 0.0), np.maximum(np.diff(slope)[1:], 0.0)
-    gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
+    left_change, right_change = (
+        np.maximum(np.diff(slope)[:-1], 0.0),
+        np.maximum(np.diff(slope)[1:], 0.0),
+    )
+    gap = np.diff(x) * left_change * right_change / np.maximum(left_change + right_change, 1e-300)
     lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
-    # a value is known to a share of itself, and so is each of the three that make a gap
+    # Each value has a relative error of `ACCURACY`, and so has each of the three in a gap.
     lowered[1:] -= 4 * ACCURACY * values[1:]
-    # The curve is at least `infinity`, which is all that is known beyond the points.  A cell that
-    # leaves something open and ends there must be that low as a whole.
+    # Beyond the points the curve is only known to be at least `infinity`.  A cell that has a gap
+    # and ends there is lowered to `infinity` as a whole.
     reached = lowered <= infinity
     reached[-1] = True
-    first = max(int(np.argmax(reached)), 1)
-    lowered[first - int(gap[first - 1] > 0) :] = infinity
+    first_reached = max(int(np.argmax(reached)), 1)
+    lowered[first_reached - int(gap[first_reached - 1] > 0) :] = infinity
     return _pair_on_hull(points, x, lowered, lower_hull(x, lowered), infinity)
 
 
 def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     """Return a finite pair above or below a loss; at most ``tail`` of its mass is moved."""
-    # half of the points where the loss mostly is (its total variation is about 0.4 deviations),
-    # and half everywhere: a composition's tail may hang on the great losses
+    # Half of the points lie where the loss mostly is (its total variation is about 0.4 deviations),
+    # and half everywhere: the tail of a composition may depend on the large losses.
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
     high, low = _truncation_point(loss, tail, size), _truncation_point(loss.reversed, tail, size)
     ends = np.arcsinh(np.array([-low, high]) / size)
     half = loss.numerics.discretisation_points // 2
-    near = size * np.sinh(np.linspace(ends[0], ends[1], half))
-    points = np.unique(np.concatenate([near, np.linspace(-low, high, half), [0.0]]))
+    central_points = size * np.sinh(np.linspace(ends[0], ends[1], half))
+    points = np.unique(np.concatenate([central_points, np.linspace(-low, high, half), [0.0]]))
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     if upper:
         # at its bound a profile is `infinity`, whatever round-off says
-        known = loss.infinity if high >= loss.max_loss else None
-        return pair_above(loss.profile_any_epsilon, points, known)
+        infinity = loss.infinity if high >= loss.max_loss else None
+        return pair_above(loss.profile_any_epsilon, points, infinity)
     return pair_below(loss.profile_any_epsilon, loss.infinity, points)
 
 
@@ -125,13 +128,13 @@ def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
 
 def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     """Return the lower convex hull's indices, for increasing x (Andrew's monotone chain)."""
-    kept = np.arange(x.size)
+    candidates = np.arange(x.size)
     for _ in range(HULL_PASSES):  # what is above the line between its neighbours is no corner
-        bend = np.diff(np.diff(y[kept]) / np.diff(x[kept]))
+        bend = np.diff(np.diff(y[candidates]) / np.diff(x[candidates]))
         if np.all(bend >= 0):
-            return kept
-        kept = kept[np.concatenate([[True], ~(bend < 0), [True]])]
-    xs, ys, hull = x[kept].tolist(), y[kept].tolist(), [0]
+            return candidates
+        candidates = candidates[np.concatenate([[True], ~(bend < 0), [True]])]
+    xs, ys, hull = x[candidates].tolist(), y[candidates].tolist(), [0]
     for i in range(1, len(xs)):
         while len(hull) > 1:
             a, b = hull[-2], hull[-1]
@@ -139,7 +142,7 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
                 break
             hull.pop()
         hull.append(i)
-    return kept[hull]
+    return candidates[hull]
 
 
 def _pair_on_hull(
@@ -148,5 +151,5 @@ def _pair_on_hull(
     slopes = np.diff(values[corners]) / np.diff(x[corners])
     # the mass of Q at a corner is the change of slope there; that of P is x times it
     mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
-    some = mass > 0
-    return FinitePair(points[corners[1:] - 1][some], mass[some], infinity)
+    has_mass = mass > 0
+    return FinitePair(points[corners[1:] - 1][has_mass], mass[has_mass], infinity)

@@ -62,8 +62,10 @@ class DiscreteGaussianLoss(FiniteLoss):
         object.__setattr__(self, "scale", POSITIVE.check("scale", self.scale))
         object.__setattr__(self, "shift", SHIFT.check("shift", self.shift))
         if not _is_listed(self.scale, self.shift):
-            most = (MAX_LISTED_OUTCOMES - self.shift) / (2 * LISTED_DEVIATIONS)
-            allowed = f"below {most:.4g}; GaussianLoss(shift / sqrt(scale^2 - 4)) is above it"
+            largest_scale = (MAX_LISTED_OUTCOMES - self.shift) / (2 * LISTED_DEVIATIONS)
+            allowed = (
+                f"below {largest_scale:.4g}; GaussianLoss(shift / sqrt(scale^2 - 4)) is above it"
+            )
             raise ParameterError("scale", self.scale, allowed)
 
     def profile(self, epsilon: ArrayLike) -> Array:
@@ -106,9 +108,9 @@ def discrete_gaussian_loss(scale: float, sensitivity: float, dimension: int | No
 
     ``sensitivity``, above 0, is their distance in L2; ``dimension`` is None where it is not known.
     """
-    whole = math.floor(min(sensitivity, MAX_LISTED_OUTCOMES))
-    if dimension == 1 and whole >= 1 and _is_listed(scale, whole):
-        return DiscreteGaussianLoss(scale, whole)
+    shift = math.floor(min(sensitivity, MAX_LISTED_OUTCOMES))
+    if dimension == 1 and shift >= 1 and _is_listed(scale, shift):
+        return DiscreteGaussianLoss(scale, shift)
     if dimension is None or scale < CONTINUOUS_FROM:
         return ZCDPLoss(round_up_square(sensitivity / scale, 2))
     # a Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete distribution, up to a

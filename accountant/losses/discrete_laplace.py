@@ -66,9 +66,9 @@ class DiscreteLaplaceLoss(FiniteLoss):
         e = np.minimum(e, self.max_loss)
         m = np.clip(np.ceil((n - e * t) / 2) - 1, 0, max(n - 1, 0))
         # the greatest loss rounded up: where epsilon is near to it, all of delta is the difference
-        first = -np.expm1(np.minimum(e - self.max_loss, 0.0))
-        others = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
-        total: Array = (first + math.exp(-1 / t) * others) / (1 + math.exp(-1 / t))
+        largest_loss_term = -np.expm1(np.minimum(e - self.max_loss, 0.0))
+        other_terms = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
+        total: Array = (largest_loss_term + math.exp(-1 / t) * other_terms) / (1 + math.exp(-1 / t))
         return total + 0.0
 
     @property
@@ -112,8 +112,8 @@ def _listed_losses(scale: float, shift: int) -> tuple[Array, Array]:
     q = math.exp(-1 / scale)
     mass = np.exp(-x / scale) * (-math.expm1(-1 / scale) / (1 + q))
     mass[0], mass[-1] = 1 / (1 + q), math.exp(-shift / scale) / (1 + q)
-    kept = mass > 0
-    loss = (shift - 2 * x[kept]) / scale
-    for array in (loss, mass := mass[kept]):
+    has_mass = mass > 0
+    loss = (shift - 2 * x[has_mass]) / scale
+    for array in (loss, mass := mass[has_mass]):
         array.flags.writeable = False
     return loss, mass

@@ -46,11 +46,11 @@ class PairLoss(FiniteLoss):
     rounding: float = field(default=OWN_ROUNDING, compare=False, repr=False)
 
     def __init__(self, p: Sequence[float], q: Sequence[float]) -> None:
-        first, second = _distribution("p", p), _distribution("q", q)
-        if first.size != second.size:
-            raise ParameterError("q", q, f"as long as p, which has {first.size} outcomes")
+        p_masses, q_masses = _distribution("p", p), _distribution("q", q)
+        if p_masses.size != q_masses.size:
+            raise ParameterError("q", q, f"as long as p, which has {p_masses.size} outcomes")
         merged: dict[tuple[int, float], list[float]] = {}
-        for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        for a, b in zip(p_masses.tolist(), q_masses.tolist(), strict=True):
             if a or b:
                 total = merged.setdefault(_likelihood_ratio_order(a, b), [0.0, 0.0])
                 total[0] += a
@@ -73,9 +73,9 @@ class PairLoss(FiniteLoss):
         PairLoss
             Equal to this one; a certificate's lower end is lowered by what it says.
         """
-        other = PairLoss(self.p, self.q)
-        object.__setattr__(other, "rounding", rounding)
-        return other
+        pair = PairLoss(self.p, self.q)
+        object.__setattr__(pair, "rounding", rounding)
+        return pair
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``sum_i (p_i - e^eps q_i)_+``."""
@@ -119,16 +119,18 @@ class PairLoss(FiniteLoss):
         return loss, p
 
     def _finite(self) -> tuple[Array, Array]:
-        both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
-        p, q = np.array(both).reshape(-1, 2).T
+        common = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
+        p, q = np.array(common).reshape(-1, 2).T
         # ln p/q, without cancelling where they are near and without overflow where they are far
-        near = np.abs(p - q) < q / 2
-        gap = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
+        similar = np.abs(p - q) < q / 2
+        gap = np.where(similar, (p - q) / np.where(similar, q, 1.0), 0.0)
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
             ratio = p / q
-            plain = (ratio > 1e-300) & (ratio < 1e300)
-            far = np.where(plain, np.log(np.where(plain, ratio, 1.0)), np.log(p) - np.log(q))
-        return p, np.where(near, np.log1p(gap), far)
+            representable = (ratio > 1e-300) & (ratio < 1e300)
+            log_ratio = np.where(
+                representable, np.log(np.where(representable, ratio, 1.0)), np.log(p) - np.log(q)
+            )
+        return p, np.where(similar, np.log1p(gap), log_ratio)
 
 
 def response_pair(
@@ -144,17 +146,19 @@ def response_pair(
         min(round_up(greater_mass, ulps), 1.0),
         max(round_up(lesser_mass, -ulps), 0.0),
     )
-    rest = max(0.0, 1 - greater_mass - lesser_mass)
-    # of so little a rest nothing is known: what is alike on both is moved apart instead
-    missed = rounding * (greater_mass + lesser_mass) + ULP
-    if rest <= 2 * missed:
-        greater_mass, rest = min(greater_mass + rest, 1.0), 0.0
+    shared_mass = max(0.0, 1 - greater_mass - lesser_mass)
+    # Rounding may exceed so small a shared mass: it is moved to the greater mass instead.
+    unknown_mass = rounding * (greater_mass + lesser_mass) + ULP
+    if shared_mass <= 2 * unknown_mass:
+        greater_mass, shared_mass = min(greater_mass + shared_mass, 1.0), 0.0
         return PairLoss((greater_mass, lesser_mass), (lesser_mass, greater_mass)).with_rounding(
-            rounding + 4 * missed / greater_mass
+            rounding + 4 * unknown_mass / greater_mass
         )
-    # the true rest is `missed` less at most
-    rounding = max(rounding, missed / (rest - missed))
-    pair = PairLoss((greater_mass, lesser_mass, rest), (lesser_mass, greater_mass, rest))
+    # The true shared mass is less by at most `unknown_mass`.
+    rounding = max(rounding, unknown_mass / (shared_mass - unknown_mass))
+    pair = PairLoss(
+        (greater_mass, lesser_mass, shared_mass), (lesser_mass, greater_mass, shared_mass)
+    )
     return pair.with_rounding(rounding)
 
 

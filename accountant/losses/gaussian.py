@@ -162,7 +162,7 @@ class GaussianLoss(SymmetricLoss):
 
 def sum_of_squared_mu(losses: Sequence[Any], counts: Array) -> float:
     """Return ``sum count mu^2`` of Gaussians."""
-    mu = np.fromiter((one.mu for one in losses), float, len(losses))
+    mu = np.fromiter((loss.mu for loss in losses), float, len(losses))
     with np.errstate(over="ignore"):
         return float(ordered_dot(mu * mu, counts))
 

@@ -26,30 +26,30 @@ def greatest_cell_masses(
     """
     with np.errstate(over="ignore"):
         x = np.exp(edges)
-    p, q, p_error, q_error = (np.array([one[i] for one in parts]) for i in range(4))
+    p, q, p_error, q_error = (np.array([masses[i] for masses in parts]) for i in range(4))
     p_above, q_above = _tails(p), _tails(q)
     ulps = (4 * math.sqrt(edges.size) + 16) * ULP
-    edge_error = max(one.edge_error for one in parts)
+    edge_error = max(masses.edge_error for masses in parts)
     error = _errors(p, p_error, q_error, x, ulps, edge_error)
     with np.errstate(invalid="ignore"):
         values = p_above - np.where(q_above > 0, x * q_above, 0.0)
     part = _greatest(values + np.array(infinities)[:, None], _tails(error[None])[0])
-    here, cells = part[:-1], np.arange(edges.size - 1)
-    found_p, found_q = p[here, cells], q[here, cells]
-    missed = np.zeros(cells.size)
-    for j in np.flatnonzero(here != part[1:]).tolist():
-        one, other = part[j], part[j + 1]
-        found_p[j] = p_above[one, j] - p_above[other, j + 1]
-        found_p[j] += infinities[one] - infinities[other]
-        found_q[j] = q_above[one, j] - q_above[other, j + 1]
-        missed[j] = 2 * ulps * (q_above[one, j] + q_above[other, j + 1])
-        if found_q[j] < 0:  # of such a debt nothing is left if P pays for it at the upper end
-            found_p[j] -= x[j + 1] * found_q[j] * (1 + 4 * ULP)
+    part_of_cell, cells = part[:-1], np.arange(edges.size - 1)
+    envelope_p, envelope_q = p[part_of_cell, cells], q[part_of_cell, cells]
+    q_missed = np.zeros(cells.size)
+    for j in np.flatnonzero(part_of_cell != part[1:]).tolist():
+        before, after = part[j], part[j + 1]
+        envelope_p[j] = p_above[before, j] - p_above[after, j + 1]
+        envelope_p[j] += infinities[before] - infinities[after]
+        envelope_q[j] = q_above[before, j] - q_above[after, j + 1]
+        q_missed[j] = 2 * ulps * (q_above[before, j] + q_above[after, j + 1])
+        if envelope_q[j] < 0:  # a negative mass of Q is set to 0 and taken from P, at the upper end
+            envelope_p[j] -= x[j + 1] * envelope_q[j] * (1 + 4 * ULP)
     return CellMasses(
-        np.maximum(found_p, 0.0),
-        np.maximum(found_q, 0.0),
+        np.maximum(envelope_p, 0.0),
+        np.maximum(envelope_q, 0.0),
         error,
-        q_error.sum(axis=0) + missed,
+        q_error.sum(axis=0) + q_missed,
         edge_error,
     )
 
@@ -62,8 +62,8 @@ def _errors(
     around = total.copy()
     around[1:] += total[:-1]
     around[:-1] += total[1:]
-    own = p_error.sum(axis=0) + x[:-1] * q_error.sum(axis=0)
-    error: Array = 2 * own + 8 * ulps * total + 8 * edge_error * around
+    edge_errors = p_error.sum(axis=0) + x[:-1] * q_error.sum(axis=0)
+    error: Array = 2 * edge_errors + 8 * ulps * total + 8 * edge_error * around
     return error
 
 

@@ -119,5 +119,5 @@ class LaplaceLoss(SymmetricLoss):
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, in closed form."""
         # 1 - e^{(eps - shift) / 2} = delta
-        found = self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift
-        return min(self.shift, max(0.0, found))
+        epsilon_upper = self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift
+        return min(self.shift, max(0.0, epsilon_upper))

@@ -42,18 +42,20 @@ class LaplaceCGF(ExactCGF[Shifted]):
 
     def sum_cgf(self, losses: Sequence[Shifted], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the closed forms, many losses at a time."""
-        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
+        shifts = np.fromiter((loss.shift for loss in losses), float, len(losses))
         if shifts.size <= MAX_EXACT_LOSSES:
             return sum_in_blocks(_laplace_cgf, shifts, counts, z)
-        near = np.abs(z) * np.max(shifts) <= INTERPOLATION_LIMIT
+        interpolated = np.abs(z) * np.max(shifts) <= INTERPOLATION_LIMIT
         value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
         standing, weights = interpolation_nodes(shifts, counts)
-        some, size = sum_in_blocks(_laplace_cgf, standing, weights, z[near])
+        interpolant, size = sum_in_blocks(_laplace_cgf, standing, weights, z[interpolated])
         # what interpolation misses, see `interpolation_nodes`
         squares = float(ordered_dot(shifts * shifts, counts))
-        size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * squares
-        value[near], error[near] = some, size
-        value[~near], error[~near] = sum_in_blocks(_laplace_cgf, shifts, counts, z[~near])
+        size += 1e-13 * np.abs(z[interpolated] * (z[interpolated] + 1)) * squares
+        value[interpolated], error[interpolated] = interpolant, size
+        value[~interpolated], error[~interpolated] = sum_in_blocks(
+            _laplace_cgf, shifts, counts, z[~interpolated]
+        )
         return value, error
 
     def cf_ratios(
@@ -69,24 +71,24 @@ class LaplaceCGF(ExactCGF[Shifted]):
             turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
             # scaled by e^{am}; the second term is that of the conjugate phase
             low = math.exp(-(2 * a + 1) * m)
-            one = ((z + 1) * turn + low * z * turn.conj()) / w
-            one /= one[0, 0].real
-            product *= complex_power(one, int(count))
+            ratio = ((z + 1) * turn + low * z * turn.conj()) / w
+            ratio /= ratio[0, 0].real
+            product *= complex_power(ratio, int(count))
             missed += power_round_off(count, m, z)
         return product, missed
 
     def log_cf_bounds(self, losses: Sequence[Shifted], counts: Array, a: float, u: Array) -> Array:
         """Bound each factor by ``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))``, ``w = a + 1/2``."""
         # K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)], s = w + iu; both are below cosh(w m)
-        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
+        shifts = np.fromiter((loss.shift for loss in losses), float, len(losses))
         w = a + 0.5
         gain = np.log1p(np.tanh(w * shifts) / (2 * w)) * (1 - 1e-12)
         order = np.argsort(-gain)
         gain, counts = gain[order], counts[order]
         loss = np.log1p(0.5 / u)
-        used = np.searchsorted(-gain, -loss)  # only factors that are below 1 help
-        number = np.append(0.0, np.cumsum(counts))[used]
-        total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[used]
+        factors_used = np.searchsorted(-gain, -loss)  # only factors that are below 1 help
+        number = np.append(0.0, np.cumsum(counts))[factors_used]
+        total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[factors_used]
         return np.minimum(total, 0.0)
 
     def max_loss_mass(self, loss: Shifted) -> float:
@@ -100,8 +102,8 @@ def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
     far = shift * (z.real + 1) > 30
     with np.errstate(over="ignore", invalid="ignore"):
         m = np.where(far, 0.0, shift)
-        near = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
-        value = log1p(near)
+        ratio_less_1 = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
+        value = log1p(ratio_less_1)
         if far.any():
             s = np.broadcast_to(2 * z + 1, far.shape)[far]
             large = np.broadcast_to(shift * z, far.shape)[far]

@@ -83,9 +83,9 @@ class Loss(Item, Release):
     @property
     def pure(self) -> float:
         """Smallest epsilon at delta 0, over both directions; infinite where none is known."""
-        both = (self, self.reversed)
-        clean = all(one.infinity == 0 for one in both)
-        return max(one.max_loss for one in both) if clean else math.inf
+        directions = (self, self.reversed)
+        bounded = all(direction.infinity == 0 for direction in directions)
+        return max(direction.max_loss for direction in directions) if bounded else math.inf
 
     @property
     def rho(self) -> float:
@@ -113,14 +113,14 @@ class Loss(Item, Release):
         """
         a = orders(order) - 1.0
         if math.isfinite(self.max_loss):
-            # of a finite pair above the profile, which reaches up to the bound: never too small
+            # The divergence of a finite pair above the profile is an upper bound.
             pair = pair_above_all(self)
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
             divergence: Array = (value + error) / a
             return divergence
         with np.errstate(divide="ignore"):  # the finite part may be empty
-            each = np.vectorize(lambda one: moment(self, one), otypes=[float])
-            log_moment: Array = np.log(each(a))
+            moments = np.vectorize(lambda z: moment(self, z), otypes=[float])
+            log_moment: Array = np.log(moments(a))
         return log_moment / a
 
     def cumulant(self, z: ArrayLike) -> Any:
@@ -136,8 +136,8 @@ class Loss(Item, Release):
         complex array
             Of the shape of ``z``; rounded to nearest, not to a side.
         """
-        each = np.vectorize(lambda one: moment(self, one), otypes=[complex])
-        return np.log(each(np.asarray(z, dtype=complex)))[()]
+        moments = np.vectorize(lambda one: moment(self, one), otypes=[complex])
+        return np.log(moments(np.asarray(z, dtype=complex)))[()]
 
     @property
     def rounding(self) -> float:
@@ -175,8 +175,8 @@ class Loss(Item, Release):
         CellMasses or None
             With bounds on their errors; None where the profile alone is known.
         """
-        found = self.loss_pmf
-        return None if found is None else finite_cell_masses(edges, *found, self.reversed.infinity)
+        pmf = self.loss_pmf
+        return None if pmf is None else finite_cell_masses(edges, *pmf, self.reversed.infinity)
 
     def for_group(self, size: int) -> Loss | None:
         """Return the loss that a group of records has.
@@ -244,10 +244,11 @@ class Loss(Item, Release):
             Rounded up, over both directions.
         """
         epsilon = REAL.check("epsilon", epsilon)
-        both = max(
-            one.profile_any_epsilon(np.array(epsilon)).item() for one in {self, self.reversed}
+        delta = max(
+            direction.profile_any_epsilon(np.array(epsilon)).item()
+            for direction in {self, self.reversed}
         )
-        return min(1.0, both * (1 + ACCURACY)) + 0.0
+        return min(1.0, delta * (1 + ACCURACY)) + 0.0
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest epsilon at ``delta``.
@@ -263,10 +264,14 @@ class Loss(Item, Release):
             Rounded up, over both directions; infinite where delta is below the mass at infinity.
         """
         delta = DELTA.check("delta", delta)
-        worst = max(self.infinity, self.reversed.infinity)
-        if delta <= worst:
-            return max(self.max_loss, self.reversed.max_loss) if delta == worst else math.inf
-        return max(one.inverse_profile(delta) for one in {self, self.reversed})
+        largest_infinity = max(self.infinity, self.reversed.infinity)
+        if delta <= largest_infinity:
+            return (
+                max(self.max_loss, self.reversed.max_loss)
+                if delta == largest_infinity
+                else math.inf
+            )
+        return max(direction.inverse_profile(delta) for direction in {self, self.reversed})
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the privacy profile at any real epsilon.
@@ -281,15 +286,15 @@ class Loss(Item, Release):
         array
             Of the shape of ``epsilon``.
         """
-        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e); the other way round cancels to nothing.
-        found, is_positive = np.empty(np.shape(epsilon)), np.asarray(epsilon) >= 0
+        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e), a form in which nothing cancels
+        delta, is_positive = np.empty(np.shape(epsilon)), np.asarray(epsilon) >= 0
         size = np.abs(epsilon)
         below = size[~is_positive]
         if is_positive.any():
-            found[is_positive] = self.profile(size[is_positive])
+            delta[is_positive] = self.profile(size[is_positive])
         if below.size:
-            found[~is_positive] = -np.expm1(-below) + np.exp(-below) * self.reversed.profile(below)
-        return found
+            delta[~is_positive] = -np.expm1(-below) + np.exp(-below) * self.reversed.profile(below)
+        return delta
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
         """Return whether a quick bound shows that ``delta`` is enough at ``epsilon``.
@@ -346,10 +351,10 @@ class Loss(Item, Release):
         float
             Rounded up.
         """
-        # the profile is inaccurate by a hair: ask for slightly less of what may be spent
-        asked = delta - ACCURACY * (delta - self.infinity)
-        found = smallest_root(self.profile, asked, self.max_loss)
-        return min(round_up(found, 16), self.max_loss) if delta >= self.infinity else found
+        # The profile has a relative error of `ACCURACY`: the root is sought at a smaller delta.
+        target_delta = delta - ACCURACY * (delta - self.infinity)
+        root = smallest_root(self.profile, target_delta, self.max_loss)
+        return min(round_up(root, 16), self.max_loss) if delta >= self.infinity else root
 
 
 class SymmetricLoss(Loss):

@@ -55,17 +55,17 @@ class ExactCGF(Generic[Member]):
         """
         total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
-            one = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
-            total += one
+            term = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
+            total += term
             # an exponent z L is inexact by an ulp of itself
-            size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(one))
+            size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(term))
         return total, size
 
     def rough_cgf(self, losses: Sequence[Member], counts: Array, a: Array) -> Array:
         """Return about ``sum_i counts[i] K_i(a)``, to start searches from: no bound follows."""
         value, error = self.sum_cgf(losses, counts, a)
-        rough: Array = value + error
-        return rough
+        cumulant: Array = value + error
+        return cumulant
 
     def has_short_sum(self, losses: Sequence[Member]) -> bool:
         """Return whether `rough_cgf` of these losses is much quicker than `sum_cgf`."""
@@ -87,14 +87,14 @@ class ExactCGF(Generic[Member]):
 
     def quadrature_terms(self, loss: Member, frequency: float) -> float:
         """Return how many exponentials represent a loss on a contour that reaches ``frequency``."""
-        found = loss.loss_pmf
-        return 2.0 if found is None else float(found[0].size)
+        pmf = loss.loss_pmf
+        return 2.0 if pmf is None else float(pmf[0].size)
 
     def sum_of_terms(self, losses: Sequence[Member], frequency: float) -> tuple[float, float]:
-        """Return `quadrature_terms` of all the losses together, and of the dearest one."""
-        each = [self.quadrature_terms(one, frequency) for one in losses[:50]]
+        """Return `quadrature_terms` of all the losses together, and of the most expensive one."""
+        terms = [self.quadrature_terms(loss, frequency) for loss in losses[:50]]
         number = min(len(losses), self.distinct_cost_cap)
-        return sum(each) * max(1.0, number / len(each)), max(each)
+        return sum(terms) * max(1.0, number / len(terms)), max(terms)
 
     def without_certain_violations(
         self, losses: Sequence[Member], counts: Array, epsilon: float
@@ -113,11 +113,11 @@ class ExactCGF(Generic[Member]):
 
     def max_loss_mass(self, loss: Member) -> float:
         """Return the mass of the largest finite loss where that is `max_loss`; 0 if not known."""
-        found = loss.loss_pmf
-        if found is None or found[0].size == 0 or math.isinf(loss.max_loss):
+        pmf = loss.loss_pmf
+        if pmf is None or pmf[0].size == 0 or math.isinf(loss.max_loss):
             return 0.0
-        first = int(np.argmax(found[0]))
-        return float(found[1][first]) if found[0][first] >= loss.max_loss * (1 - 8 * ULP) else 0.0
+        largest = int(np.argmax(pmf[0]))
+        return float(pmf[1][largest]) if pmf[0][largest] >= loss.max_loss * (1 - 8 * ULP) else 0.0
 
 
 USUAL_POINTS = 4096  # of a finite loss

@@ -118,8 +118,8 @@ class GaussianMixtureLoss(Loss):
         value, error = self.pair.cgf(a - 1)
         with np.errstate(invalid="ignore"):
             moment = np.where(np.isfinite(value), (value + error) / (a - 1), np.inf)
-        least: Array = np.minimum(np.minimum(moment, a * self.rho), self.max_loss)
-        return np.maximum(least, 0.0)
+        tightest: Array = np.minimum(np.minimum(moment, a * self.rho), self.max_loss)
+        return np.maximum(tightest, 0.0)
 
     def cell_masses(self, edges: Array) -> CellMasses:
         """Return differences of normal distribution functions at the outputs of the edges."""
@@ -196,8 +196,8 @@ class MixtureOfGaussians(GaussianMixtureLoss):
     def pair(self) -> MixturePair:
         """The mixture against the law at 0, or the other way round."""
         moved = side([s / self.scale for s in self.shifts], self.weights)
-        found = MixturePair(moved, ORIGIN)
-        return found.mirrored if self._added else found
+        pair = MixturePair(moved, ORIGIN)
+        return pair.mirrored if self._added else pair
 
     @property
     def reversed(self) -> MixtureOfGaussians:
@@ -211,4 +211,4 @@ def _numbers(argument: str, values: object) -> tuple[float, ...]:
         raise ParameterError(argument, values, "a list of numbers")
     if np.ndim(values) != 1 or not 1 <= len(values) <= COMPONENTS.high:
         raise ParameterError(argument, values, f"a list of 1 to {COMPONENTS.high:,} numbers")
-    return tuple(NON_NEGATIVE.check(f"{argument}[{i}]", one) for i, one in enumerate(values))
+    return tuple(NON_NEGATIVE.check(f"{argument}[{i}]", number) for i, number in enumerate(values))

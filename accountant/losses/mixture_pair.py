@@ -73,8 +73,8 @@ class MixturePair:
         # sum_jk w_j b_k delta_{m_j + t_k}(e_jk), the profiles of Gaussians at the loss e_jk of x
         flat = np.ravel(epsilon)
         total = np.full(flat.shape, -np.inf)
-        some = flat < self.max_loss
-        x = self._output_of_loss(flat[some])
+        attainable = flat < self.max_loss
+        x = self._output_of_loss(flat[attainable])
         chances = self.left.posterior(-x)
         terms = []
         for m, w in zip(self.right.shifts, self.right.weights, strict=True):
@@ -85,8 +85,8 @@ class MixturePair:
                         weight = math.log(w) + np.log(chances[k])
                     terms.append(GaussianLoss(m + t).log_profile(e) + weight)
         if terms:
-            total[some] = logsumexp(np.array(terms), axis=0)
-        # where all is beyond the largest float, nothing is left
+            total[attainable] = logsumexp(np.array(terms), axis=0)
+        # The profile is 0 where every term overflows.
         return np.where(np.isnan(total), -np.inf, np.minimum(total, 0.0)).reshape(epsilon.shape)
 
     def _output_of_loss(self, epsilon: Array) -> Array:
@@ -103,24 +103,24 @@ class MixturePair:
         values = self.loss(table)
         cell = np.clip(np.searchsorted(values, epsilon), 1, table.size - 1)
         low, high = table[cell - 1], table[cell]
-        x, left = np.clip(np.interp(epsilon, values, table), low, high), np.arange(epsilon.size)
+        x, unsolved = np.clip(np.interp(epsilon, values, table), low, high), np.arange(epsilon.size)
         for _ in range(400):
-            at = x[left]
-            excess = self.loss(at) - epsilon[left]
-            low[left] = np.where(excess <= 0, at, low[left])
-            high[left] = np.where(excess > 0, at, high[left])
+            estimate = x[unsolved]
+            excess = self.loss(estimate) - epsilon[unsolved]
+            low[unsolved] = np.where(excess <= 0, estimate, low[unsolved])
+            high[unsolved] = np.where(excess > 0, estimate, high[unsolved])
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                step = excess / (self.right.slope(at) + self.left.slope(-at))
+                step = excess / (self.right.slope(estimate) + self.left.slope(-estimate))
             # the loss is inexact by an ulp of itself, the output by a few
-            done = np.abs(excess) <= 2 * ULP * np.abs(epsilon[left])
-            done |= np.abs(step) <= 4 * ULP * (1 + np.abs(at))
-            done |= high[left] - low[left] <= 4 * ULP * (1 + np.abs(at))
-            new = at - step
-            inside = (new > low[left]) & (new < high[left])
-            new = np.where(inside, new, (low[left] + high[left]) / 2)
-            x[left] = np.where(done, at, new)
-            left = left[~done]
-            if left.size == 0:
+            done = np.abs(excess) <= 2 * ULP * np.abs(epsilon[unsolved])
+            done |= np.abs(step) <= 4 * ULP * (1 + np.abs(estimate))
+            done |= high[unsolved] - low[unsolved] <= 4 * ULP * (1 + np.abs(estimate))
+            next_estimate = estimate - step
+            inside = (next_estimate > low[unsolved]) & (next_estimate < high[unsolved])
+            next_estimate = np.where(inside, next_estimate, (low[unsolved] + high[unsolved]) / 2)
+            x[unsolved] = np.where(done, estimate, next_estimate)
+            unsolved = unsolved[~done]
+            if unsolved.size == 0:
                 break
         return x
 
@@ -128,20 +128,22 @@ class MixturePair:
         """Return the masses of the loss between edges, under P and under Q."""
         # outputs of the edges, beyond all outputs where the loss never gets there
         x = np.where(edges >= self.max_loss, np.inf, -np.inf)
-        some = (edges > -self.mirrored.max_loss) & (edges < self.max_loss) & np.isfinite(edges)
-        x[some] = self._output_of_loss(edges[some])
+        attainable = (
+            (edges > -self.mirrored.max_loss) & (edges < self.max_loss) & np.isfinite(edges)
+        )
+        x[attainable] = self._output_of_loss(edges[attainable])
         masses = []
-        for one, sign in ((self.right, 1), (self.left, -1)):
-            each = [normal_cell_masses(x, sign * m) for m in one.shifts]
+        for mixture, sign in ((self.right, 1), (self.left, -1)):
+            component_masses = [normal_cell_masses(x, sign * m) for m in mixture.shifts]
             masses.append(
                 [
-                    ordered_sum(np.array(one.weights), np.array(part))
-                    for part in zip(*each, strict=True)
+                    ordered_sum(np.array(mixture.weights), np.array(part))
+                    for part in zip(*component_masses, strict=True)
                 ]
             )
         # an output is inexact by a few ulps, which the slope of the loss multiplies
-        farthest = float(np.max(np.abs(x[some]), initial=0.0)) + self.span
-        size = float(np.max(np.abs(edges[some]), initial=0.0))
+        farthest = float(np.max(np.abs(x[attainable]), initial=0.0)) + self.span
+        size = float(np.max(np.abs(edges[attainable]), initial=0.0))
         error = 16 * ULP * (1 + size + self.span * (1 + farthest))
         (p, p_error), (q, q_error) = masses
         return CellMasses(p, q, p_error + 8 * ULP * p, q_error + 8 * ULP * q, error)
@@ -154,27 +156,28 @@ class MixturePair:
         # one rule for orders of similar size
         size = np.ceil(np.log2(np.maximum(np.abs(z.real), 1.0)) / 2)
         size[~np.isfinite(size)] = np.nan
-        for one in np.unique(size[~np.isnan(size)]):
-            some = size == one
-            ends = float(np.min(z.real[some])), float(np.max(z.real[some]))
+        for magnitude in np.unique(size[~np.isnan(size)]):
+            similar = size == magnitude
+            ends = float(np.min(z.real[similar])), float(np.max(z.real[similar]))
             if self._points(*ends, turn) > MAX_QUADRATURE_POINTS * (1 + turn):
                 continue
             loss, log_mass, missed = _rule(self, *ends, turn)
-            part = z if some.all() else z[some]
-            found, near = finite_cgf(loss, log_mass, part)
+            part = z if similar.all() else z[similar]
+            cumulant, part_error = finite_cgf(loss, log_mass, part)
             # relative to the moment at the real order
-            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else found
-            near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
-            value[some], error[some] = found.ravel(), near.ravel()
+            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
+            growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
+            part_error = part_error + missed * growth
+            value[similar], error[similar] = cumulant.ravel(), part_error.ravel()
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
         """Return ``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
         a = float(z[0, 0].real)
         loss, log_mass, missed = _rule(self, a, a, float(z[-1, -1].imag))
-        one, spread, own = cf_ratio(loss, log_mass, z)
-        error = power_round_off(count, spread, z, own) + 2 * count * missed
-        return complex_power(one, count), error
+        ratio, spread, ratio_error = cf_ratio(loss, log_mass, z)
+        error = power_round_off(count, spread, z, ratio_error) + 2 * count * missed
+        return complex_power(ratio, count), error
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``.
@@ -199,9 +202,9 @@ class MixturePair:
             log_q, turn_q = self.left.log_modulus_and_turn(-x, float(d))
             real = (1 + a) * self.right.log_ratio(x) - a * self.left.log_ratio(-x) - x * x / 2
             size = (1 + a) * log_p - a * log_q + (d * d - x * x) / 2 - logsumexp(real)
-            some = size > np.max(size) - 60
+            relevant = size > np.max(size) - 60
             bound = ordered_dot(
-                np.exp(-lower[:, None] * (turn_p + turn_q)[some]), np.exp(size[some])
+                np.exp(-lower[:, None] * (turn_p + turn_q)[relevant]), np.exp(size[relevant])
             )
             lost = 1e-24 * x.size * math.exp(min(float(np.max(size)), 600.0))
             best = np.minimum(best, np.log(bound * (1 + 1e-12) + missed + lost))
@@ -211,30 +214,34 @@ class MixturePair:
         """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
         return self._points(10.0, 10.0, min(frequency, 1e6))
 
-    def _points(self, least: float, most: float, frequency: float) -> float:
-        low, high = self.quadrature_range(least, most)
-        return (high - low) / self.quadrature_step(least, most, frequency)[0]
+    def _points(self, lowest_order: float, highest_order: float, frequency: float) -> float:
+        low, high = self.quadrature_range(lowest_order, highest_order)
+        return (high - low) / self.quadrature_step(lowest_order, highest_order, frequency)[0]
 
-    def quadrature_range(self, least: float, most: float) -> tuple[float, float]:
+    def quadrature_range(self, lowest_order: float, highest_order: float) -> tuple[float, float]:
         """Return between which outputs all but `TAIL_ERROR` of the tilted density lies.
 
         Its logarithm has the derivative ``(1 + a) A(x) + a B(x) - x``, A and B mean shifts given
         the output: A grows with x and B falls.
         """
-        return -_reach(self.left, self.right, -1 - least), _reach(self.right, self.left, most)
+        return -_reach(self.left, self.right, -1 - lowest_order), _reach(
+            self.right, self.left, highest_order
+        )
 
-    def quadrature_step(self, least: float, most: float, frequency: float) -> tuple[float, float]:
+    def quadrature_step(
+        self, lowest_order: float, highest_order: float, frequency: float
+    ) -> tuple[float, float]:
         """Return the step of the rule for these orders, and its error relative to the moment.
 
         Off the line, ``|f(x + id)| <= f(x) e^{d^2/2} cos(s d/2)^-a e^{u span d}``: r_P is not
         larger than on it, r_Q not smaller than by the cosine, s the spread of its shifts.
         """
-        right, left = self.right.spread, self.left.spread
-        d = math.pi / max(right, left, 0.5) * np.linspace(0.01, 0.98, 60)
-        off = d * d / 2 + frequency * self.span * d
-        off = off - max(most, 0.0) * np.log(np.cos(left * d / 2))
-        off = off - max(-1 - least, 0.0) * np.log(np.cos(right * d / 2))
-        step = 2 * math.pi * d / (DIGITS + off)
+        right_spread, left_spread = self.right.spread, self.left.spread
+        d = math.pi / max(right_spread, left_spread, 0.5) * np.linspace(0.01, 0.98, 60)
+        log_growth = d * d / 2 + frequency * self.span * d
+        log_growth = log_growth - max(highest_order, 0.0) * np.log(np.cos(left_spread * d / 2))
+        log_growth = log_growth - max(-1 - lowest_order, 0.0) * np.log(np.cos(right_spread * d / 2))
+        step = 2 * math.pi * d / (DIGITS + log_growth)
         return float(np.max(step)), 5 * math.exp(-DIGITS)
 
 
@@ -246,8 +253,8 @@ def _reach(ahead: Side, behind: Side, a: float) -> float:
     # most 2 Phi(-9.7) if x <= c(x); c(x) = sup over y >= x of (1 + a) A(y) + a B(y)
     def drift(x: float) -> float:
         at = np.array(x)
-        first = (1 + a) * (ahead.greatest if a >= -1 else float(ahead.slope(at)))
-        return first + a * (float(behind.slope(-at)) if a >= 0 else min(behind.shifts))
+        drift_ahead = (1 + a) * (ahead.greatest if a >= -1 else float(ahead.slope(at)))
+        return drift_ahead + a * (float(behind.slope(-at)) if a >= 0 else min(behind.shifts))
 
     low = min(drift(0.0), 0.0) - 1.0
     high = max(drift(low), 1.0) + 1.0
@@ -261,11 +268,11 @@ def _reach(ahead: Side, behind: Side, a: float) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _rule(
-    pair: MixturePair, least: float, most: float, frequency: float
+    pair: MixturePair, lowest_order: float, highest_order: float, frequency: float
 ) -> tuple[Array, Array, float]:
     """Return losses and log-masses that replace the law, and the error they leave in a moment."""
-    low, high = pair.quadrature_range(least, most)
-    step, missed = pair.quadrature_step(least, most, frequency)
+    low, high = pair.quadrature_range(lowest_order, highest_order)
+    step, missed = pair.quadrature_step(lowest_order, highest_order, frequency)
     x: Array = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
     log_mass = pair.right.log_ratio(x) - x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
     return pair.loss(x), log_mass, missed + TAIL_ERROR

@@ -30,11 +30,11 @@ class Side:
         y = self._exponents(x)
         with np.errstate(divide="ignore", over="ignore"):
             # the terms cancel near 0 alone, where their distances from 1 do not
-            near = ordered_sum(w, np.expm1(np.minimum(y, 30.0)))
+            ratio_less_1 = ordered_sum(w, np.expm1(np.minimum(y, 30.0)))
             top = np.max(y, axis=0)
-            plain = np.log(ordered_sum(w, np.exp(y - top))) + top
-        small = (near > -0.5) & (top <= 30.0)
-        result: Array = np.where(small, np.log1p(np.where(small, near, 0.0)), plain)
+            scaled = np.log(ordered_sum(w, np.exp(y - top))) + top
+        small = (ratio_less_1 > -0.5) & (top <= 30.0)
+        result: Array = np.where(small, np.log1p(np.where(small, ratio_less_1, 0.0)), scaled)
         return result
 
     def posterior(self, x: Array) -> Array:

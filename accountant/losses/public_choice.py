@@ -42,15 +42,15 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
             log_chance = np.log(loss.weights) + heights
             log_chance -= logsumexp(log_chance)
             bounds = [
-                _family(one).log_cf_bounds([one], np.ones(1), a, u) + log_chance[i]
-                for i, one in enumerate(loss.parts)
+                _family(part).log_cf_bounds([part], np.ones(1), a, u) + log_chance[i]
+                for i, part in enumerate(loss.parts)
             ]
             total += count * np.minimum(logsumexp(np.array(bounds), axis=0) + 1e-12, 0.0)
         return total
 
     def quadrature_terms(self, loss: PublicChoice, frequency: float) -> float:
         """Return the terms of all parts."""
-        return sum(_family(one).quadrature_terms(one, frequency) for one in loss.parts)
+        return sum(_family(part).quadrature_terms(part, frequency) for part in loss.parts)
 
 
 CGF = PublicChoiceCGF()
@@ -73,7 +73,7 @@ class PublicChoice(Loss):
         """Return the mean of the profiles."""
         e = epsilons(epsilon)
         mean: Array = sum(
-            (w * one.profile(e) for one, w in zip(self.parts, self.weights, strict=True)),
+            (w * part.profile(e) for part, w in zip(self.parts, self.weights, strict=True)),
             np.zeros(e.shape),
         )
         return mean
@@ -82,35 +82,35 @@ class PublicChoice(Loss):
     def reversed(self) -> PublicChoice:
         """The same choice with every loss reversed."""
         attained = None if self.attained is None else self.attained.reversed
-        return PublicChoice(tuple(one.reversed for one in self.parts), self.weights, attained)
+        return PublicChoice(tuple(part.reversed for part in self.parts), self.weights, attained)
 
     @property
     def infinity(self) -> float:
         """The mean of the masses at infinity."""
-        both = zip(self.parts, self.weights, strict=True)
-        return sum(w * one.infinity for one, w in both)
+        weighted = zip(self.parts, self.weights, strict=True)
+        return sum(w * part.infinity for part, w in weighted)
 
     @property
     def max_loss(self) -> float:
         """The largest finite loss of a part."""
-        return max(one.max_loss for one in self.parts)
+        return max(part.max_loss for part in self.parts)
 
     @property
     def rho(self) -> float:
         """The largest rho of a part: divergences are quasi-convex."""
-        return max(one.rho for one in self.parts)
+        return max(part.rho for part in self.parts)
 
     @property
     def gdp_mu(self) -> float:
         """The largest mu of a part."""
-        return max(one.gdp_mu for one in self.parts)
+        return max(part.gdp_mu for part in self.parts)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return ``ln sum_i w_i e^{(a-1) D_i} / (a - 1)``."""
         a = orders(order) - 1
         moments = [
-            np.log(w) + a * one.renyi(a + 1)
-            for one, w in zip(self.parts, self.weights, strict=True)
+            np.log(w) + a * part.renyi(a + 1)
+            for part, w in zip(self.parts, self.weights, strict=True)
         ]
         total = logsumexp(np.array(moments), axis=0)
         divergence: Array = np.maximum(total + 16 * ULP * (1 + np.abs(total)), 0.0) / a
@@ -119,10 +119,16 @@ class PublicChoice(Loss):
     @property
     def numerics(self) -> LossNumerics:
         """Exact cumulants where all parts have them."""
-        each = [one.numerics for one in self.parts]
-        exact = all(one.has_exact_cgf for one in each)
-        many = self.attained is not None or any(one.is_upper_envelope for one in each)
-        return LossNumerics(CGF if exact else None, many, any(one.is_numerical for one in each))
+        numerics = [part.numerics for part in self.parts]
+        exact = all(part_numerics.has_exact_cgf for part_numerics in numerics)
+        many = self.attained is not None or any(
+            part_numerics.is_upper_envelope for part_numerics in numerics
+        )
+        return LossNumerics(
+            CGF if exact else None,
+            many,
+            any(part_numerics.is_numerical for part_numerics in numerics),
+        )
 
     @property
     def attained_pair(self) -> Loss:
@@ -131,32 +137,34 @@ class PublicChoice(Loss):
             return self.attained
         if not self.numerics.is_upper_envelope:
             return self
-        return PublicChoice(tuple(one.attained_pair for one in self.parts), self.weights)
+        return PublicChoice(tuple(part.attained_pair for part in self.parts), self.weights)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
         """The finite losses of all parts, where there are finitely many."""
-        found = [one.loss_pmf for one in self.parts]
-        known = [one for one in found if one is not None]
-        if len(known) < len(found):
+        optional_pmfs = [part.loss_pmf for part in self.parts]
+        pmfs = [pmf for pmf in optional_pmfs if pmf is not None]
+        if len(pmfs) < len(optional_pmfs):
             return None
-        both = zip(known, self.weights, strict=True)
+        weighted = zip(pmfs, self.weights, strict=True)
         return (
-            np.concatenate([loss for loss, _ in known]),
-            np.concatenate([w * mass for (_, mass), w in both]),
+            np.concatenate([loss for loss, _ in pmfs]),
+            np.concatenate([w * mass for (_, mass), w in weighted]),
         )
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
         """Return the means of the masses of the parts."""
-        found = [one.cell_masses(edges) for one in self.parts]
-        known = [one for one in found if one is not None]
-        if len(known) < len(found):
+        optional_masses = [part.cell_masses(edges) for part in self.parts]
+        masses = [part_masses for part_masses in optional_masses if part_masses is not None]
+        if len(masses) < len(optional_masses):
             return None
         p, q, p_error, q_error = (
-            ordered_sum(np.array(self.weights), np.array([one[i] for one in known]))
+            ordered_sum(
+                np.array(self.weights), np.array([part_masses[i] for part_masses in masses])
+            )
             for i in range(4)
         )
-        error = max(one.edge_error for one in known)
+        error = max(part_masses.edge_error for part_masses in masses)
         return CellMasses(p, q, p_error + CHANCE_ERROR * p, q_error + CHANCE_ERROR * q, error)
 
     def cumulant(self, z: ArrayLike) -> Any:
@@ -169,29 +177,29 @@ class PublicChoice(Loss):
 
 def _family(loss: Loss) -> ExactCGF[Any]:
     """Return the cumulants of a part's family."""
-    found = loss.numerics.cgf
-    if found is None:
+    cgf = loss.numerics.cgf
+    if cgf is None:
         raise TypeError(f"no exact cumulant: {type(loss).__name__}")
-    return found
+    return cgf
 
 
 def _parts_at(loss: PublicChoice, z: Any) -> list[tuple[Any, Array]]:
     """Return the cumulants of the parts, and their errors."""
-    return [_family(one).sum_cgf([one], np.ones(1), z) for one in loss.parts]
+    return [_family(part).sum_cgf([part], np.ones(1), z) for part in loss.parts]
 
 
 def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:
     """Return the cumulant of one loss, and a bound on its error."""
-    found = _parts_at(loss, z)
+    cumulants = _parts_at(loss, z)
     # relative to the largest part; parts that are infinite are out of reach, and so is the sum
-    top = np.max([value.real for value, _ in found], axis=0)
+    top = np.max([value.real for value, _ in cumulants], axis=0)
     top = np.where(np.isfinite(top), top, 0.0)
     weights = np.array(loss.weights)
     with np.errstate(over="ignore", invalid="ignore"):
-        terms = np.array([np.exp(value - top) for value, _ in found])
+        terms = np.array([np.exp(value - top) for value, _ in cumulants])
         total = ordered_sum(weights, terms)
         size = ordered_sum(weights, np.abs(terms))
-        off = np.array([error for _, error in found])
+        off = np.array([error for _, error in cumulants])
         error = ordered_sum(weights, np.abs(terms) * np.expm1(np.minimum(off, 1.0)))
         value = top + np.log(total)
         missed = (error + CHANCE_ERROR * size) / np.abs(total) + 8 * ULP * (1 + np.abs(value))

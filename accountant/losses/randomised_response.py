@@ -31,14 +31,16 @@ class ResponseCGF(ExactCGF[Response]):
 
     def sum_cgf(self, losses: Sequence[Response], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the closed forms, many losses at a time."""
-        sizes = np.fromiter((one.epsilon for one in losses), float, len(losses))
+        sizes = np.fromiter((response.epsilon for response in losses), float, len(losses))
         return sum_in_blocks(response_cgf, sizes, counts, z)
 
     def cf_ratios(
         self, losses: Sequence[Response], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios of all losses, by one matrix product each."""
-        return product_of_cf_ratios([response_pmf(one.epsilon) for one in losses], counts, z)
+        return product_of_cf_ratios(
+            [response_pmf(response.epsilon) for response in losses], counts, z
+        )
 
 
 def response_pmf(epsilon: float) -> tuple[Array, Array]:
@@ -54,8 +56,8 @@ def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
     far = epsilon * (z.real + 1) > 30
     with np.errstate(over="ignore", invalid="ignore"):
         e = np.where(far, 0.0, epsilon)
-        near = 2 * np.sinh((z + 1) * e / 2) * np.sinh(z * e / 2) / np.cosh(e / 2)
-        value = log1p(near)
+        moment_less_1 = 2 * np.sinh((z + 1) * e / 2) * np.sinh(z * e / 2) / np.cosh(e / 2)
+        value = log1p(moment_less_1)
         if far.any():
             s = np.broadcast_to(z, far.shape)[far]
             x = np.broadcast_to(epsilon, far.shape)[far]

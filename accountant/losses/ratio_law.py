@@ -35,4 +35,4 @@ def laplace_ratio_law(shift: float, reach: float = math.inf) -> RatioLaw | None:
     atoms = [(shift, below * -math.expm1(shift - reach)), (-shift, above)]
     if math.isfinite(reach):
         atoms.append((-math.inf, c * math.exp(shift - reach) * -math.expm1(-shift)))
-    return RatioLaw(tuple(one for one in atoms if one[1] > 0), scale, -shift, shift)
+    return RatioLaw(tuple(atom for atom in atoms if atom[1] > 0), scale, -shift, shift)

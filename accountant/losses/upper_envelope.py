@@ -1,4 +1,4 @@
-"""A loss that bounds many pairs, with one of those pairs beside it."""
+"""A loss that bounds many pairs, and one of those pairs."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class UpperEnvelope(Loss):
 
 
 def _cgf(loss: UpperEnvelope) -> ExactCGF[Any]:
-    found = loss.bound.numerics.cgf
-    if found is None:
+    cgf = loss.bound.numerics.cgf
+    if cgf is None:
         raise TypeError(f"no exact cumulant: {type(loss.bound).__name__}")
-    return found
+    return cgf

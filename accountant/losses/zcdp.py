@@ -133,8 +133,8 @@ class ZCDPLoss(SymmetricLoss):
 
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
         def epsilon(a: Array) -> Array:
-            rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
-            return self.xi + self._rho * (a + 1) + rest / a
+            log_terms = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
+            return self.xi + self._rho * (a + 1) + log_terms / a
 
         return minimum_of_one_valley(epsilon)
 

@@ -1,6 +1,6 @@
 """Numerics: rounding, logarithms, quadrature, searches and sums of exponentials, without privacy.
 
-The room knows no loss and no plan. Bounds on the error stand beside each function, and results
+The room knows no loss and no plan. Bounds on the error stand next to each function, and results
 are rounded in the direction its docstring states. It imports at most `errors`; `plans` and every
 room above may import it.
 """

@@ -20,29 +20,29 @@ def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> t
     cumulant is: there ``|E e^{zL} - 1| <= 1/2`` and ``M <= 9 |z (z+1)| m^2``.
     """
     octave = np.frexp(parameters)[1]
-    standing, weights = [], []
+    nodes, weights = [], []
     angle = (np.arange(points) + 0.5) * np.pi / points
     table = np.cos(np.outer(np.arange(points), angle))  # T_j at the nodes
     table[0] /= 2
-    for one in np.unique(octave):
-        some = octave == one
-        centre, half = 0.75 * 2.0 ** int(one), 0.25 * 2.0 ** int(one)
-        x, c = (parameters[some] - centre) / half, counts[some]
-        before, now, moments = np.ones(x.size), x, [float(c.sum()), float(ordered_dot(x, c))]
+    for exponent in np.unique(octave):
+        in_octave = octave == exponent
+        centre, half = 0.75 * 2.0 ** int(exponent), 0.25 * 2.0 ** int(exponent)
+        x, c = (parameters[in_octave] - centre) / half, counts[in_octave]
+        previous, current, moments = np.ones(x.size), x, [float(c.sum()), float(ordered_dot(x, c))]
         for _ in range(points - 2):  # T_{j+1} = 2 x T_j - T_{j-1}
-            before, now = now, 2 * x * now - before
-            moments.append(float(ordered_dot(now, c)))
-        standing.append(centre + half * np.cos(angle))
+            previous, current = current, 2 * x * current - previous
+            moments.append(float(ordered_dot(current, c)))
+        nodes.append(centre + half * np.cos(angle))
         weights.append(2 / points * ordered_sum(np.array(moments), table))
-    return np.concatenate(standing), np.concatenate(weights)
+    return np.concatenate(nodes), np.concatenate(weights)
 
 
 def sum_in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
     """Return ``sum_i counts[i] formula(parameters[i], z)`` and its round-off, in bounded memory."""
     total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
     flat, step = z.reshape(1, -1), max(1, BLOCK_SIZE // max(z.size, 1))
-    for first in range(0, parameters.size, step):
-        part = slice(first, first + step)
+    for start in range(0, parameters.size, step):
+        part = slice(start, start + step)
         value, error = formula(parameters[part, None], flat)
         total += ordered_sum(counts[part], value).reshape(z.shape)
         size += ordered_sum(np.abs(counts[part]), error).reshape(z.shape)

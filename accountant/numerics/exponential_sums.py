@@ -24,10 +24,12 @@ def finite_cgf(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
     if loss.size == 0:
         return np.full(z.shape, -np.inf, dtype=z.dtype), np.zeros(z.shape)
     flat, step = z.reshape(-1, 1), max(1, BLOCK_SIZE // loss.size)
-    both = [
+    blocks = [
         _finite_cgf_block(loss, log_mass, flat[i : i + step]) for i in range(0, flat.size, step)
     ]
-    value, error = (np.concatenate(one).reshape(z.shape) for one in zip(*both, strict=True))
+    value, error = (
+        np.concatenate(columns).reshape(z.shape) for columns in zip(*blocks, strict=True)
+    )
     return value, error
 
 
@@ -48,9 +50,9 @@ def product_of_cf_ratios(
     """``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}`` on uniform nodes, and its round-off."""
     product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
     for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
-        one, spread, own = cf_ratio(loss, np.log(mass), z)
-        product *= complex_power(one, int(count))
-        missed += power_round_off(count, spread, z, own)
+        ratio, spread, ratio_error = cf_ratio(loss, np.log(mass), z)
+        product *= complex_power(ratio, int(count))
+        missed += power_round_off(count, spread, z, ratio_error)
     return product, missed
 
 
@@ -84,8 +86,8 @@ def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, 
     columns = phases(np.outer(z[0].imag, loss))
     columns *= weight
     # a weight is inexact by an ulp of its logarithm, `ordered_product` of n terms by n / 16 ulps
-    own = float(ordered_dot(np.abs(exponent), weight)) / 16 + loss.size / 256
-    return ordered_product(rows, columns), float(ordered_dot(np.abs(loss), weight)), own
+    weight_error = float(ordered_dot(np.abs(exponent), weight)) / 16 + loss.size / 256
+    return ordered_product(rows, columns), float(ordered_dot(np.abs(loss), weight)), weight_error
 
 
 def phases(angle: Array) -> Complex:
@@ -102,8 +104,8 @@ def _finite_cgf_block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]
     mass = np.exp(log_mass)
     spread = np.max(np.abs(z), axis=1) * np.max(np.abs(loss))
     if spread.max() < 1:  # by its distance from 1
-        near = ordered_dot(np.expm1(z * loss), mass) - (1 - mass.sum())
-        value = log1p(near)
+        sum_less_1 = ordered_dot(np.expm1(z * loss), mass) - (1 - mass.sum())
+        value = log1p(sum_less_1)
         size = spread * np.exp(-value.real) + abs(1 - mass.sum())
     else:  # scaled by the greatest term
         terms = np.exp(exponent - top[:, None])

@@ -58,13 +58,13 @@ def excess_bounds(
     size = 2.0 ** (octaves * np.ceil(np.log2(size) / octaves))
     steepest = np.abs(np.log(np.array([size, size * FIRST_CELLS / POINTS / 2])))
     served = (steepest.max(axis=0) + mu * mu / 2) / mu**2 + 1 <= STEEPEST
-    for one in np.unique(size[served]):
-        some = served & (size == one)
+    for scale in np.unique(size[served]):
+        of_scale = served & (size == scale)
         lower, upper = (
-            _SumOnLattice.of(mu, steps, float(one), below, above) for above in (False, True)
+            _SumOnLattice.of(mu, steps, float(scale), below, above) for above in (False, True)
         )
-        low[some] = [lower.bounds(float(x))[0] for x in k[some]]
-        high[some] = [upper.bounds(float(x))[1] for x in k[some]]
+        low[of_scale] = [lower.bounds(float(x))[0] for x in k[of_scale]]
+        high[of_scale] = [upper.bounds(float(x))[1] for x in k[of_scale]]
     return low, high
 
 
@@ -96,10 +96,10 @@ class _SumOnLattice:
 
     def _convolve(self) -> None:
         """Find phi^t, A_t = sum of phi^n and B_t = sum of (t - n - 1) phi^n over n < t."""
-        one = np.zeros(POINTS)
-        one[0] = 1.0
+        unit = np.zeros(POINTS)
+        unit[0] = 1.0
         base = Terms(self._law.mass * np.exp(self._tilt * np.arange(POINTS)), 0.0)
-        power, a, b, n = base, Terms(one, 0.0), Terms(0 * one, 0.0), 1
+        power, a, b, n = base, Terms(unit, 0.0), Terms(0 * unit, 0.0), 1
         for bit in bin(self._steps)[3:]:
             if not self._below:
                 # A_2n = A_n + phi^n A_n; B_2n = B_n + n A_n + phi^n B_n
@@ -114,38 +114,38 @@ class _SumOnLattice:
 
     def bounds(self, k: float) -> tuple[float, float]:
         """Return bounds on what the law gives at K: between lattice points it is linear."""
-        place = (k - self._steps * self._law.first) / self._law.step
-        if not (self._usable and 0 <= place < POINTS - 1):
+        position = (k - self._steps * self._law.first) / self._law.step
+        if not (self._usable and 0 <= position < POINTS - 1):
             return 0.0, math.inf
-        first, share = int(place), place - int(place)
-        ends = [self._at(one) for one in (first, first + 1)]
+        index, share = int(position), position - int(position)
+        ends = [self._at(i) for i in (index, index + 1)]
         low, high = ((1 - share) * x + share * y for x, y in zip(ends[0], ends[1], strict=True))
         inexact = (self._steps + 1) * INEXACT + SUMMED
         return max(low, 0.0) * (1 - inexact), high * (1 + inexact)
 
-    def _at(self, place: int) -> tuple[float, float]:
+    def _at(self, index: int) -> tuple[float, float]:
         if self._below:
-            value, error = (float(one[place]) for one in self._below_each_place)
+            value, error = (float(column[index]) for column in self._below_each_place)
             return value - 1.01 * error, value + 1.01 * error
-        law, n = self._law, place + 1
+        law, n = self._law, index + 1
         turned = self._turned[:n]
         # the sum first exceeds K after n + 1 draws; later ones add their means
-        first, later = turned * law.excess[place::-1], turned * law.beyond[place::-1]
-        value = float(ordered_dot(self._a.value[:n], first))
-        value += float(ordered_dot(self._b.value[:n], later)) * (1 - law.first)
-        error = self._a.error * float(first.sum())
-        error += self._b.error * float(later.sum()) * (1 - law.first)
+        first_excess, later_excess = turned * law.excess[index::-1], turned * law.beyond[index::-1]
+        value = float(ordered_dot(self._a.value[:n], first_excess))
+        value += float(ordered_dot(self._b.value[:n], later_excess)) * (1 - law.first)
+        error = self._a.error * float(first_excess.sum())
+        error += self._b.error * float(later_excess.sum()) * (1 - law.first)
         return value - 1.01 * error, value + 1.01 * error
 
     @functools.cached_property
     def _below_each_place(self) -> tuple[Array, Array]:
         """``sum_i p_i (k - i)`` at each place k, and its error: sums of sums."""
         step, turned = self._law.step, self._turned
-        found = [
-            step * np.append(0.0, np.cumsum(np.cumsum(one))[:-1])
-            for one in (self._power.value * turned, turned)
+        double_sums = [
+            step * np.append(0.0, np.cumsum(np.cumsum(masses))[:-1])
+            for masses in (self._power.value * turned, turned)
         ]
-        return found[0], self._power.error * found[1]
+        return double_sums[0], self._power.error * double_sums[1]
 
 
 def _sum(left: Terms, right: Terms) -> Terms:
@@ -157,8 +157,8 @@ def _product(left: Terms, right: Terms) -> Terms:
     n = 2 * POINTS
     value = np.fft.irfft(np.fft.rfft(left.value, n) * np.fft.rfft(right.value, n), n)[:POINTS]
     # each value of the product is a scalar product: at most that of both 2-norms
-    sizes = [math.sqrt(float(np.sum(one.value**2))) for one in (left, right)]
-    totals = [float(np.sum(np.abs(one.value))) for one in (left, right)]
+    sizes = [math.sqrt(float(np.sum(terms.value**2))) for terms in (left, right)]
+    totals = [float(np.sum(np.abs(terms.value))) for terms in (left, right)]
     error = FFT_ULPS * ULP * (math.log2(n) + 1) * sizes[0] * sizes[1]
     error += left.error * totals[1] + right.error * totals[0]
     return Terms(value, 1.01 * (error + POINTS * left.error * right.error))
@@ -180,16 +180,16 @@ def _law_below(mu: float, step: float) -> Lattice:
     """Return the law whose excess is the least of two tangents at each lattice point."""
     # where V varies much within a step, the first cell is made longer until masses are positive
     for merged in (0, 1, 3, 7):
-        found = _law_of_tangents(mu, step, merged)
-        if np.all(found.mass >= 0):
+        law = _law_of_tangents(mu, step, merged)
+        if np.all(law.mass >= 0):
             break
-    return found
+    return law
 
 
 def _law_of_tangents(mu: float, step: float, merged: int) -> Lattice:
     """Return `_law_below` if its first cell takes in ``merged`` others."""
-    first = _mean_of_first_cell(mu, (2 * merged + 1) * step)
-    points = first + step * np.arange(POINTS + 1.0)
+    first_point = _mean_of_first_cell(mu, (2 * merged + 1) * step)
+    points = first_point + step * np.arange(POINTS + 1.0)
     ends = np.append(0.0, points + step / 2)
     ends[1 : merged + 1] = ends[merged + 1]
     mass, moment = _cells(mu, ends, points)
@@ -197,10 +197,10 @@ def _law_of_tangents(mu: float, step: float, merged: int) -> Lattice:
     up, down = np.maximum(moment, 0.0) / step, np.maximum(-moment, 0.0) / step
     weight = (mass + up + down)[:-1] - up[1:]
     weight[1:] -= down[:-2]
-    after = ends[1:]
-    excess = _tail(mu, after, mu) - points * _tail(mu, after, 0.0) - step * down
-    beyond = _tail(mu, after, 0.0)[:-1] - down[:-1] + up[1:]
-    return Lattice(first, step, weight, excess[:-1], beyond)
+    upper_ends = ends[1:]
+    excess = _tail(mu, upper_ends, mu) - points * _tail(mu, upper_ends, 0.0) - step * down
+    beyond = _tail(mu, upper_ends, 0.0)[:-1] - down[:-1] + up[1:]
+    return Lattice(first_point, step, weight, excess[:-1], beyond)
 
 
 def _mean_of_first_cell(mu: float, step: float) -> float:
@@ -210,8 +210,8 @@ def _mean_of_first_cell(mu: float, step: float) -> float:
     mean = 0.0
     for _ in range(300):
         x = (math.log(mean + step / 2) + mu * mu / 2) / mu
-        last, mean = mean, float(ndtr(x - mu) / ndtr(x))
-        if abs(mean - last) <= 4 * ULP * mean:
+        previous, mean = mean, float(ndtr(x - mu) / ndtr(x))
+        if abs(mean - previous) <= 4 * ULP * mean:
             break
     return mean
 
@@ -220,25 +220,25 @@ def _cells(mu: float, ends: Array, points: Array) -> tuple[Array, Array]:
     """Return ``P(V in cell)`` and ``E[V - point; V in cell]`` of each cell between ends."""
     from scipy.special import ndtr
 
-    some = ends[: FIRST_CELLS + 1]
+    closed_form_ends = ends[: FIRST_CELLS + 1]
     with np.errstate(divide="ignore"):
-        x = (np.log(some) + mu * mu / 2) / mu
+        x = (np.log(closed_form_ends) + mu * mu / 2) / mu
     # differences on the side where the distribution function is small
     side = np.where(x[1:] + x[:-1] > 0, -1.0, 1.0)
     mass = side * (ndtr(side * x[1:]) - ndtr(side * x[:-1]))
     side = np.where(x[1:] + x[:-1] > 2 * mu, -1.0, 1.0)
     mean = side * (ndtr(side * (x[1:] - mu)) - ndtr(side * (x[:-1] - mu)))
     moment = mean - points[:FIRST_CELLS] * mass
-    for first, last in pairwise(PANELS):
-        edges = ends[first : last + 1]
-        count = _points_of_rule(mu, float(edges[0]), float(edges[-1]), first)
+    for first_cell, last_cell in pairwise(PANELS):
+        edges = ends[first_cell : last_cell + 1]
+        count = _points_of_rule(mu, float(edges[0]), float(edges[-1]), first_cell)
         value, weight, _ = gauss_legendre_panels(edges, count)
         x = (np.log(value) + mu * mu / 2) / mu
         density = weight * np.exp(-x * x / 2) / (math.sqrt(2 * math.pi) * mu * value)
         density, value = density.reshape(-1, count), value.reshape(-1, count)
         mass = np.append(mass, density.sum(axis=1))
-        away = value - points[first : first + len(value), None]
-        moment = np.append(moment, (density * away).sum(axis=1))
+        distance = value - points[first_cell : first_cell + len(value), None]
+        moment = np.append(moment, (density * distance).sum(axis=1))
     return mass, moment
 
 

@@ -33,9 +33,9 @@ def log_mixture(x: Array, weight: float) -> Array:
         return x
     if weight == 0:
         return np.zeros_like(x)
-    rest = weight * np.expm1(np.minimum(x, 700.0))
-    result: Array = np.log1p(np.maximum(rest, -0.5))
-    small, large = rest < -0.5, x > 700
+    mixture_less_1 = weight * np.expm1(np.minimum(x, 700.0))
+    result: Array = np.log1p(np.maximum(mixture_less_1, -0.5))
+    small, large = mixture_less_1 < -0.5, x > 700
     if small.any():  # where e^x is small, and so may be what is left
         low = (1 - weight) + weight * np.exp(np.minimum(x, 0.0))
         result = np.where(small, np.log(low), result)
@@ -52,8 +52,12 @@ def log_mixture_at(x: float, weight: float) -> float:
     if x > 700:
         present, absent = x + math.log(weight), math.log1p(-weight)
         return max(present, absent) + math.log1p(math.exp(-abs(present - absent)))
-    rest = weight * math.expm1(x)
-    return math.log1p(rest) if rest >= -0.5 else math.log((1 - weight) + weight * math.exp(x))
+    mixture_less_1 = weight * math.expm1(x)
+    return (
+        math.log1p(mixture_less_1)
+        if mixture_less_1 >= -0.5
+        else math.log((1 - weight) + weight * math.exp(x))
+    )
 
 
 def inverse_log_mixture(y: Array, weight: float) -> Array:

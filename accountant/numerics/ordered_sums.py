@@ -55,8 +55,8 @@ def ordered_product(left: Complex, right: Complex) -> Complex:
     terms = left.shape[1]
     step = _part(terms)
     product: Complex = np.zeros((left.shape[0], right.shape[0]), dtype=complex)
-    for first in range(0, terms, step):
-        part = slice(first, first + step)
+    for start in range(0, terms, step):
+        part = slice(start, start + step)
         product += np.einsum("ri,ci->rc", left[:, part], right[:, part])
     return product
 

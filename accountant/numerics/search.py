@@ -131,9 +131,9 @@ def smallest_root(decreasing: Callable[[Array], Array], target: float, high: flo
         for block in np.split(ladder, range(80, ladder.size, 80)):
             holds = decreasing(block) <= target
             if holds.any():
-                first = int(np.argmax(holds))
-                low = float(block[first - 1]) if first else low
-                high = float(block[first])
+                first_held = int(np.argmax(holds))
+                low = float(block[first_held - 1]) if first_held else low
+                high = float(block[first_held])
                 break
             low = float(block[-1])
         else:
@@ -147,9 +147,9 @@ def smallest_root(decreasing: Callable[[Array], Array], target: float, high: flo
         if inner.size == 0:
             return high
         holds = decreasing(inner) <= target
-        first = int(np.argmax(holds)) if holds.any() else inner.size
-        low = float(inner[first - 1]) if first else low
-        high = float(inner[first]) if first < inner.size else high
+        first_held = int(np.argmax(holds)) if holds.any() else inner.size
+        low = float(inner[first_held - 1]) if first_held else low
+        high = float(inner[first_held]) if first_held < inner.size else high
         if high - low <= ULP * high:
             return high
 
@@ -162,7 +162,7 @@ def falling_root(
     ``tilt`` is about that slope; where none was seen, the answer is ``max_epsilon``.
     """
     low, high, e, slope = 0.0, math.inf, min(max(start, 0.0), max_epsilon), max(tilt, 1e-300)
-    last: tuple[float, float] | None = None
+    previous: tuple[float, float] | None = None
     is_zero_known = False  # it is asked for where the search would go there
     for _ in range(200):
         value = excess(e)
@@ -174,11 +174,11 @@ def falling_root(
             break
         if -1e-12 <= value <= 0:
             break
-        if last is not None and math.isfinite(value) and abs(e - last[0]) > 1e-11 * e:
-            found = (last[1] - value) / (e - last[0])
-            if math.isfinite(found) and found > 0:
-                slope = found
-        last = e, value
+        if previous is not None and math.isfinite(value) and abs(e - previous[0]) > 1e-11 * e:
+            secant_slope = (previous[1] - value) / (e - previous[0])
+            if math.isfinite(secant_slope) and secant_slope > 0:
+                slope = secant_slope
+        previous = e, value
         guess = e + (value + 3e-13) / slope if math.isfinite(value) else math.inf
         if value <= 0 and low == 0 and not is_zero_known and not 0 < guess < high:
             is_zero_known = True
@@ -189,7 +189,7 @@ def falling_root(
             e = guess if guess > low else min(max_epsilon, 2 * low + 1 / slope)
         else:
             e = guess if low < guess < high else (low + high) / 2
-            if last is not None and abs(e - last[0]) < 4 * ULP * e:
+            if previous is not None and abs(e - previous[0]) < 4 * ULP * e:
                 e = (low + high) / 2
     return (high, slope) if math.isfinite(high) else (max_epsilon, slope)
 
@@ -201,17 +201,17 @@ def minimum_of_one_valley(
     points: Sequence[int] = (121, 41, 41, 41, 41),
 ) -> tuple[float, float]:
     """Return where ``f`` is least on the last of ever finer grids, and its least value on any."""
-    left, right, best = math.log(low), math.log(high), math.inf
+    log_low, log_high, best = math.log(low), math.log(high), math.inf
     for count in points:
-        grid = np.linspace(left, right, count)
+        grid = np.linspace(log_low, log_high, count)
         with np.errstate(invalid="ignore", over="ignore"):
             value = f(np.exp(grid))
         value = np.where(np.isnan(value), np.inf, value)
-        at = int(np.argmin(value))
-        best = min(best, float(value[at]))
-        step = (right - left) / (count - 1)
-        left, right = grid[at] - step, grid[at] + step
-    return float(np.exp(grid[at])), best
+        lowest = int(np.argmin(value))
+        best = min(best, float(value[lowest]))
+        step = (log_high - log_low) / (count - 1)
+        log_low, log_high = grid[lowest] - step, grid[lowest] + step
+    return float(np.exp(grid[lowest])), best
 
 
 def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float, float]:
@@ -220,27 +220,31 @@ def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float
     A ladder of logarithms, then golden section; a second peak could only make the value smaller.
     """
 
-    def at(place: float) -> tuple[float, float]:
-        value = f(min(place, high))
-        return -math.inf if math.isnan(value) else value, min(place, high)
+    def at(x: float) -> tuple[float, float]:
+        value = f(min(x, high))
+        return -math.inf if math.isnan(value) else value, min(x, high)
 
     ladder = [max(high * math.exp(-i), math.ulp(0.0)) for i in range(0, LADDER_DEPTH, 3)]
-    seen = [at(place) for place in ladder]
-    top = max(range(len(seen)), key=lambda i: seen[i][0])
+    samples = [at(x) for x in ladder]
+    top = max(range(len(samples)), key=lambda i: samples[i][0])
     low, up = math.log(ladder[min(top + 1, len(ladder) - 1)]), math.log(ladder[max(top - 1, 0)])
-    left, right = up - GOLDEN_RATIO * (up - low), low + GOLDEN_RATIO * (up - low)
-    found, at_left, at_right = seen[top], at(math.exp(left)), at(math.exp(right))
+    inner_low, inner_high = up - GOLDEN_RATIO * (up - low), low + GOLDEN_RATIO * (up - low)
+    highest, at_inner_low, at_inner_high = (
+        samples[top],
+        at(math.exp(inner_low)),
+        at(math.exp(inner_high)),
+    )
     for _ in range(GOLDEN_STEPS):
-        found = max(found, at_left, at_right)
-        if at_left[0] >= at_right[0]:
-            up, right, at_right = right, left, at_left
-            left = up - GOLDEN_RATIO * (up - low)
-            at_left = at(math.exp(left))
+        highest = max(highest, at_inner_low, at_inner_high)
+        if at_inner_low[0] >= at_inner_high[0]:
+            up, inner_high, at_inner_high = inner_high, inner_low, at_inner_low
+            inner_low = up - GOLDEN_RATIO * (up - low)
+            at_inner_low = at(math.exp(inner_low))
         else:
-            low, left, at_left = left, right, at_right
-            right = low + GOLDEN_RATIO * (up - low)
-            at_right = at(math.exp(right))
-    return max(found, at_left, at_right)
+            low, inner_low, at_inner_low = inner_low, inner_high, at_inner_high
+            inner_high = low + GOLDEN_RATIO * (up - low)
+            at_inner_high = at(math.exp(inner_high))
+    return max(highest, at_inner_low, at_inner_high)
 
 
 def highest_of_one_peak(
@@ -254,39 +258,48 @@ def highest_of_one_peak(
     (low, x, high), (w, v) = points.copy(), points[[0, 2]].copy()
     fw, fx, fv = values.copy()
     before = high - low
-    left = np.flatnonzero(high > low)
+    active = np.flatnonzero(high > low)
     for _ in range(PEAK_STEPS):
-        if left.size == 0:
+        if active.size == 0:
             break
-        a, b, at = low[left], high[left], x[left]
+        a, b, best_x = low[active], high[active], x[active]
         # the vertex of the parabola through the three best points
-        to_w, to_v = w[left] - at, v[left] - at
+        to_w, to_v = w[active] - best_x, v[active] - best_x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            slope_w, slope_v = (fw[left] - fx[left]) / to_w, (fv[left] - fx[left]) / to_v
+            slope_w, slope_v = (fw[active] - fx[active]) / to_w, (fv[active] - fx[active]) / to_v
             bend = (slope_w - slope_v) / (to_w - to_v)
             step = (bend * to_w - slope_w) / (2 * bend)
-            smooth = (at + step > a) & (at + step < b) & (np.abs(step) < 0.5 * np.abs(before[left]))
+            smooth = (
+                (best_x + step > a)
+                & (best_x + step < b)
+                & (np.abs(step) < 0.5 * np.abs(before[active]))
+            )
             gain = np.where(smooth & (bend < 0), np.abs(bend) * step * step, np.inf)
         smooth &= bend < 0
-        other = np.where(at > (a + b) / 2, a - at, b - at)
-        before[left] = np.where(smooth, step, other)
-        step = np.where(smooth, step, (1 - GOLDEN_RATIO) * other)
-        new = at + step
-        found = f(new, parameter[left])
-        better, right = found >= fx[left], step > 0
+        to_end = np.where(best_x > (a + b) / 2, a - best_x, b - best_x)
+        before[active] = np.where(smooth, step, to_end)
+        step = np.where(smooth, step, (1 - GOLDEN_RATIO) * to_end)
+        candidate = best_x + step
+        values_new = f(candidate, parameter[active])
+        better, right = values_new >= fx[active], step > 0
         # the bracket keeps the best point inside
-        inner = np.where(better, at, new)
+        inner = np.where(better, best_x, candidate)
         keep_low = np.where(better, right, ~right)
-        low[left], high[left] = np.where(keep_low, inner, a), np.where(keep_low, b, inner)
-        second = better | (found >= fw[left]) | (w[left] == at)
-        third = ~second & ((found >= fv[left]) | (v[left] == at) | (v[left] == w[left]))
-        v[left] = np.where(second, w[left], np.where(third, new, v[left]))
-        fv[left] = np.where(second, fw[left], np.where(third, found, fv[left]))
-        w[left] = np.where(better, at, np.where(second, new, w[left]))
-        fw[left] = np.where(better, fx[left], np.where(second, found, fw[left]))
-        x[left], fx[left] = np.where(better, new, at), np.where(better, found, fx[left])
-        far = (gain > PEAK_GAIN * (np.abs(fx[left]) + 1e-3)) & (
-            np.abs(step) > 2 * ULP * np.abs(new)
+        low[active], high[active] = np.where(keep_low, inner, a), np.where(keep_low, b, inner)
+        second = better | (values_new >= fw[active]) | (w[active] == best_x)
+        third = ~second & (
+            (values_new >= fv[active]) | (v[active] == best_x) | (v[active] == w[active])
         )
-        left = left[far]
+        v[active] = np.where(second, w[active], np.where(third, candidate, v[active]))
+        fv[active] = np.where(second, fw[active], np.where(third, values_new, fv[active]))
+        w[active] = np.where(better, best_x, np.where(second, candidate, w[active]))
+        fw[active] = np.where(better, fx[active], np.where(second, values_new, fw[active]))
+        x[active], fx[active] = (
+            np.where(better, candidate, best_x),
+            np.where(better, values_new, fx[active]),
+        )
+        far = (gain > PEAK_GAIN * (np.abs(fx[active]) + 1e-3)) & (
+            np.abs(step) > 2 * ULP * np.abs(candidate)
+        )
+        active = active[far]
     return np.asarray(x, dtype=float), np.asarray(fx, dtype=float)

@@ -51,10 +51,10 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     wanted = _checked_requests(releases)
     if not isinstance(budget, Budget):
         raise ParameterError("budget", budget, "a Budget")
-    scales: list[float | None] = [one.settled for one in wanted]
-    free = [i for i, one in enumerate(wanted) if one.weight is not None]
-    rest = [i for i, one in enumerate(wanted) if one.weight is None]
-    settled = sequential_plan(tuple(wanted[i] for i in rest), tuple(scales[i] for i in rest))
+    scales: list[float | None] = [release.settled for release in wanted]
+    free = [i for i, release in enumerate(wanted) if release.weight is not None]
+    fixed = [i for i, release in enumerate(wanted) if release.weight is None]
+    settled = sequential_plan(tuple(wanted[i] for i in fixed), tuple(scales[i] for i in fixed))
     spent = budget.check(settled)
     if not free:
         return Allocation(wanted, tuple(scales), budget, spent)
@@ -62,8 +62,8 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
         remedy = "the releases of fixed noise leave nothing for those that share the rest"
         raise BudgetExceeded(spent, 0.0, budget, remedy=remedy)
     sharing = [wanted[i] for i in free]
-    found, epsilon = _shared_scales(sharing, settled, budget)
-    for i, scale in zip(free, found, strict=True):
+    shared_scales, epsilon = _shared_scales(sharing, settled, budget)
+    for i, scale in zip(free, shared_scales, strict=True):
         # what is left is within the round-off of accounting
         if scale >= 0.999 * wanted[i].domain.high:
             remedy = "what is left would need more noise than the mechanism allows"
@@ -77,13 +77,13 @@ def _shared_scales(
 ) -> tuple[tuple[float, ...], float]:
     """Return shared scales, in proportion and then multiplied by one factor, and their cost."""
     kinds: dict[Hashable, int] = {}
-    places = [kinds.setdefault(one.kind, len(kinds)) for one in requests]
-    counts = np.bincount(places, [one.count for one in requests]).tolist()
-    distinct = [requests[places.index(i)] for i in range(len(kinds))]
-    found = lagrangian_scales(distinct, counts, fixed_plan, budget)
-    units = [one.unit for one in distinct]
+    kind_of = [kinds.setdefault(request.kind, len(kinds)) for request in requests]
+    counts = np.bincount(kind_of, [request.count for request in requests]).tolist()
+    distinct = [requests[kind_of.index(i)] for i in range(len(kinds))]
+    optimal_scales = lagrangian_scales(distinct, counts, fixed_plan, budget)
+    units = [request.unit for request in distinct]
     few = len(kinds) <= MAX_EXACT_RELEASES
-    relative_scales = found / units if few else snap_to_grid(found, units)
+    relative_scales = optimal_scales / units if few else snap_to_grid(optimal_scales, units)
 
     def plan(factor: float) -> Plan:
         scales = scales_at(distinct, relative_scales, factor)
@@ -91,7 +91,7 @@ def _shared_scales(
 
     factor, epsilon = common_factor(plan, budget, 1e-6 if few else 1e-4)
     scales = scales_at(distinct, relative_scales, factor)
-    return tuple(scales[i] for i in places), epsilon
+    return tuple(scales[i] for i in kind_of), epsilon
 
 
 def merged_losses(
@@ -99,8 +99,8 @@ def merged_losses(
 ) -> Plan:
     """Return all releases as losses with counts, since their cost is computed many times."""
     total = dict(fixed_plan.losses())
-    for one, scale, count in zip(distinct, scales, counts, strict=True):
-        for item, times in one.plan(scale).losses():
+    for release, scale, count in zip(distinct, scales, counts, strict=True):
+        for item, times in release.plan(scale).losses():
             total[item] = total.get(item, 0) + times * int(count)
     return Sequential([item * n for item, n in total.items()])
 
@@ -108,10 +108,10 @@ def merged_losses(
 def _checked_requests(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
     if not isinstance(releases, Iterable):
         raise ParameterError("releases", releases, "a list of Wanted releases")
-    found = tuple(releases)
-    for one in found:
-        if not isinstance(one, Wanted):
-            raise ParameterError("releases", one, "a list of Wanted releases")
-    if not found:
-        raise ParameterError("releases", found, "at least one Wanted release")
-    return found
+    requests = tuple(releases)
+    for request in requests:
+        if not isinstance(request, Wanted):
+            raise ParameterError("releases", request, "a list of Wanted releases")
+    if not requests:
+        raise ParameterError("releases", requests, "at least one Wanted release")
+    return requests

@@ -56,23 +56,25 @@ class Allocation(TableDisplay):
     def errors(self) -> tuple[float | None, ...]:
         """The error of one release each, in the units of its query; None where none was asked."""
         pairs = zip(self.releases, self.scales, strict=True)
-        return tuple(one.error_at(scale) for one, scale in pairs)
+        return tuple(release.error_at(scale) for release, scale in pairs)
 
     @property
     def total(self) -> float:
         """The minimised sum: count times weight times error."""
         pairs = zip(self.releases, self.errors, strict=True)
-        return sum(one.count * (one.weight or 0.0) * (error or 0.0) for one, error in pairs)
+        return sum(
+            release.count * (release.weight or 0.0) * (error or 0.0) for release, error in pairs
+        )
 
     def __repr__(self) -> str:
-        least = format_upper(self.epsilon, 9)
-        return f"<Allocation: epsilon {least} for {self.plan!r}>"
+        epsilon_upper = format_upper(self.epsilon, 9)
+        return f"<Allocation: epsilon {epsilon_upper} for {self.plan!r}>"
 
     def _table(self) -> Table:
         rows = [
-            (one.label, one.count, _own_scale(one) if scale is None else scale, error,
-             _noise_source(one))
-            for one, scale, error in zip(self.releases, self.scales, self.errors, strict=True)
+            (release.label, release.count, _own_scale(release) if scale is None else scale, error,
+             _noise_source(release))
+            for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True)
         ]  # fmt: skip
         budget = f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}"
         caption = f"epsilon {format_upper(self.epsilon, 9)}; {budget}"
@@ -89,29 +91,29 @@ class Allocation(TableDisplay):
         return "\n".join([*lines, f"epsilon {format_upper(self.epsilon, 9)}; {budget}"])
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
-        for one, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
-            known = _own_scale(one) if scale is None else scale
-            noise = "" if known is None else f"{known:.6g}"
+        for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
+            noise_scale = _own_scale(release) if scale is None else scale
+            noise = "" if noise_scale is None else f"{noise_scale:.6g}"
             shown = "" if error is None else f"{error:.6g}"
-            yield one.label, f"{one.count:,}", noise, shown, _noise_source(one)
+            yield release.label, f"{release.count:,}", noise, shown, _noise_source(release)
 
 
 def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:
     """Return the releases as one sequence."""
     parts = [
-        one.plan(scale) if one.count == 1 else Repeat(one.plan(scale), one.count)
-        for one, scale in zip(releases, scales, strict=True)
+        release.plan(scale) if release.count == 1 else Repeat(release.plan(scale), release.count)
+        for release, scale in zip(releases, scales, strict=True)
     ]
     return parts[0] if len(parts) == 1 else Sequential(parts)
 
 
-def _own_scale(one: Wanted) -> float | None:
+def _own_scale(release: Wanted) -> float | None:
     """Return the noise scale of a mechanism that has only one; else None."""
-    found = {getattr(part, "scale", None) for part in inner_plans(one.plan(None))}
-    return found.pop() if len(found) == 1 else None
+    scales = {getattr(part, "scale", None) for part in inner_plans(release.plan(None))}
+    return scales.pop() if len(scales) == 1 else None
 
 
-def _noise_source(one: Wanted) -> str:
-    if one.weight is not None:
-        return f"weight {one.weight:g}"
-    return "noise set by hand" if one.target is None else f"target {one.target:g}"
+def _noise_source(release: Wanted) -> str:
+    if release.weight is not None:
+        return f"weight {release.weight:g}"
+    return "noise set by hand" if release.target is None else f"target {release.target:g}"

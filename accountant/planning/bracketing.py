@@ -36,8 +36,8 @@ def checked_bracket(bracket: object) -> tuple[float, float]:
     """Return the bracket, checked to be two positive parameter values."""
     if not isinstance(bracket, (tuple, list)) or len(bracket) != 2:
         raise ParameterError("bracket", bracket, "a pair of positive parameter values")
-    first, second = (POSITIVE.check("bracket", end) for end in bracket)
-    return first, second
+    end_1, end_2 = (POSITIVE.check("bracket", end) for end in bracket)
+    return end_1, end_2
 
 
 def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
@@ -47,11 +47,11 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
     plan ceases to exist, closes in on that edge.
     """
     start = next((x for x in _starting_points(start) if not math.isnan(cost(x))), start)
-    leapt = secant_bracket(cost, target, start)
-    if leapt is not None:
-        return leapt
+    secant_ends = secant_bracket(cost, target, start)
+    if secant_ends is not None:
+        return secant_ends
     meets = cost(start) <= target
-    last = [start, start]
+    furthest = [start, start]
     edge: list[float | None] = [None, None]
     for stride in range(1, 61):
         jump = 0.125 * (2.0**stride - 1)
@@ -59,33 +59,33 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
             end = _clipped_power_of_two(math.log2(start) + sign * jump)
             beyond = edge[side]
             if beyond is not None:
-                end = geometric_mean(last[side], beyond)
+                end = geometric_mean(furthest[side], beyond)
             if math.isnan(cost(end)):
                 edge[side] = end
             elif (cost(end) <= target) != meets:
-                return last[side], end
+                return furthest[side], end
             else:
-                last[side] = end
-    return last[1], last[0]
+                furthest[side] = end
+    return furthest[1], furthest[0]
 
 
 def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, float] | None:
     """Return two values around the target by secants of ln cost on ln parameter; else None."""
-    last, here = start, start * 1.25
+    previous, current = start, start * 1.25
     for _ in range(10):
-        before, now = cost(last), cost(here)
-        if not (0 < before < math.inf and 0 < now < math.inf):
+        previous_cost, current_cost = cost(previous), cost(current)
+        if not (0 < previous_cost < math.inf and 0 < current_cost < math.inf):
             return None
-        if (before <= target) != (now <= target):
-            return last, here
-        slope = math.log(now / before) / math.log(here / last)
+        if (previous_cost <= target) != (current_cost <= target):
+            return previous, current
+        slope = math.log(current_cost / previous_cost) / math.log(current / previous)
         if abs(slope) < 1e-3:
             return None
         # a little past the target, so that one of the next points is on its other side
-        aim = math.log(target / now) / slope
+        aim = math.log(target / current_cost) / slope
         jump = max(-20.0, min(20.0, 1.02 * aim + math.copysign(1e-4, aim)))
-        last, here = here, here * math.exp(jump)
-        if not 1e-290 < here < 1e290:
+        previous, current = current, current * math.exp(jump)
+        if not 1e-290 < current < 1e290:
             return None
     return None
 

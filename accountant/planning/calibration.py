@@ -86,7 +86,7 @@ def calibrate(
         The target of epsilon at ``delta``, above 0; or 0, if delta is above 0, which is then the
         target: delta at an epsilon of 0 is the advantage.
     delta : float
-        In [0, 1), beside an epsilon.
+        In [0, 1), the delta of ``epsilon``.
     advantage : float, optional
         The target of the `advantage` of an attack, in (0, 1).
     tpr, fpr : float, optional
@@ -165,11 +165,11 @@ def calibrate_near(
     # bounds nearly as wide as the tolerance are far quicker where width costs time
     quick, sharp = Tight(TOLERANCE / 4), Tight()
     accountant: Accountant = quick if rough is None else rough
-    here, slope = start, usual_slope(epsilon, delta)
-    known: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
+    parameter, slope = start, usual_slope(epsilon, delta)
+    search_points: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
     for _ in range(8 if rough is None else 12):
         try:
-            plan = as_plan(plan_of(here))
+            plan = as_plan(plan_of(parameter))
             if isinstance(accountant, Tight):
                 bound = accountant.certify(plan, delta)
                 upper, is_wide = bound.upper, bound.width > quick.width * bound.upper
@@ -179,22 +179,26 @@ def calibrate_near(
             break
         is_met = (1 - TOLERANCE) * epsilon <= upper <= epsilon
         if is_met and accountant is sharp:
-            return here
+            return parameter
         if not 0 < upper < math.inf:
             break
         if is_met and accountant is rough:
-            known = []  # the other one may say something else
+            search_points = []  # the other one may say something else
         if is_met or is_wide:
             accountant = sharp
         if is_met:
             continue
         # aim at the middle of the tolerance
-        known.append((math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(here)))
-        first = known[0][1] - known[0][0] / slope
-        there = first if len(known) == 1 else interpolated_at_zero(known[-3:])
-        if there is None or not 0.2 < math.exp(there) / here < 5:
+        search_points.append(
+            (math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(parameter))
+        )
+        newton_root = search_points[0][1] - search_points[0][0] / slope
+        log_parameter = (
+            newton_root if len(search_points) == 1 else interpolated_at_zero(search_points[-3:])
+        )
+        if log_parameter is None or not 0.2 < math.exp(log_parameter) / parameter < 5:
             break
-        here = math.exp(there)
+        parameter = math.exp(log_parameter)
     return calibrate(plan_of, epsilon=epsilon, delta=delta)
 
 

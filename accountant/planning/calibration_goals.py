@@ -47,28 +47,30 @@ def goal_of(
     accountant: Accountant | None,
 ) -> Goal:
     """Return the one goal that was given, or raise `ParameterError`."""
-    known = Tight() if accountant is None else accountant
-    if not isinstance(known, Accountant):
-        raise ParameterError("accountant", known, "an accountant, such as RDP()")
-    given = {"epsilon": epsilon, "advantage": advantage, "tpr": tpr}
-    names = [name for name, value in given.items() if value is not None]
+    chosen_accountant = Tight() if accountant is None else accountant
+    if not isinstance(chosen_accountant, Accountant):
+        raise ParameterError("accountant", chosen_accountant, "an accountant, such as RDP()")
+    goals = {"epsilon": epsilon, "advantage": advantage, "tpr": tpr}
+    names = [name for name, value in goals.items() if value is not None]
     if len(names) != 1:
         raise ParameterError("epsilon", epsilon, f"the one goal, or another instead: {HOW}")
     if fpr is not None and tpr is None:
         raise ParameterError("fpr", fpr, "given beside a tpr")
-    at = DELTA.check("delta", delta)
-    if at and epsilon is None:
+    checked_delta = DELTA.check("delta", delta)
+    if checked_delta and epsilon is None:
         raise ParameterError("delta", delta, f"left out: {names[0]} has no delta")
     if advantage is not None:
-        return _variation_goal("advantage", POSITIVE_DELTA.check("advantage", advantage), known)
+        return _variation_goal(
+            "advantage", POSITIVE_DELTA.check("advantage", advantage), chosen_accountant
+        )
     if tpr is not None:
-        return _power_goal(tpr, fpr, known)
+        return _power_goal(tpr, fpr, chosen_accountant)
     target = EPSILON.check("epsilon", epsilon)
     if target > 0:
-        return epsilon_goal(target, at, known)
-    if at == 0:
+        return epsilon_goal(target, checked_delta, chosen_accountant)
+    if checked_delta == 0:
         raise ParameterError("epsilon", epsilon, "above 0, or 0 with a delta above 0")
-    return _variation_goal("delta", at, known)
+    return _variation_goal("delta", checked_delta, chosen_accountant)
 
 
 def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goal:
@@ -81,8 +83,10 @@ def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goa
 
     if isinstance(accountant, Tight) and argument == "advantage":
         return Goal(argument, target, quick, accountant)
-    rough = middle if isinstance(accountant, Tight) else None
-    return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=rough)
+    start_measure = middle if isinstance(accountant, Tight) else None
+    return Goal(
+        argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=start_measure
+    )
 
 
 def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
@@ -96,10 +100,14 @@ def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
 
     def excess(plan: Plan) -> float:
         """What an attack gains over guessing: noise takes it to 0."""
-        found = true_positive_rate(plan, level).upper
+        tpr_upper = true_positive_rate(plan, level).upper
         return (
-            (found - level) * (1 + 4 * ULP) if found > power else min(found - level, power - level)
+            (tpr_upper - level) * (1 + 4 * ULP)
+            if tpr_upper > power
+            else min(tpr_upper - level, power - level)
         )
 
-    about = RoughPower(level)
-    return Goal("tpr", power - level, excess, accountant, rough=lambda plan: about(plan) - level)
+    rough_power = RoughPower(level)
+    return Goal(
+        "tpr", power - level, excess, accountant, rough=lambda plan: rough_power(plan) - level
+    )

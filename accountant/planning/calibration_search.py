@@ -27,11 +27,11 @@ def on_the_private_side(
     moves = [start * (1 + side * TOLERANCE) for side in (-1, 1)]
     inside = [x for x in moves if x in domain] or [start]
     towards = min(inside, key=cost)
-    found, step = start, math.ulp(start)
-    while cost(found) > target and step < TOLERANCE * start:
-        found, step = start + math.copysign(step, towards - start), 2 * step
-    near = found in domain and (1 - TOLERANCE) * target <= cost(found) <= target
-    return found if near else None
+    parameter, step = start, math.ulp(start)
+    while cost(parameter) > target and step < TOLERANCE * start:
+        parameter, step = start + math.copysign(step, towards - start), 2 * step
+    meets_target = parameter in domain and (1 - TOLERANCE) * target <= cost(parameter) <= target
+    return parameter if meets_target else None
 
 
 def least_noise(
@@ -44,9 +44,9 @@ def least_noise(
     cost, target = PlanCost(build, goal.measure), goal.target
     is_scale = domain.low > 0 and domain.high / domain.low > 1e12
     if bracket is None and is_scale:
-        found = _quick_root(build, cost, goal)
-        if found is not None:
-            return found
+        root = _quick_root(build, cost, goal)
+        if root is not None:
+            return root
     if bracket is not None:
         ends = checked_bracket(bracket)
     elif is_scale:  # look around 1

@@ -1,4 +1,4 @@
-"""How many more releases of a kind a budget has room for beside a plan."""
+"""How many more releases of a kind a budget has room for after a plan."""
 
 from __future__ import annotations
 
@@ -51,45 +51,45 @@ def _largest_count_within(
     """The greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if none, by guarded
     secants.
     """
-    low, high, here, tried = -1, CAPACITY_CAP + 1, guess, 0
-    last: tuple[int, float] | None = None
+    low, high, count, tried = -1, CAPACITY_CAP + 1, guess, 0
+    previous: tuple[int, float] | None = None
     while high - low > 1:
-        here = min(max(here, low + 1), high - 1)
-        value = cost(here)
-        low, high = (here, high) if value <= limit else (low, here)
-        if last is not None and last[0] != here:
-            slope = (value - last[1]) / (here - last[0])
-        last, tried = (here, value), tried + 1
+        count = min(max(count, low + 1), high - 1)
+        value = cost(count)
+        low, high = (count, high) if value <= limit else (low, count)
+        if previous is not None and previous[0] != count:
+            slope = (value - previous[1]) / (count - previous[0])
+        previous, tried = (count, value), tried + 1
         step = (limit - value) / slope if math.isfinite(value) and slope > 0 else math.inf
         if tried % 5 and abs(step) < CAPACITY_CAP:
-            here += math.floor(step) if value <= limit else -math.ceil(-step)
+            count += math.floor(step) if value <= limit else -math.ceil(-step)
         elif high <= CAPACITY_CAP:
-            here = (low + high) // 2
+            count = (low + high) // 2
         else:
-            here = 4 * here + 1
+            count = 4 * count + 1
     return low
 
 
 def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
     """Return about how many fit, by Rényi divergences, and the cost of one more."""
     if budget.delta == 0:
-        one = Basic().epsilon(part, 0.0)
-        left = budget.epsilon - Basic().epsilon(plan, 0.0)
+        part_epsilon = Basic().epsilon(part, 0.0)
+        remaining_epsilon = budget.epsilon - Basic().epsilon(plan, 0.0)
         return (
-            (int(min(left / one, CAPACITY_CAP)), one)
-            if left > 0 and 0 < one < math.inf
+            (int(min(remaining_epsilon / part_epsilon, CAPACITY_CAP)), part_epsilon)
+            if remaining_epsilon > 0 and 0 < part_epsilon < math.inf
             else (0, 0.0)
         )
     a = np.geomspace(1e-2, 1e4, 200)
-    rest = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
+    conversion = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
     with np.errstate(all="ignore"):  # orders without a finite value are left out
-        spent, more = RDP().curve(plan, a + 1) + rest, RDP().curve(part, a + 1)
-        fit = np.where(more > 0, (budget.epsilon - spent) / more, np.inf)
+        spent, part_cost = RDP().curve(plan, a + 1) + conversion, RDP().curve(part, a + 1)
+        fit = np.where(part_cost > 0, (budget.epsilon - spent) / part_cost, np.inf)
     fit = np.where(np.isfinite(spent) & ~np.isnan(fit), fit, -np.inf)
     best = int(np.argmax(fit))
     if not 0 < fit[best] < math.inf:
-        return 0, float(more[best])
-    return int(min(fit[best], CAPACITY_CAP)), float(more[best])
+        return 0, float(part_cost[best])
+    return int(min(fit[best], CAPACITY_CAP)), float(part_cost[best])
 
 
 def capacity_if_known(plan: Plan, part: Plan, budget: Budget) -> int | None:

@@ -27,17 +27,17 @@ def common_factor(
     # the cost falls with the factor, at first about as 1 / factor
     log_factor, slope = 0.0, -1.2
     for _ in range(MAX_STEPS):
-        found = cost(math.exp(log_factor))
-        if (1 - tolerance) * target <= found <= target:
-            return math.exp(log_factor), found
-        if not 0 < found < math.inf:
+        epsilon = cost(math.exp(log_factor))
+        if (1 - tolerance) * target <= epsilon <= target:
+            return math.exp(log_factor), epsilon
+        if not 0 < epsilon < math.inf:
             break
-        missed = math.log(found) - aim
+        missed = math.log(epsilon) - aim
         move = max(-1.0, min(1.0, -missed / slope))
-        after = cost(math.exp(log_factor + move))
-        if not 0 < after < math.inf or after == found or move == 0:
+        next_epsilon = cost(math.exp(log_factor + move))
+        if not 0 < next_epsilon < math.inf or next_epsilon == epsilon or move == 0:
             break
-        slope = min(math.log(after / found) / move, -0.1)
+        slope = min(math.log(next_epsilon / epsilon) / move, -0.1)
         log_factor += move
     factor = calibrate(plan_of, epsilon=target, delta=budget.delta, accountant=SEARCH_ACCOUNTANT)
     return factor, cost(factor)

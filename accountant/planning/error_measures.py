@@ -145,9 +145,9 @@ def _declared(plan: Plan, name: str, measure: object) -> Any:
     # what a mechanism makes of another one's answer has an error of its own
     mechanisms = set(inner_plans(plan, inside_mechanisms=False))
     if len(mechanisms) == 1:
-        found = getattr(mechanisms.pop(), name, None)
-        if found is not None:
-            return found
+        declared_error = getattr(mechanisms.pop(), name, None)
+        if declared_error is not None:
+            return declared_error
     raise ParameterError(
         "error", measure, f"one that {type(plan).__name__} declares, or a function"
     )
@@ -158,16 +158,16 @@ def inner_plans(plan: Plan, inside_mechanisms: bool = True) -> Iterator[Plan]:
 
     ``inside_mechanisms`` says whether to look for mechanisms inside others, too.
     """
-    below = [
-        one
+    children = [
+        child
         for field in fields(plan)  # type: ignore[arg-type]  # every plan is a dataclass
         for value in [getattr(plan, field.name)]
-        for one in (value if isinstance(value, tuple) else (value,))
-        if isinstance(one, Plan)
+        for child in (value if isinstance(value, tuple) else (value,))
+        if isinstance(child, Plan)
     ]
-    whole = not below or (not inside_mechanisms and hasattr(plan, "release"))
-    if isinstance(plan, Release) and whole:
+    is_leaf = not children or (not inside_mechanisms and hasattr(plan, "release"))
+    if isinstance(plan, Release) and is_leaf:
         yield plan
         return
-    for one in below:
-        yield from inner_plans(one, inside_mechanisms)
+    for child in children:
+        yield from inner_plans(child, inside_mechanisms)

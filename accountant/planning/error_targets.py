@@ -33,5 +33,5 @@ def largest_scale(
         low,
         high,
         relative=RELATIVE_TOLERANCE,
-        mean=lambda near, far: near + (far - near) / 2,
+        mean=lambda good, bad: good + (bad - good) / 2,
     )

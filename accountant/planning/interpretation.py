@@ -72,14 +72,14 @@ def explanation(
     True
     """
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
-    known = check_relation("relation", relation or Adjacency.ADD_REMOVE)
-    suspicion, holder = SUSPICIONS[known]
+    neighbours = check_relation("relation", relation or Adjacency.ADD_REMOVE)
+    suspicion, holder = SUSPICIONS[neighbours]
     end = format_upper(min(100 * worst_case_posterior(PRIOR, epsilon), 100.0), 3)
     stated = "" if relation else ", unless the sensitivities were stated for other neighbours"
     limit = (
         f"Suppose an attacker knows everyone else's data and thinks it {100 * PRIOR:g} % likely "
         f"that {suspicion}. After all of these answers that can become at most {end} % "
-        f"(epsilon {format_upper(epsilon, 6)}; protected: {known.difference}{stated})."
+        f"(epsilon {format_upper(epsilon, 6)}; protected: {neighbours.difference}{stated})."
     )
     trust = (
         f"{holder} sees it unprotected."
@@ -102,12 +102,12 @@ def explanation(
 
 def _rates_in_words(plan: Plan, suspicion: str) -> str:
     """Return how often an attacker is right at best, each number rounded up."""
-    found = format_upper(100 * true_positive_rate(plan, FALSE_ALARMS).upper, 4)
-    right = format_upper(100 * (1 - bayes_risk(plan, 0.5).lower), 4)
+    power = format_upper(100 * true_positive_rate(plan, FALSE_ALARMS).upper, 4)
+    hits = format_upper(100 * (1 - bayes_risk(plan, 0.5).lower), 4)
     share = f"{100 * FALSE_ALARMS:g} %"
     return (
         f"Where an attacker may conclude wrongly that {suspicion} in {share} of the cases in "
-        f"which that is wrong, it concludes so rightly in at most {found} % of the others. Where "
-        f"both are equally likely beforehand, it is right at most {right} % of the time; a guess "
+        f"which that is wrong, it concludes so rightly in at most {power} % of the others. Where "
+        f"both are equally likely beforehand, it is right at most {hits} % of the time; a guess "
         "is right 50 % of the time."
     )

@@ -45,21 +45,22 @@ class _Lagrangian:
     ) -> None:
         self._wanted, self._orders = wanted, RenyiOrderGrid(counts, fixed_plan, budget)
         self._counts = np.array(counts, dtype=float)
-        self._weights = np.array([one.weight for one in wanted], dtype=float)
+        self._weights = np.array([request.weight for request in wanted], dtype=float)
 
     def scales(self) -> Array:
         """Return the noise scales, as `lagrangian_scales` does."""
         logs = np.array(
-            [self._orders.initial_log_scale + math.log(one.unit) for one in self._wanted]
+            [self._orders.initial_log_scale + math.log(request.unit) for request in self._wanted]
         )
         low, high = (
-            np.log([getattr(one.domain, end) for one in self._wanted]) for end in ("low", "high")
+            np.log([getattr(request.domain, end) for request in self._wanted])
+            for end in ("low", "high")
         )
-        known = np.full(logs.shape, np.nan)
+        valid_logs = np.full(logs.shape, np.nan)
         for _ in range(MAX_STEPS):
             logs = np.clip(logs, low, high)
-            costs, falls, errors, rises = self._costs_and_errors(logs, known)
-            known = logs.copy()
+            costs, falls, errors, rises = self._costs_and_errors(logs, valid_logs)
+            valid_logs = logs.copy()
             factor, tilt = self._orders.common_log_factor(costs, falls)
             fall = falls[:, tilt]
             gain = np.log(self._counts * fall) + costs[:, tilt] - fall * factor
@@ -72,45 +73,51 @@ class _Lagrangian:
             logs = logs + factor + move
             if np.abs(move).max() < MOVE_TOLERANCE and abs(factor) < 1:
                 break
-        found: Array = np.exp(np.clip(logs, low, high))
-        return found
+        scales: Array = np.exp(np.clip(logs, low, high))
+        return scales
 
-    def _costs_and_errors(self, logs: Array, known: Array) -> tuple[Array, Array, Array, Array]:
+    def _costs_and_errors(
+        self, logs: Array, valid_logs: Array
+    ) -> tuple[Array, Array, Array, Array]:
         """Return ln K with minus its slope, and ln error with its slope; mends invalid ``logs``."""
         rows = []
-        for i, one in enumerate(self._wanted):
-            for away in _retry_offsets(known[i] - logs[i]):
+        for i, request in enumerate(self._wanted):
+            for offset in _retry_offsets(valid_logs[i] - logs[i]):
                 try:
-                    scales = math.exp(logs[i] + away), math.exp(logs[i] + away + LOG_SCALE_STEP)
-                    plans = [one.plan(s) for s in scales]
-                    near, far = map(self._orders.log_cost, plans)
-                    error, more = map(one.error_of, plans, scales)
+                    scales = math.exp(logs[i] + offset), math.exp(logs[i] + offset + LOG_SCALE_STEP)
+                    plans = [request.plan(s) for s in scales]
+                    log_cost, log_cost_after = map(self._orders.log_cost, plans)
+                    error, error_after = map(request.error_of, plans, scales)
                 except ParameterError as wrong:
                     if wrong.argument in {"error", "plan"}:  # at any scale
                         raise
                     continue  # no mechanism has this noise
-                logs[i] += away
+                logs[i] += offset
                 break
             else:
-                raise ParameterError("releases", one.label, "mechanisms that exist at some scale")
-            if near.min() >= LOG_INFINITY:
-                raise ParameterError("releases", one.label, "releases with a cost at this delta")
-            if not 0 < error <= more:
+                raise ParameterError(
+                    "releases", request.label, "mechanisms that exist at some scale"
+                )
+            if log_cost.min() >= LOG_INFINITY:
+                raise ParameterError(
+                    "releases", request.label, "releases with a cost at this delta"
+                )
+            if not 0 < error <= error_after:
                 raise ParameterError("error", error, "a positive number that grows with the scale")
             rows.append(
                 (
-                    near,
-                    (near - far) / LOG_SCALE_STEP,
+                    log_cost,
+                    (log_cost - log_cost_after) / LOG_SCALE_STEP,
                     math.log(error),
-                    math.log(more / error) / LOG_SCALE_STEP,
+                    math.log(error_after / error) / LOG_SCALE_STEP,
                 )
             )
         costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
         return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
 
 
-def _retry_offsets(back: float) -> Sequence[float]:
+def _retry_offsets(offset: float) -> Sequence[float]:
     """Return offsets to retry at when there is no mechanism: towards the last valid scale."""
-    if math.isnan(back):
+    if math.isnan(offset):
         return [0.0, *(sign * jump for jump in (0.5, 1, 2, 4, 8, 16, 32) for sign in (1, -1))]
-    return [0.0, back / 2, 0.9 * back, back]
+    return [0.0, offset / 2, 0.9 * offset, offset]

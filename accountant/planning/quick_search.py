@@ -18,7 +18,7 @@ from accountant.plans.plan import Plan, directions
 TOLERANCE = 1e-6
 STEPS = 12
 SECOND = math.log(1.1)  # the second point tried, over the first
-MOST = math.log(50.0)  # the longest step
+MAX_LOG_STEP = math.log(50.0)  # the longest step
 # of epsilon, what lattices aim at, and from how many nats of it one step of the polynomial is
 # enough; each search starts from the last
 ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
@@ -27,7 +27,7 @@ CLEARLY_LESS = 0.98  # of the other direction: it is then not asked for again
 MAX_RELEASES = 300  # of more a lattice is no quicker
 FEW_TERMS = 16  # of a cumulant: one with more is a quadrature
 
-Known = list[tuple[float, float]]  # ln of cost over the aim, and of the parameter
+SearchPoints = list[tuple[float, float]]  # ln of cost over the aim, and of the parameter
 
 
 def root_near(
@@ -37,45 +37,49 @@ def root_near(
 
     ``slope`` is about that of ln cost in ln parameter.
     """
-    aim, here = target * (1 - TOLERANCE / 2), start
-    known: Known = []
+    aim, parameter = target * (1 - TOLERANCE / 2), start
+    points: SearchPoints = []
     for _ in range(STEPS):
-        value = cost(here)
+        value = cost(parameter)
         if (1 - TOLERANCE) * target <= value <= target:
-            return here
-        there = _next(known, value / aim, here, slope)
-        if there is None:
+            return parameter
+        next_parameter = _next(points, value / aim, parameter, slope)
+        if next_parameter is None:
             return None
-        here = there
+        parameter = next_parameter
     return None
 
 
-def _next(known: Known, ratio: float, here: float, slope: float | None) -> float | None:
-    """Return where the polynomial through the last points is 0; ``known`` keeps this one."""
+def _next(
+    points: SearchPoints, ratio: float, parameter: float, slope: float | None
+) -> float | None:
+    """Return where the polynomial through the last points is 0; ``points`` gets this one."""
     if not 0 < ratio < math.inf:
         return None
-    known.append((math.log(ratio), math.log(here)))
-    if len(known) > 1:
-        there = interpolated_at_zero(known[-3:])
+    points.append((math.log(ratio), math.log(parameter)))
+    if len(points) > 1:
+        log_parameter = interpolated_at_zero(points[-3:])
     else:
-        there = known[0][1] + (SECOND if slope is None else -known[0][0] / slope)
-    if there is None:
+        log_parameter = points[0][1] + (SECOND if slope is None else -points[0][0] / slope)
+    if log_parameter is None:
         return None
-    found = math.exp(known[-1][1] + max(-MOST, min(MOST, there - known[-1][1])))
-    return found if 1e-290 < found < 1e290 else None
+    next_parameter = math.exp(
+        points[-1][1] + max(-MAX_LOG_STEP, min(MAX_LOG_STEP, log_parameter - points[-1][1]))
+    )
+    return next_parameter if 1e-290 < next_parameter < 1e290 else None
 
 
-def interpolated_at_zero(points: Known) -> float | None:
+def interpolated_at_zero(points: SearchPoints) -> float | None:
     """Return the polynomial through a few points at 0."""
-    places = [x for x, _ in points]
-    if len(set(places)) < len(places):
+    xs = [x for x, _ in points]
+    if len(set(xs)) < len(xs):
         return None
     return sum(
-        y * math.prod(-other / (x - other) for other in places if other != x) for x, y in points
+        y * math.prod(-other_x / (x - other_x) for other_x in xs if other_x != x) for x, y in points
     )
 
 
-def _slope_at_zero(points: Known) -> float | None:
+def _slope_at_zero(points: SearchPoints) -> float | None:
     """Return the slope, where it is 0, of the curve through a few points."""
     step = 1e-4 * (points[-1][0] - points[-2][0])
     moved = interpolated_at_zero([(x - step, y) for x, y in points])
@@ -88,9 +92,9 @@ def usual_slope(epsilon: float, delta: float) -> float:
     if delta == 0:
         return -1.0
     # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
-    most = -math.log(delta)
-    r = math.sqrt(most + epsilon) - math.sqrt(most)
-    return -2 * r * (r + math.sqrt(most)) / epsilon
+    log_inverse_delta = -math.log(delta)
+    r = math.sqrt(log_inverse_delta + epsilon) - math.sqrt(log_inverse_delta)
+    return -2 * r * (r + math.sqrt(log_inverse_delta)) / epsilon
 
 
 def rough_start(
@@ -101,59 +105,59 @@ def rough_start(
     None where coarse lattices are no quicker than the search by `Tight`.
     """
     # upper ends of lattices are too large by some of the tolerance
-    aim, here, slope = target * (1 - 0.3 * TOLERANCE), 1.0, None
+    aim, parameter, slope = target * (1 - 0.3 * TOLERANCE), 1.0, None
     backwards: bool | None = None  # which direction costs more
-    for width, near in ROUGH_WIDTHS:
-        known: Known = []
+    for width, tolerance in ROUGH_WIDTHS:
+        points: SearchPoints = []
         for _ in range(STEPS):
-            found = _rough_costs(build(here), delta, width, backwards)
-            if found is None:
+            epsilons = _rough_costs(build(parameter), delta, width, backwards)
+            if epsilons is None:
                 return None
-            value = max(found)
-            if backwards is None and len(found) == 2 and min(found) < CLEARLY_LESS * value:
-                backwards = found[1] == value
-            there = _next(known, value / aim, here, slope)
-            if there is None:
+            value = max(epsilons)
+            if backwards is None and len(epsilons) == 2 and min(epsilons) < CLEARLY_LESS * value:
+                backwards = epsilons[1] == value
+            next_parameter = _next(points, value / aim, parameter, slope)
+            if next_parameter is None:
                 return None
-            here = there
-            if abs(math.log(value / aim)) < near:
+            parameter = next_parameter
+            if abs(math.log(value / aim)) < tolerance:
                 break
         else:
             return None
-        slope = _slope_at_zero(known[-3:]) if len(known) > 1 else slope
-    return None if slope is None else (here, slope)
+        slope = _slope_at_zero(points[-3:]) if len(points) > 1 else slope
+    return None if slope is None else (parameter, slope)
 
 
 def _rough_costs(
     plan: Plan, delta: float, width: float, backwards: bool | None
 ) -> list[float] | None:
     """Return about the epsilon of each direction, or of one, by coarse lattices."""
-    ways = directions(plan)
-    if backwards is not None and len(ways) == 2:
-        ways = (ways[backwards],)
-    found = [_rough_epsilon(one_way(way, width), delta) for way in ways]
-    return None if any(map(math.isnan, found)) else found
+    plan_directions = directions(plan)
+    if backwards is not None and len(plan_directions) == 2:
+        plan_directions = (plan_directions[backwards],)
+    epsilons = [_rough_epsilon(one_way(direction, width), delta) for direction in plan_directions]
+    return None if any(map(math.isnan, epsilons)) else epsilons
 
 
-def _rough_epsilon(way: OneWay, delta: float) -> float:
-    if sum(n for _, n in way.losses) > MAX_RELEASES or not _is_dear(way):
+def _rough_epsilon(direction: OneWay, delta: float) -> float:
+    if sum(n for _, n in direction.losses) > MAX_RELEASES or not _is_expensive(direction):
         return math.nan
-    found = grid_certificate(way.losses, delta, way.width, MAX_POINTS)
-    return math.nan if found is None else found.upper
+    certificate = grid_certificate(direction.losses, delta, direction.width, MAX_POINTS)
+    return math.nan if certificate is None else certificate.upper
 
 
 def is_dear(plan: Plan, delta: float) -> bool:
     """Return whether one answer of `Tight` takes some tens of milliseconds."""
-    return _is_dear(one_way(plan, ROUGH_WIDTHS[0][0], at_zero=delta == 0))
+    return _is_expensive(one_way(plan, ROUGH_WIDTHS[0][0], at_zero=delta == 0))
 
 
-def _is_dear(way: OneWay) -> bool:
+def _is_expensive(direction: OneWay) -> bool:
     """Return whether some cumulant is a quadrature, or sampled Gaussians are few."""
-    if way.exact is None or way.choices or len(way.losses) > MAX_CHOICES:
+    if direction.exact is None or direction.choices or len(direction.losses) > MAX_CHOICES:
         return False
-    if way.exact.may_have_certain_violations:
-        return sum(n for _, n in way.losses) <= FEW_RELEASES
-    for loss, _ in way.losses:
+    if direction.exact.may_have_certain_violations:
+        return sum(n for _, n in direction.losses) <= FEW_RELEASES
+    for loss, _ in direction.losses:
         terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)
         if loss.loss_pmf is None and terms > FEW_TERMS:
             return True

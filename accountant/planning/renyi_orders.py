@@ -24,7 +24,7 @@ ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
 class RenyiOrderGrid:
     """Rényi orders, less 1 (``a``), around the one at which a budget's delta is decided.
 
-    ``counts`` are of the releases whose costs are given later; ``fixed_plan`` is released beside.
+    ``counts`` are of the releases whose costs are given later; ``fixed_plan`` is released too.
     ``initial_log_scale`` is the logarithm of a scale, in units of sensitivity, that is about right
     for all.
     """
@@ -50,10 +50,10 @@ class RenyiOrderGrid:
 
         items = list(plan.losses())
         if all(isinstance(item, Loss) and item.reversed is item for item, _ in items):
-            found = [sum(n * fact(cast("Loss", item)) for item, n in items) * a]
+            direction_costs = [sum(n * fact(cast("Loss", item)) for item, n in items) * a]
         else:
-            found = [fold_plan(way, fact) * a for way in directions(plan)]
-        worst = np.maximum.reduce(found) * np.ones_like(a)
+            direction_costs = [fold_plan(direction, fact) * a for direction in directions(plan)]
+        worst = np.maximum.reduce(direction_costs) * np.ones_like(a)
         logs: Array = np.clip(np.log(np.nan_to_num(worst, nan=np.inf)), -LOG_INFINITY, LOG_INFINITY)
         return logs
 
@@ -67,12 +67,12 @@ class RenyiOrderGrid:
     def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
         """Return how far ln delta is above its target, and the index of the deciding order."""
         a, epsilon = self._orders_minus_one, self._budget.epsilon
-        whole = self._fixed_cost + ordered_sum(
+        total_cost = self._fixed_cost + ordered_sum(
             self._counts, np.exp(np.minimum(costs - cost_slopes * factor, LOG_INFINITY))
         )
         if not self._budget.delta:
-            return float(whole[0] - epsilon), 0
-        height = whole - a * epsilon - np.log(a) - np.log1p(a)
+            return float(total_cost[0] - epsilon), 0
+        height = total_cost - a * epsilon - np.log(a) - np.log1p(a)
         at = min(max(int(np.argmin(height)), 1), a.size - 2)
         # the saddle point: delta = e^height / sqrt(2 pi height'')
         slopes = np.diff(height[at - 1 : at + 2]) / np.diff(a[at - 1 : at + 2])

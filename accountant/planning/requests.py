@@ -87,10 +87,14 @@ class Wanted:
             raise ParameterError(
                 "name", name, f"printable text of at most {MAX_NAME_LENGTH} characters"
             )
-        given = {"scale": scale, "target": target, "weight": weight}
-        asked = {key: POSITIVE.check(key, one) for key, one in given.items() if one is not None}
+        options = {"scale": scale, "target": target, "weight": weight}
+        settings = {
+            key: POSITIVE.check(key, number)
+            for key, number in options.items()
+            if number is not None
+        }
         fixed = isinstance(family, Plan)
-        if len(asked) != (not fixed):
+        if len(settings) != (not fixed):
             how_many = "none" if fixed else "one"
             raise ParameterError("family", family, f"given {how_many} of scale, target and weight")
         if error is None and not fixed and scale is None:
@@ -104,7 +108,7 @@ class Wanted:
             "family": family, "error": error, "count": number.check("count", count), "name": name,
             "fields": tuple(sorted(fields.items())), "knob": knob, "domain": domain,
         }  # fmt: skip
-        for key, value in (values | dict.fromkeys(given) | asked).items():
+        for key, value in (values | dict.fromkeys(options) | settings).items():
             object.__setattr__(self, key, value)
 
     @property
@@ -169,10 +173,10 @@ class Wanted:
             In the units of the query; None where no measure was given.
         """
         measure = getattr(self.error, "of", None)
-        found = self.error(scale) if measure is None else measure(plan)  # type: ignore[operator,misc,arg-type]  # a function has no `of`
-        if not 0 <= found < math.inf:
-            raise ParameterError("error", found, "a number from 0 on")
-        return float(found)
+        error = self.error(scale) if measure is None else measure(plan)  # type: ignore[operator,misc,arg-type]  # a function has no `of`
+        if not 0 <= error < math.inf:
+            raise ParameterError("error", error, "a number from 0 on")
+        return float(error)
 
     @property
     def settled(self) -> float | None:
@@ -183,10 +187,10 @@ class Wanted:
         def error(scale: float) -> float:
             return cast("float", self.error_at(scale))
 
-        found = largest_scale(error, self.target, self.unit, self.domain)
-        if found is None:
+        scale_within_target = largest_scale(error, self.target, self.unit, self.domain)
+        if scale_within_target is None:
             raise ParameterError("target", self.target, f"an error that {self.label} can reach")
-        return found
+        return scale_within_target
 
     @property
     def label(self) -> str:

@@ -31,21 +31,23 @@ class LossMatcher:
     def __init__(self) -> None:
         self._losses: dict[Hashable, Hashable] = {}
 
-    def scale(self, one: Wanted, grid_scale: float) -> float:
+    def scale(self, release: Wanted, grid_scale: float) -> float:
         """``grid_scale`` units, or one of the next few floats if that has the loss of an earlier
         one.
         """
-        scale = first = float(min(max(one.unit * grid_scale, one.domain.low), one.domain.high))
-        others = tuple(pair for pair in one.fields if pair[0] != "sensitivity")
-        if not isinstance(one.family, type):
+        scale = nominal_scale = float(
+            min(max(release.unit * grid_scale, release.domain.low), release.domain.high)
+        )
+        other_fields = tuple(pair for pair in release.fields if pair[0] != "sensitivity")
+        if not isinstance(release.family, type):
             return scale
-        key = (one.family, others, grid_scale)
+        key = (release.family, other_fields, grid_scale)
         for _ in range(4):
-            found = tuple(one.plan(scale).losses())
-            if self._losses.setdefault(key, found) == found:
+            losses = tuple(release.plan(scale).losses())
+            if self._losses.setdefault(key, losses) == losses:
                 return scale
             scale = math.nextafter(scale, math.inf)
-        return first
+        return nominal_scale
 
 
 def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tuple[float, ...]:
@@ -53,8 +55,8 @@ def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tu
     match = LossMatcher()
     try:
         return tuple(
-            match.scale(one, scale * factor)
-            for one, scale in zip(wanted, grid_scales.tolist(), strict=True)
+            match.scale(release, scale * factor)
+            for release, scale in zip(wanted, grid_scales.tolist(), strict=True)
         )
     except ParameterError as error:
         raise ParameterError("factor", factor, str(error)) from None

@@ -47,17 +47,17 @@ def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted
     0.005
     """
     factor = POSITIVE.check("factor", factor)
-    return tuple(_with_larger_data(one, factor) for one in releases)
+    return tuple(_with_larger_data(release, factor) for release in releases)
 
 
-def _with_larger_data(one: Wanted, factor: float) -> Wanted:
-    fields = dict(one.fields)
+def _with_larger_data(release: Wanted, factor: float) -> Wanted:
+    fields = dict(release.fields)
     if "sensitivity" not in fields:
-        raise ParameterError("releases", one.label, "of a class that is given its sensitivity")
+        raise ParameterError("releases", release.label, "of a class that is given its sensitivity")
     fields["sensitivity"] = fields["sensitivity"] / factor
     return Wanted(
-        one.family, one.error, count=one.count, scale=one.scale, target=one.target,
-        weight=one.weight, name=one.name, **fields,
+        release.family, release.error, count=release.count, scale=release.scale,
+        target=release.target, weight=release.weight, name=release.name, **fields,
     )  # fmt: skip
 
 
@@ -113,12 +113,12 @@ def at_deltas(plan: Plan, deltas: Iterable[float]) -> tuple[tuple[float, float],
     >>> at_deltas(2 * PureLoss(0.5), [0.0])
     ((0.0, 1.0),)
     """
-    given = each_checked(DELTA, "deltas", deltas)
-    return tuple((delta, Tight().epsilon(plan, delta)) for delta in given)
+    checked_deltas = each_checked(DELTA, "deltas", deltas)
+    return tuple((delta, Tight().epsilon(plan, delta)) for delta in checked_deltas)
 
 
 def for_groups(plan: Plan, delta: float, sizes: Iterable[int]) -> tuple[tuple[int, float], ...]:
-    """Return what a plan promises to groups of people who all are in the data.
+    """Return what a plan promises to groups of people whose records all are in the data.
 
     Parameters
     ----------
@@ -169,10 +169,10 @@ class Needed:
     lower: int | None = None
 
     def __str__(self) -> str:
-        words = f"{self.records:,} records suffice for an error of {self.error:.6g}"
+        sentence = f"{self.records:,} records suffice for an error of {self.error:.6g}"
         if self.lower is None:
-            return words
-        return f"{words}; no private algorithm has it with fewer than {self.lower:,}"
+            return sentence
+        return f"{sentence}; no private algorithm has it with fewer than {self.lower:,}"
 
 
 def records_needed(
@@ -220,10 +220,10 @@ def records_needed(
 
     @functools.cache
     def error(n: int) -> float:
-        found = allocate(with_more_records(releases, n / records), budget).errors[which]
-        if found is None:
+        error_reached = allocate(with_more_records(releases, n / records), budget).errors[which]
+        if error_reached is None:
             raise ParameterError("which", which, "a release with an error measure")
-        return found
+        return error_reached
 
     low, high = grow_until(lambda n: error(n) <= target, records, MAX_RECORDS)
     if error(high) > target:

@@ -30,56 +30,58 @@ def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
 def without_dominated(releases: Releases) -> Releases:
     """Return the releases with no part in a set that another part is above."""
     # A pair that another one dominates may be left out of a set: whatever is chosen then costs at
-    # most what the other one does, beside any third (Zhu, Dong & Wang 2022, Theorem 10).
-    found = Releases()
+    # most what the other one does, with any third release (Zhu, Dong & Wang 2022, Theorem 10).
+    undominated = Releases()
     for release, count in releases.items():
         if release[0] != ANY_OF:
-            found[release] += count
+            undominated[release] += count
             continue
         greatest: list[Releases] = []
-        for part in (without_dominated(Counter(dict(one))) for one in release[1]):
-            if not any(is_dominated(part, other) for other in greatest):
-                greatest = [other for other in greatest if not is_dominated(other, part)] + [part]
+        for part in (without_dominated(Counter(dict(release))) for release in release[1]):
+            if not any(is_dominated(part, rival) for rival in greatest):
+                greatest = [rival for rival in greatest if not is_dominated(rival, part)] + [part]
             need(len(greatest) <= MOST_PARTS, f"a set of more than {MOST_PARTS} parts to choose of")
         if len(greatest) == 1:
-            found.update({one: n * count for one, n in greatest[0].items()})
+            undominated.update({release: n * count for release, n in greatest[0].items()})
         else:
-            found[ANY_OF, tuple(tuple(part.items()) for part in greatest)] += count
-    need(all(n <= 10**18 for n in found.values()), "too many releases")
-    return found
+            undominated[ANY_OF, tuple(tuple(part.items()) for part in greatest)] += count
+    need(all(n <= 10**18 for n in undominated.values()), "too many releases")
+    return undominated
 
 
-def is_dominated(part: Releases, other: Releases) -> bool:
+def is_dominated(part: Releases, dominating: Releases) -> bool:
     """Return whether the other releases surely cost at least as much, in both directions."""
     # Gaussians compose to one, of the sum of mu^2; releases more cost more.
     squares = [
-        sum(one[1] * n for one, n in x.items() if one[0] == "gaussian") for x in (part, other)
+        sum(release[1] * n for release, n in x.items() if release[0] == "gaussian")
+        for x in (part, dominating)
     ]
     if squares[0] > squares[1]:
         return False
-    rest, others = (
-        Counter({one: n for one, n in x.items() if one[0] != "gaussian"}) for x in (part, other)
+    remaining, others = (
+        Counter({release: n for release, n in x.items() if release[0] != "gaussian"})
+        for x in (part, dominating)
     )
-    rest, others = rest - others, others - rest
-    if not rest:
+    remaining, others = remaining - others, others - remaining
+    if not remaining:
         return True
-    if len(rest) > 1 or len(others) != 1:
+    if len(remaining) > 1 or len(others) != 1:
         return False
-    (first, count), (second, other_count) = *rest.items(), *others.items()
-    return count <= other_count and is_shifted_less(first, second)
+    (smaller, count), (larger, other_count) = *remaining.items(), *others.items()
+    return count <= other_count and is_shifted_less(smaller, larger)
 
 
-def is_shifted_less(first: Any, second: Any) -> bool:
+def is_shifted_less(smaller: Any, larger: Any) -> bool:
     """Return whether a release is of the kind of another, of a smaller shift."""
     # Of log-concave noise the best event is a half-line, so delta is the greatest of F(t) - e^eps
     # F(t - s), which rises with the shift s; of d + (1 - d) times a response both d and epsilon do.
-    if first[0] != second[0]:
+    if smaller[0] != larger[0]:
         return False
-    if first[0] == "response":
-        return bool(first[1] <= second[1] and first[2] <= second[2])
-    at = SHIFTED.get(first[0])
-    same = at is not None and first[1:at] + first[at + 1 :] == second[1:at] + second[at + 1 :]
-    return bool(same and first[at] <= second[at])
+    if smaller[0] == "response":
+        return bool(smaller[1] <= larger[1] and smaller[2] <= larger[2])
+    at = SHIFTED.get(smaller[0])
+    same = at is not None and smaller[1:at] + smaller[at + 1 :] == larger[1:at] + larger[at + 1 :]
+    return bool(same and smaller[at] <= larger[at])
 
 
 def on_path(releases: Releases, choices: list[Any]) -> Releases:
@@ -88,25 +90,25 @@ def on_path(releases: Releases, choices: list[Any]) -> Releases:
     Each set of releases takes the next of the choices: rows of how often, the number of a part,
     and the choices inside of that part.
     """
-    found = Releases()
+    paid = Releases()
     for release, count in releases.items():
         if release[0] != ANY_OF:
-            found[release] += count
+            paid[release] += count
             continue
         need(choices, "a path without a choice for each set", ProofError)
-        chosen = choices.pop(0)
+        choice = choices.pop(0)
         need(
-            isinstance(chosen, list) and all(map(is_choice, chosen)),
+            isinstance(choice, list) and all(map(is_choice, choice)),
             "a choice is wrong",
             ProofError,
         )
-        need(sum(times for times, *_ in chosen) == count, "a path of other length", ProofError)
-        for times, number, inside in chosen:
+        need(sum(times for times, *_ in choice) == count, "a path of other length", ProofError)
+        for times, number, inside in choice:
             need(number < len(release[1]), "a choice of no part", ProofError)
             part = on_path(Counter(dict(release[1][number])), inside)
-            found.update({one: n * times for one, n in part.items()})
+            paid.update({release: n * times for release, n in part.items()})
     need(not choices, "a path with more choices than sets", ProofError)
-    return found
+    return paid
 
 
 def is_choice(row: Any) -> bool:
@@ -121,4 +123,4 @@ def inner_releases(release: Any) -> list[Any]:
     """Return a release, or all that is in the parts of a set."""
     if release[0] != ANY_OF:
         return [release]
-    return [inner for part in release[1] for one, _ in part for inner in inner_releases(one)]
+    return [inner for part in release[1] for member, _ in part for inner in inner_releases(member)]

@@ -20,22 +20,22 @@ SLACK, WORDS = fmpq(1, 2**30), 2**63
 def check(claim: dict[str, Any]) -> tuple[str, str]:
     """Return PROVED, PROVED UPPER or NOT PROVED, and what is not proved."""
     with ctx.workprec(192):
-        kind, n, missed = claim["kind"], exact(claim["parameters"]), ""
+        kind, n, gap = claim["kind"], exact(claim["parameters"]), ""
         for table in claim["tables"]:
             if not adds_up(table["table"], exact(table)):
                 return "NOT PROVED", f"the integers of {table['table']} do not add up"
         if not (law := (noise if hasattr(n, "drawn_scale") else listed)(kind, n)):
             return "NOT PROVED", f"the kind {kind} has no proof here"
-        delta, known = law
+        delta, has_density = law
         for output, *logs in claim["densities"]:
-            if not known(output, *logs):
+            if not has_density(output, *logs):
                 return "NOT PROVED", f"the density of the output {output} is another"
         for epsilon, claimed in claim["profile"]:
             if not (epsilon >= 0 and delta(q(epsilon))[1] <= arb(claimed)):
                 return "NOT PROVED", f"delta is above {claimed:.9g} at epsilon = {epsilon:.9g}"
             if not arb(claimed) <= delta(q(epsilon) - SLACK)[0] * (1 + SLACK):
-                missed = f"delta is not shown to be {claimed:.9g} at epsilon = {epsilon:.9g}"
-    return ("PROVED UPPER" if missed else "PROVED"), missed
+                gap = f"delta is not shown to be {claimed:.9g} at epsilon = {epsilon:.9g}"
+    return ("PROVED UPPER" if gap else "PROVED"), gap
 
 def q(x: Any) -> Any:
     return fmpq(*x.as_integer_ratio())
@@ -49,15 +49,15 @@ def exact(numbers: dict[str, Any]) -> Any:  # floats as the fractions they are
 def near(log: float, true: Any) -> bool:
     return bool(true == 0 if log == -inf else abs(arb(log) - arb(true).log()) < SLACK)
 
-def swapped(m: Any, p: Any, r: Any, *alike: Any, known: Any = ()) -> Law:
+def swapped(m: Any, p: Any, r: Any, *alike: Any, pairs: Any = ()) -> Law:
     # m outcomes have p against r, as many r against p, others are alike
-    known = known or [(p, r), (r, p), *((c, c) for c in alike)]
+    pairs = pairs or [(p, r), (r, p), *((c, c) for c in alike)]
     return (lambda e: (m * sum((a - exp(e) * b).max(arb(0)) for a, b in ((p, r), (r, p))),) * 2,
-            lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))
+            lambda _, *logs: any(all(map(near, logs, pair)) for pair in pairs))
 
 def added(n: Any, delta: Any, density: Any) -> Law:
-    at = [(q(v) / n.step + fmpq(1, 2)).floor() * n.step if n.step else q(v) for v in n.values]
-    return delta, lambda x, *logs: all(map(near, logs, [density(abs(q(x) - v)) for v in at]))
+    centres = [(q(v) / n.step + fmpq(1, 2)).floor() * n.step if n.step else q(v) for v in n.values]
+    return delta, lambda x, *logs: all(map(near, logs, [density(abs(q(x) - v)) for v in centres]))
 
 def events(cdf: Any, best: Any, g: Any, low: Any, high: Any) -> Any:
     # F(t) - e^eps F(t - distance): at a point of the grid near the best t, and at the best
@@ -71,14 +71,14 @@ def events(cdf: Any, best: Any, g: Any, low: Any, high: Any) -> Any:
 def geometric(w: Any, steps: Any, e: Any) -> Any:
     # of integers in proportion to r^|k|, r = e^{-1/w}, N steps apart: the event "at most m" has
     # 1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m
-    steps, top = int(steps), int(((steps - 1 - e * w) / 2).floor())
-    some = range(max(top - 1, 0), min(top + 3, steps)) if e * w < steps else ()
-    lost = [(exp(-(m + 1) / w) + exp(e - (steps - m) / w)) / (1 + exp(-1 / w)) for m in some]
-    return reduce(arb.max, [1 - one for one in lost], arb(0))
+    steps, best = int(steps), int(((steps - 1 - e * w) / 2).floor())
+    events = range(max(best - 1, 0), min(best + 3, steps)) if e * w < steps else ()
+    missed = [(exp(-(m + 1) / w) + exp(e - (steps - m) / w)) / (1 + exp(-1 / w)) for m in events]
+    return reduce(arb.max, [1 - mass for mass in missed], arb(0))
 
 def two_sided(x: Any) -> Any:  # the distribution function of Laplace noise of scale 1
-    left, right = exp(x) / 2, 1 - exp(-x) / 2
-    return left if x < 0 else right if x >= 0 else left.union(right)
+    below, above = exp(x) / 2, 1 - exp(-x) / 2
+    return below if x < 0 else above if x >= 0 else below.union(above)
 
 def normals(n: Any, e: Any, g: Any, low: Any, high: Any) -> tuple[Any, Any]:
     def phi(x: Any) -> Any:
@@ -103,11 +103,11 @@ def noise(kind: str, n: Any) -> Any:
     laplace = two_sided, lambda m, e: (m - e) / 2 if e < m else None, g, low, high
     match kind:
         case "DiscreteGaussian":  # k in proportion to e^{-k^2 / 2s^2}; 2^-1800 is not listed
-            steps, reach, rest = int(n.sensitivity), int(51 * s) + 60, arb(0, 2.0**-1000)
+            steps, reach, tail = int(n.sensitivity), int(51 * s) + 60, arb(0, 2.0**-1000)
             term = [exp(-fmpq(k * k) / (2 * s * s)) for k in range(reach + 2 * steps + 1)]
-            total, some = 2 * sum(term[1:], arb(0)) + 1 + rest, range(-reach, reach + steps)
-            both = [(term[abs(k)] / total, term[abs(k - steps)] / total) for k in some]
-            delta = lambda e: (sum(((a - exp(e) * b).max(arb(0)) for a, b in both), rest),) * 2
+            total, support = 2 * sum(term[1:], arb(0)) + 1 + tail, range(-reach, reach + steps)
+            masses = [(term[abs(k)] / total, term[abs(k - steps)] / total) for k in support]
+            delta = lambda e: (sum(((a - exp(e) * b).max(arb(0)) for a, b in masses), tail),) * 2
             return added(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / total)
         case "DiscreteLaplace":
             return added(n, lambda e: (geometric(s, n.sensitivity, e),) * 2,
@@ -165,36 +165,36 @@ def listed(kind: str, n: Any) -> Any:
         case "UnaryEncoding":  # two labels have different bits; the others show c ones
             p, r, z, y = arb(n.p), arb(n.q), 1 - arb(n.p), 1 - arb(n.q)
             pairs = (p * y, z * r), (z * r, p * y), (p * r, p * r), (z * y, z * y)
-            rest = [r**c * y ** (k - 2 - c) for c in range(k - 1)]
-            return swapped(1, p * y, z * r, known=[(f * a, f * b) for f in rest for a, b in pairs])
+            bits = [r**c * y ** (k - 2 - c) for c in range(k - 1)]
+            return swapped(1, p * y, z * r, pairs=[(f * a, f * b) for f in bits for a, b in pairs])
         case "LocalHashing":  # two labels are hashed to uniform different residues of a prime
             prime = next(p for p in range(k, 2 * k + 2) if fmpz(p).is_prime())
-            (each, more), count = divmod(prime, n.buckets), prime * (prime - 1)
-            alike = more * (each + 1) * each + (n.buckets - more) * each * (each - 1)
+            (size, extra), count = divmod(prime, n.buckets), prime * (prime - 1)
+            alike = extra * (size + 1) * size + (n.buckets - extra) * size * (size - 1)
             a, b = truth / count, lie / ((n.buckets - 1) * count)
             return swapped(count - alike, a, b, a, b)
         case "PrivUnit":  # a cap and its opposite; masses of exact directions err by n.error
             mass = (1 - arb(n.height**2).beta_lower(fmpq(1, 2), fmpq(n.dimension - 1, 2), True)) / 2
             share = n.cap_share if n.error else (truth - mass) / (1 - mass)
             cap, far = (1 - share) * (mass + arb(0, float(n.error))), 1 - share
-            known = [(far + share / mass, far), (far, far + share / mass), (far, far)]
-            return swapped(1, share + cap, cap, known=known)
+            densities = [(far + share / mass, far), (far, far + share / mass), (far, far)]
+            return swapped(1, share + cap, cap, pairs=densities)
         case "PartitionSelection":  # of k people, w_k of 2^63 words keep their key
-            kept = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
-            kept += [(1 - b, 1 - a) for a, b in kept]
-            known = [*kept, *((b, a) for a, b in kept)]
-            return lambda e: (reduce(arb.max, [b - exp(e) * a for a, b in kept]),) * 2, (
-                lambda _, *logs: any(all(map(near, logs, pair)) for pair in known))
+            shares = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
+            shares += [(1 - b, 1 - a) for a, b in shares]
+            densities = [*shares, *((b, a) for a, b in shares)]
+            return lambda e: (reduce(arb.max, [b - exp(e) * a for a, b in shares]),) * 2, (
+                lambda _, *logs: any(all(map(near, logs, pair)) for pair in densities))
 
 def adds_up(name: str, t: Any) -> bool:
     if name == "IntegerStaircase":  # the share of the first level, the most probable cells
-        first = 1 / (1 + fmpq(t.stair, t.top) / arb(1 / t.width).expm1())
-        return fmpq(*t.low) <= first <= fmpq(*t.high)
+        share = 1 / (1 + fmpq(t.stair, t.top) / arb(1 / t.width).expm1())
+        return fmpq(*t.low) <= share <= fmpq(*t.high)
     if name == "WeightTable":
-        least = [t.height * exp((q(s) - q(max(t.scores))) / t.scale) for s in t.scores]
+        sizes = [t.height * exp((q(s) - q(max(t.scores))) / t.scale) for s in t.scores]
     else:  # blocks of integers; the last is the tail's, of 128 times its first probability
-        firsts = [fmpq(b << t.shift) for b in range(len(t.ends))]
-        least = [t.height * exp(-((x / t.width) ** t.power) / t.power) for x in firsts]
-        least[-1] *= 0 if t.reach is not None and firsts[-1] > t.reach else 128
-    blocks = zip(pairwise([0, *t.ends]), least, strict=True)
+        starts = [fmpq(b << t.shift) for b in range(len(t.ends))]
+        sizes = [t.height * exp(-((x / t.width) ** t.power) / t.power) for x in starts]
+        sizes[-1] *= 0 if t.reach is not None and starts[-1] > t.reach else 128
+    blocks = zip(pairwise([0, *t.ends]), sizes, strict=True)
     return t.ends[-1] <= WORDS and all(end - start >= size for (start, end), size in blocks)

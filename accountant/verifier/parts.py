@@ -33,8 +33,8 @@ def waves(weights: list[Any], losses: list[Any], h: float, n: int) -> list[acb]:
     rows, pairs = -(-n // m), list(zip(weights, turns, strict=True))
     small = acb_mat(m, nodes, [(t * i).exp() for i in range(m) for t in turns])
     large = acb_mat(nodes, rows, [w * (t * (m * j)).exp() for w, t in pairs for j in range(rows)])
-    found = (small * large).tolist()
-    return [found[j % m][j // m] for j in range(n)]
+    product = (small * large).tolist()
+    return [product[j % m][j // m] for j in range(n)]
 def gaussian(mu2: arb) -> Part:
     """M(z) = e^{z (z + 1) mu^2 / 2}: the integral of a normal density."""
     return Part(lambda a, h, n, _="": [(z * (z + 1) * mu2 / 2).exp() for z in abscissas(a, h, n)],
@@ -44,11 +44,11 @@ def laplace(m: arb, *_: arb) -> Part:
     # |cosh sm|, |sinh sm| <= cosh(m Re s) and |s| >= u
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
         up, down = waves([(a * m).exp()], [m], h, n), waves([(-a * m - m).exp()], [-m], h, n)
-        each = zip(abscissas(a, h, n), up, down, strict=True)
-        return [((1 + z) * x + z * y) / (1 + 2 * z) for z, x, y in each]
+        nodes = zip(abscissas(a, h, n), up, down, strict=True)
+        return [((1 + z) * x + z * y) / (1 + 2 * z) for z, x, y in nodes]
     def decay(a: float, u: arb) -> arb:
-        far = (-m / 2).exp() * ((a + arb(0.5)) * m).cosh() * (1 + 1 / (2 * u))
-        return far.min(line(a, 0, 1)[0].real)
+        bound = (-m / 2).exp() * ((a + arb(0.5)) * m).cosh() * (1 + 1 / (2 * u))
+        return bound.min(line(a, 0, 1)[0].real)
     return Part(line, decay)
 def zcdp(rho: arb, xi: arb) -> Part:
     """M(a) <= e^{a xi + a (a + 1) rho} at real a: Renyi's divergence of order a + 1, times a."""
@@ -57,16 +57,16 @@ def zcdp(rho: arb, xi: arb) -> Part:
         return [acb((a * xi + a * (arb(a) + 1) * rho).exp())]
     return Part(line, lambda a, u: line(a, 0, 1)[0].real)
 def finite(law: list[Any], total: arb) -> Part:  # M(z) = sum p (p/q)^z, p > 0 < q
-    both = [(p, (p / q).log()) for p, q in law if p > 0 and q > 0]
+    pairs = [(p, (p / q).log()) for p, q in law if p > 0 and q > 0]
     def line(a: float, h: float, n: int, _: str = "") -> list[acb]:
-        return waves([p * (a * x).exp() for p, x in both], [x for _, x in both], h, n)
-    mass = sum((p for p, _ in both), arb(0))
+        return waves([p * (a * x).exp() for p, x in pairs], [x for _, x in pairs], h, n)
+    mass = sum((p for p, _ in pairs), arb(0))
     return Part(line, lambda a, _: line(a, 0, 1)[0].real, mass, total)
 def logs(sides: Any, x: acb) -> list[acb]:
     """Return ln R, R the density of sum w N(s, 1) over that of N(0, 1), of each side."""
-    return [sum(((s * x - s * s / 2).exp() * w for w, s in one), acb(0)).log() for one in sides]
+    return [sum(((s * x - s * s / 2).exp() * w for w, s in side), acb(0)).log() for side in sides]
 def balls(unit2: Any, *sides: Any) -> list[Any]:  # the weights and shifts of a mixture
-    return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in one] for one in sides]
+    return [[(exact(w), exact(s) * exact(unit2).sqrt()) for w, s in side] for side in sides]
 def mixture(sides: Any, rules: Fields) -> Part:
     """P = sum w N(f, 1), Q = sum w N(g, 1), g <= 0 <= f: M(z) = int F, F = n R_f^(1+z) R_g^(-z)."""
     # arg R_f(x + iy) is in [0, y max f], arg R_g(x + iy) in [y min g, 0] for y >= 0 (numbers in a
@@ -78,26 +78,29 @@ def mixture(sides: Any, rules: Fields) -> Part:
     # to the root of F times its mirror image in the line.  Left out: k < first, where R_f grows and
     # R_g falls; k in (last, far], summed; beyond X = h far, (ln F)' <= c - x: F(X) / (X - c)
     f, g = ([s for _, s in side] for side in sides)
-    most, least, nearest = reduce(arb.max, f), reduce(arb.min, g), reduce(arb.max, g)
+    max_f, min_g, max_g = reduce(arb.max, f), reduce(arb.min, g), reduce(arb.max, g)
     def nodes(a: float, name: str) -> tuple[list[acb], list[acb], arb]:
         """Return weights, losses, error: of M(a + iv) = sum w e^{ivL}, and of their sizes."""
         rule = Fields(rules.take(name), "a rule")
         y, h = arb(rule.real("y", 1e-9, 99.0)), arb(rule.real("h", 1e-9, 99.0))
-        first, last, far = (rule.whole(key, -10**5, 10**5) for key in ("first", "last", "far"))
+        first_k, last_k, far_k = (rule.whole(k, -10**5, 10**5) for k in ("first", "last", "far"))
         rule.done()
-        c, end, right = (1 + arb(a)) * most - a * least, h * far, 2 * y * (most - least) < arb.pi()
-        spend(50 * (far - first) * len(f + g))
-        need(first <= 0 <= last <= far and right and c < end, "a rule where it does not converge")
+        c, end = (1 + arb(a)) * max_f - a * min_g, h * far_k
+        analytic = 2 * y * (max_f - min_g) < arb.pi()
+        spend(50 * (far_k - first_k) * len(f + g))
+        need(first_k <= 0 <= last_k <= far_k and analytic and c < end,
+             "a rule where it does not converge")
         def at(k: int, y: Any) -> tuple[acb, acb]:
             f, g = logs(sides, acb(h * k, y))
             return f - g, f + a * (f - g) - acb(h * k, y) ** 2 / 2
-        both, scale = [at(k, y) for k in range(first, last + 1)], h / (2 * arb.pi()).sqrt()
-        weights, losses = [scale * x.exp() for _, x in both], [loss for loss, _ in both]
-        ends = [at(k, 0)[1].real.exp() for k in (first, far, *range(last + 1, far + 1))]
-        left = ends[0] * ((h * first) ** 2 / 2).exp() * (-h * first / arb(2).sqrt()).erfc() / 2
-        outside = left + ends[1] / (end - c) + scale * sum(ends[2:], arb(0))
-        outside *= (y**2 / 2).exp() * (y * (nearest - least) / 2).cos() ** (-a)
-        top = (2 * y**2).exp() * (y * (nearest - least)).cos() ** (-a)  # N(2y) <= top M(a)
+        samples, scale = [at(k, y) for k in range(first_k, last_k + 1)], h / (2 * arb.pi()).sqrt()
+        weights, losses = [scale * x.exp() for _, x in samples], [loss for loss, _ in samples]
+        ends = [at(k, 0)[1].real.exp() for k in (first_k, far_k, *range(last_k + 1, far_k + 1))]
+        x = -h * first_k
+        left_tail = ends[0] * (x**2 / 2).exp() * (x / arb(2).sqrt()).erfc() / 2
+        outside = left_tail + ends[1] / (end - c) + scale * sum(ends[2:], arb(0))
+        outside *= (y**2 / 2).exp() * (y * (max_g - min_g) / 2).cos() ** (-a)
+        top = (2 * y**2).exp() * (y * (max_g - min_g)).cos() ** (-a)  # N(2y) <= top M(a)
         share = (1 + top.max(arb(1))) / ((2 * arb.pi() * y / h).exp() - 1)
         need(share < 0.5, "a rule is too coarse")
         size = (abs(sum(weights, acb(0))) + outside) / (1 - share)  # M(a) is at most this
@@ -106,62 +109,62 @@ def mixture(sides: Any, rules: Fields) -> Part:
         weights, losses, error = nodes(a, name)
         return [x + acb(arb(0, error), arb(0, error)) for x in waves(weights, losses, h, n)]
     def decay(a: float, u: arb) -> arb:
-        *both, error = nodes(a, "decay")
-        each = (abs(w * (x * acb(0, u)).exp()) for w, x in zip(*both, strict=True))
-        return sum(each, arb(0)) + error
+        weights, losses, error = nodes(a, "decay")
+        sizes = (abs(w * (x * acb(0, u)).exp()) for w, x in zip(weights, losses, strict=True))
+        return sum(sizes, arb(0)) + error
     mass = sum((w for w, _ in sides[0]), arb(0))
     return Part(line, decay, mass, mass)
 def outcomes(release: Any, back: bool) -> tuple[list[Any], arb]:
     """Return (p, q) of each outcome, and a ball of the mass of P, listed or not."""
-    kind, *given = release
+    kind, *params = release
     if kind == "sampled":
-        law, r = [(arb(1), arb(1))], exact(given[0])
-        for some, _ in (outcomes(one, back=False) for one in given[1]):
-            need(len(law) * len(some) <= MOST // 10, "too many outcomes")
-            law = [(a * p, b * q) for a, b in law for p, q in some]
+        law, r = [(arb(1), arb(1))], exact(params[0])
+        for member_law, _ in (outcomes(member, back=False) for member in params[1]):
+            need(len(law) * len(member_law) <= MOST // 10, "too many outcomes")
+            law = [(a * p, b * q) for a, b in law for p, q in member_law]
         law = [((1 - r) * q + r * p, q) for p, q in law]
     elif kind == "response":
-        d, e = exact(given[1]), exact(given[0]).exp()
+        d, e = exact(params[1]), exact(params[0]).exp()
         low, high = (1 - d) / (1 + e), (1 - d) * e / (1 + e)
-        law = [(low, high), (high, low), *([(arb(0), d), (d, arb(0))] if given[1] else [])]
+        law = [(low, high), (high, low), *([(arb(0), d), (d, arb(0))] if params[1] else [])]
     elif kind == "discrete laplace":  # all k <= 0 have one ratio, all k >= shift the other
-        r, n = (-1 / exact(given[0])).exp(), given[1]
+        r, n = (-1 / exact(params[0])).exp(), params[1]
         q = [1 / (1 + r), *((1 - r) / (1 + r) * r**k for k in range(1, n)), r**n / (1 + r)]
         law = list(zip(reversed(q), q, strict=True))
     elif kind == "discrete gaussian":  # 16 deviations; what is beyond, a geometric series bounds
-        s, n, far = exact(given[0]), given[1], int(16 * given[0]) + 2 + given[1]
+        s, n, far = exact(params[0]), params[1], int(16 * params[0]) + 2 + params[1]
         sizes = [(-((arb(k) / s) ** 2) / 2).exp() for k in range(far + 1)]
-        whole = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)
-        whole += sizes[0] + 2 * sum(sizes[1:], arb(0))
-        law = [(sizes[abs(k - n)] / whole, sizes[abs(k)] / whole) for k in range(n - far, far + 1)]
+        total = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)
+        total += sizes[0] + 2 * sum(sizes[1:], arb(0))
+        law = [(sizes[abs(k - n)] / total, sizes[abs(k)] / total) for k in range(n - far, far + 1)]
     else:
         need(kind == "pair", f"a {kind} has more than finitely many outcomes")
-        law = [(exact(p), exact(q)) for p, q in given[0]]
+        law = [(exact(p), exact(q)) for p, q in params[0]]
     spend(20 * len(law))
     law = [(q, p) for p, q in law] if back else law
-    need(all(x > 0 or x == 0 for one in law for x in one), "a mass that may be 0")
+    need(all(x > 0 or x == 0 for masses in law for x in masses), "a mass that may be 0")
     mass = sum((p for p, _ in law), arb(0))
     return law, mass.union(arb(1)) if kind == "discrete gaussian" else mass
 def listed(items: Any, back: bool, epsilon: float) -> tuple[arb, arb]:
     """Return bounds of sum (p - e^eps q)_+ over all outcomes; those not listed add at most P."""
     # The law of n releases is the n-th power of a polynomial: outcome k is x^k where losses are an
     # equal step apart, else x^((n + 1)^(k - 1)), whose exponents count each outcome.
-    found, whole, some = [(arb(1), arb(1))], arb(1), arb(1)
-    for one, n in items:
-        law, total = outcomes(one, back)
-        law, step = [(p, q) for p, q in law if p > 0 and q > 0], one[0] in LATTICE or n == 1
+    sums, mass, listed_mass = [(arb(1), arb(1))], arb(1), arb(1)
+    for release, n in items:
+        law, total = outcomes(release, back)
+        law, step = [(p, q) for p, q in law if p > 0 and q > 0], release[0] in LATTICE or n == 1
         need(law and (step or len(law) < 20), "too many sums of losses")
-        whole, some = whole * total**n, some * sum((p for p, _ in law), arb(0)) ** n
+        mass, listed_mass = mass * total**n, listed_mass * sum((p for p, _ in law), arb(0)) ** n
         powers = [k if step or not k else (n + 1) ** (k - 1) for k in range(len(law))]
-        need(len(found) * (powers[-1] * n + 1) <= MOST, "too many sums of losses")
-        spend(2 * len(found) * (powers[-1] * n + 1) + (powers[-1] * n) ** 2 / 300)
-        at, none = dict(zip(powers, law, strict=True)), (arb(0), arb(0))
-        dense = [at.get(k, none) for k in range(powers[-1] + 1)]
+        need(len(sums) * (powers[-1] * n + 1) <= MOST, "too many sums of losses")
+        spend(2 * len(sums) * (powers[-1] * n + 1) + (powers[-1] * n) ** 2 / 300)
+        at, zero = dict(zip(powers, law, strict=True)), (arb(0), arb(0))
+        dense = [at.get(k, zero) for k in range(powers[-1] + 1)]
         p, q = (arb_poly(list(side)) ** n for side in zip(*dense, strict=True))
         terms = [(p[k], q[k]) for k in range(powers[-1] * n + 1) if not p[k] == q[k] == 0]
-        found = [(a * b, c * d) for a, c in found for b, d in terms]
-    e, sure = arb(epsilon).exp(), whole - some
-    sticks = sum(((p - e * q).max(arb(0)) for p, q in found), arb(0))
-    return sticks + sure.lower().max(arb(0)), sticks + sure.upper()
+        sums = [(a * b, c * d) for a, c in sums for b, d in terms]
+    e, infinite = arb(epsilon).exp(), mass - listed_mass
+    hockey_stick = sum(((p - e * q).max(arb(0)) for p, q in sums), arb(0))
+    return hockey_stick + infinite.lower().max(arb(0)), hockey_stick + infinite.upper()
 def tail(x: arb) -> arb:  # Return P(N(0, 1) > x).
     return (x / arb(2).sqrt()).erfc() / 2

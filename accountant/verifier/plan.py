@@ -23,12 +23,12 @@ def parse(document: bytes) -> "Fields":
     """Return the content of a file, which must have the only bytes that say the same."""
     need(isinstance(document, bytes) and len(document) <= 2**20, "more than 1 MiB", ProofError)
     try:
-        found = json.loads(document.decode("ascii"))
-        text = json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        content = json.loads(document.decode("ascii"))
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise ProofError(f"no JSON of finite numbers: {str(error)[:99]}") from None
     need(f"{text}\n".encode() == document, "not canonical: sorted keys, no blanks", ProofError)
-    return Fields(found, "the proof")
+    return Fields(content, "the proof")
 class Fields:
     """A table of which each field is asked for, with what it may hold."""
     def __init__(self, value: Any, name: str) -> None:
@@ -36,9 +36,9 @@ class Fields:
         self.left, self.name, self.times = dict(value), name, 1
     def take(self, key: str, *default: Any, fits: Any = None) -> Any:  # a field that fits
         need(default or key in self.left, f"{self.name} has no field {key!r}", ProofError)
-        found = self.left.pop(key, *default)
-        need(not fits or fits(found), f"{key} of {self.name} is wrong or out of range", ProofError)
-        return found
+        value = self.left.pop(key, *default)
+        need(not fits or fits(value), f"{key} of {self.name} is wrong or out of range", ProofError)
+        return value
     def real(self, key: str, low: float, high: float) -> float:  # of the only hexadecimal form
         text = self.take(key, fits=lambda x: isinstance(x, str) and HEX.fullmatch(x))
         value = float.fromhex(text)
@@ -50,8 +50,8 @@ class Fields:
         return int(self.take(key, *default, fits=lambda x: type(x) is int and low <= x <= high))
     def number(self, key: str, low: Any = 2.0**-999, high: Any = 2**999, *default: Any) -> Fraction:
         fits = lambda x: type(x) is Fraction and low <= x <= high  # of the plan, exactly
-        found: Fraction = self.take(key, *default, fits=fits)
-        return found
+        fraction: Fraction = self.take(key, *default, fits=fits)
+        return fraction
     def steps(self, key: str) -> int:  # values of discrete noise are whole numbers apart
         return self.whole(key, 1, 2**53, *([1] if key == "sensitivity" else []))
     def rows(self) -> int:  # coordinates of a value; None stands for one number
@@ -86,31 +86,31 @@ def read_plan(plan: Any, *, decimal: bool) -> Releases:
     def read(text: str) -> Any:  # no field takes -0.0, which is 0.0 in other letters
         return number(text) if float(text) or text[0] != "-" else text
     tree = json.loads(json.dumps(plan), parse_float=read)
-    found = _releases(tree, 0, ALONE)
+    releases = _releases(tree, 0, ALONE)
     _stated(tree, 0)
-    return found
+    return releases
 def _stated(value: Any, depth: int) -> set[str]:
     """Return the neighbours that a node states, or else its parts: of one sort."""
     need(depth < 200, "a plan is nested at most 50 deep", ProofError)
     if not isinstance(value, dict):
-        inner = value if isinstance(value, list) else ()
-        return {one for part in inner for one in _stated(part, depth + 1)}
-    parts = {one for part in value.values() for one in _stated(part, depth + 1)}
+        elements = value if isinstance(value, list) else ()
+        return {relation for part in elements for relation in _stated(part, depth + 1)}
+    relations = {relation for part in value.values() for relation in _stated(part, depth + 1)}
     kind = value.get("kind")
     if kind == "OnePass":  # a record whose place stays empty
-        parts = {BLANK if one == KNOWN[0] else one for one in parts}
+        relations = {BLANK if relation == KNOWN[0] else relation for relation in relations}
     added = value.get("by") == "value" or kind in SAMPLES
-    own = str(value.get("relation") or (KNOWN[0] if added else NEIGHBOURS.get(str(kind), "")))
-    fits = {own}  # what a part may be stated for
+    stated = str(value.get("relation") or (KNOWN[0] if added else NEIGHBOURS.get(str(kind), "")))
+    fits = {stated}  # what a part may be stated for
     if kind in SAMPLES:  # a sample compares the data with and without a record
-        fits = {KNOWN[0], own} - {KNOWN[1]}
-    elif (kind, own) == ("ShuffledEpoch", BLANK):
+        fits = {KNOWN[0], stated} - {KNOWN[1]}
+    elif (kind, stated) == ("ShuffledEpoch", BLANK):
         fits = {KNOWN[0], BLANK}
-    elif (kind, own) == ("Stated", "label-replace"):  # such neighbours are local ones too
-        fits = {own, "local-replace"}
-    same = parts <= fits if own else len(parts) < 2
-    need(same, "parts stated for different neighbours have no proof here")
-    return {own} if own else parts
+    elif (kind, stated) == ("Stated", "label-replace"):  # such neighbours are local ones too
+        fits = {stated, "local-replace"}
+    consistent = relations <= fits if stated else len(relations) < 2
+    need(consistent, "parts stated for different neighbours have no proof here")
+    return {stated} if stated else relations
 def _releases(value: Any, depth: int, group: Any) -> Releases:
     """Return what a node releases; ``group``: records in P alone, and in Q alone."""
     node = Fields(value, "the plan")
@@ -120,32 +120,31 @@ def _releases(value: Any, depth: int, group: Any) -> Releases:
     need(depth < 50, "a plan is nested at most 50 deep", ProofError)
     match kind:
         case "Sequential":
-            found = Releases()
+            releases = Releases()
             for part in node.take("parts", fits=is_list):
-                found.update(_releases(part, depth + 1, group))
+                releases.update(_releases(part, depth + 1, group))
         case "Parallel" if group == ALONE:
-            found = _parallel(node, depth)
+            node.take("by", "index", fits=("index", "value").__contains__)
+            need(not node.take("moves", [], fits=is_list), "a record that moves has no proof here")
+            parts = node.take("parts", fits=is_list)  # a user is in one of them
+            releases = any_of([_releases(part, depth + 1, ALONE) for part in parts])
         case "Grouped" if group == ALONE:
-            found = _grouped(node, depth)
+            releases = _grouped(node, depth)
         case "Repeat" | "Stated" | "OnePass" | "Claimed":
-            found = _wrapped(kind, node, depth, group)
+            releases = _wrapped(kind, node, depth, group)
         case _:
             release = _release(kind, node, depth + 1, group)
-            found = Releases({release: node.times}) if release else Releases()
+            releases = Releases({release: node.times}) if release else Releases()
     node.done()
-    few = len(found) <= 10**5 and all(n * count <= 10**18 for n in found.values())
+    few = len(releases) <= 10**5 and all(n * count <= 10**18 for n in releases.values())
     need(few, "too many releases")
-    return Releases({one: n * count for one, n in found.items() if count})
-def _parallel(node: Fields, depth: int) -> Releases:  # a user is in one part
-    node.take("by", "index", fits=("index", "value").__contains__)
-    need(not node.take("moves", [], fits=is_list), "a record that moves has no proof here")
-    return any_of([_releases(part, depth + 1, ALONE) for part in node.take("parts", fits=is_list)])
+    return Releases({release: n * count for release, n in releases.items() if count})
 def _grouped(node: Fields, depth: int) -> Releases:
     """Return a group: some of its records are in P alone, the others in Q alone, in all parts."""
     part, size = node.take("part"), node.whole("size", 1, 10**6)
-    least = 0 if 1 < size <= 64 else size
-    need(least or size**2 * len(str(part)) < 3e7, "too many ways of a group")
-    return any_of([_releases(part, depth + 1, (i, size - i)) for i in range(size, least - 1, -1)])
+    fewest = 0 if 1 < size <= 64 else size
+    need(fewest or size**2 * len(str(part)) < 3e7, "too many ways of a group")
+    return any_of([_releases(part, depth + 1, (i, size - i)) for i in range(size, fewest - 1, -1)])
 def _wrapped(kind: str, node: Fields, depth: int, group: Any) -> Releases:
     if kind == "Stated" or (kind == "Claimed" and "relation" in node.left):
         node.take("relation", fits=RELATIONS.__contains__)
@@ -157,20 +156,20 @@ def _wrapped(kind: str, node: Fields, depth: int, group: Any) -> Releases:
     return _releases(node.take("loss" if kind == "Claimed" else "part"), depth + 1, group)
 def any_of(parts: list[Releases]) -> Releases:
     """Return what stands for one of several parts, each of them once."""
-    each: dict[Any, Any] = {}
+    chosen: dict[Any, Any] = {}
     for part in parts:
         releases: list[Any] = list(part.items())
         alone = len(releases) == 1 and releases[0][1] == 1 and releases[0][0][0] == "any of"
-        inner = releases[0][0][1] if alone else [tuple(releases)]
-        each.update((frozenset(one), one) for one in inner if frozenset(one) not in each)
-    if len(each) < 2:
-        return Releases(dict(*each.values()))
-    return Releases({("any of", tuple(each.values())): 1})
+        options = releases[0][0][1] if alone else [tuple(releases)]
+        chosen.update((frozenset(x), x) for x in options if frozenset(x) not in chosen)
+    if len(chosen) < 2:
+        return Releases(dict(*chosen.values()))
+    return Releases({("any of", tuple(chosen.values())): 1})
 def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or nothing
     number, size = node.number, sum(group)
     related: Any = lambda: str(node.take("relation", KNOWN[0], fits=(*KNOWN, BLANK).__contains__))
     part: Any = lambda: _one(_releases(node.take("part"), depth, group))
-    sampled: Any = lambda rate, way: _sampled(rate, node.take("part"), way, depth, group)
+    sampled: Any = lambda rate, relation: _sampled(rate, node.take("part"), relation, depth, group)
     match kind:
         case "GaussianLoss":
             return "gaussian", (size * number("mu")) ** 2
@@ -215,62 +214,66 @@ def _release(kind: str, node: Fields, depth: int, group: Any) -> Any:  # or noth
         case "PairLoss":
             return "pair", _pairs(node, "p", "q", 1)
         case "MixtureOfGaussians":
-            some = _pairs(node, "weights", "shifts", 2**999)
-            return "mixture", number("scale") ** -2, some, STILL
+            weighted_shifts = _pairs(node, "weights", "shifts", 2**999)
+            return "mixture", number("scale") ** -2, weighted_shifts, STILL
         case "SampledWithoutReplacement":
             node.take("relation", KNOWN[1], fits=KNOWN[1:].__contains__)
             rate = Fraction(node.whole("sample", 0, n := node.whole("population", 1, 10**15)), n)
-            if not (found := sampled(rate, KNOWN[0])) or rate == 1:
-                return found
-            plain = found[0] != "sampled" or [one[0] for one in found[2]] == ["response"]
+            if not (inner := sampled(rate, KNOWN[0])) or rate == 1:
+                return inner
+            plain = inner[0] != "sampled" or [member[0] for member in inner[2]] == ["response"]
             need(plain, "a sample without replacement of this part has no proof here")
-            return "bound", ("subset", found), found
+            return "bound", ("subset", inner), inner
         case "TruncatedPoisson":
             n, b = (node.whole(x, 1, 10**15) for x in ("records", "batch"))
             rate, relation = number("rate", 0, 1), related()
-            if not (found := sampled(rate, relation)) or b >= n:
-                return found
-            need(found[0] == "mixture" and rate < 1 and relation in KNOWN, "no proof of this batch")
-            return "truncated", found[1], rate, n, b, relation == KNOWN[1]
+            if not (inner := sampled(rate, relation)) or b >= n:
+                return inner
+            need(inner[0] == "mixture" and rate < 1 and relation in KNOWN, "no proof of this batch")
+            return "truncated", inner[1], rate, n, b, relation == KNOWN[1]
         case "ShuffledEpoch":
             away = node.take("relation", BLANK, fits=(BLANK, KNOWN[1]).__contains__) == BLANK
-            many, found = node.whole("batches", 1, 10**9), part()
-            pair = ("greatest", found[1], int(away), many) if found[0] == "gaussian" else None
-            return ("bound", found, pair) if many > 1 else found
+            many, inner = node.whole("batches", 1, 10**9), part()
+            pair = ("greatest", inner[1], int(away), many) if inner[0] == "gaussian" else None
+            return ("bound", inner, pair) if many > 1 else inner
         case "RandomAllocation":
-            steps, found = node.whole("steps", 1, 10**7), part()
+            steps, inner = node.whole("steps", 1, 10**7), part()
             node.take("relation", KNOWN[0], fits=(KNOWN[0], BLANK).__contains__)
             picks = node.whole("picks", 1, steps, 1)
-            node.times, less = picks * node.whole("epochs", 1, 10**6, 1), steps // picks
-            need(found[0] == "gaussian", "allocation of this part has no proof here")
-            found = ("allocation", found[1], less) if less > 1 else found
-            return ("bound", found, None) if 1 < picks < steps else found
+            node.times, steps_per_pick = picks * node.whole("epochs", 1, 10**6, 1), steps // picks
+            need(inner[0] == "gaussian", "allocation of this part has no proof here")
+            inner = ("allocation", inner[1], steps_per_pick) if steps_per_pick > 1 else inner
+            return ("bound", inner, None) if 1 < picks < steps else inner
     raise NoProof(f"the kind {node.name} has no proof here")
-def _pairs(node: Fields, first: str, second: str, most: int) -> Any:  # made to sum to 1
+def _pairs(node: Fields, first_key: str, second_key: str, greatest: int) -> Any:  # made to sum to 1
     sides = [[Fraction(float(Fields({key: x}, node.name).number(key, 0, high)))  # floats always
-              for x in node.take(key, fits=is_list)] for key, high in ((first, 1), (second, most))]
-    right = all(abs(float(sum(one)) - 1) < 1e-9 for one in (sides if most == 1 else sides[:1]))
-    need(right and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions", ProofError)
-    a, b = sum(sides[0]), sum(sides[1]) if most == 1 else 1
-    return tuple((w / a, s / b) for w, s in zip(*sides, strict=True) if w or most == 1)
+              for x in node.take(key, fits=is_list)]
+             for key, high in ((first_key, 1), (second_key, greatest))]
+    masses = sides if greatest == 1 else sides[:1]
+    sum_to_1 = all(abs(float(sum(side)) - 1) < 1e-9 for side in masses)
+    need(sum_to_1 and len(sides[0]) == len(sides[1]), f"{node.name} needs distributions",
+         ProofError)
+    a, b = sum(sides[0]), sum(sides[1]) if greatest == 1 else 1
+    return tuple((w / a, s / b) for w, s in zip(*sides, strict=True) if w or greatest == 1)
 def _one(part: Releases) -> Any:  # the release of a part; several Gaussians are one
-    need(all(one[0] != "any of" for one in part), "a sample of one of several has no proof here")
-    if {one[0] for one in part} == {"gaussian"} and len(part) < 99:
-        return "gaussian", sum(one[1] * n for one, n in part.items())
+    need(all(release[0] != "any of" for release in part),
+         "a sample of one of several has no proof here")
+    if {release[0] for release in part} == {"gaussian"} and len(part) < 99:
+        return "gaussian", sum(release[1] * n for release, n in part.items())
     need(list(part.values()) == [1], "a sample of several has no proof here")
     return next(iter(part))
 def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: Any) -> Any:
     inner, replaced = _releases(value, depth, ALONE), relation == KNOWN[1]
     if rate == 0 or not inner:
         return None
-    plain = group == ALONE and not replaced
-    if plain and {one[0] for one in inner} <= FINITE:
+    one_record = group == ALONE and not replaced
+    if one_record and {release[0] for release in inner} <= FINITE:
         need(inner.total() <= 20, "a sample of so many finite releases has no proof here")
         return "sampled", rate, tuple(sorted(inner.elements(), key=repr))
     part = _one(inner)
     digits = max(80, rate.denominator.bit_length())
     need(sum(group) * digits <= 5120, "a sampled group so large has no proof here")
-    if plain and part[0] in ("laplace", "sampled laplace"):
+    if one_record and part[0] in ("laplace", "sampled laplace"):
         return ("sampled laplace", part[1], part[2] * rate) if rate < 1 else part
     need(part[0] == "gaussian", f"a sample of a {part[0]} has no proof here")
     if not replaced:  # so many of the group as Bin(n, rate) says are in the sample
@@ -280,5 +283,5 @@ def _sampled(rate: Fraction, value: Any, relation: str, depth: int, group: Any) 
             (comb(n, k) * rate**k * (1 - rate) ** (n - k), sign * k * ONE) for k in range(n + 1)
             if rate < 1 or k == n) for n, sign in zip(group, (1, -1), strict=True))
     need(group == ALONE, "a group of replaced records has no proof here")
-    still = ((1 - rate, 0 * ONE),) if rate < 1 else ()
-    return "mixture", part[1], (*still, (rate, ONE)), (*still, (rate, -ONE))
+    unsampled = ((1 - rate, 0 * ONE),) if rate < 1 else ()
+    return "mixture", part[1], (*unsampled, (rate, ONE)), (*unsampled, (rate, -ONE))

@@ -43,12 +43,12 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
 
     def times(x: Any, y: Any) -> Any:
         spend(3 * (len(x[1]) + len(y[1])))
-        each = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
-        mean = sum(i * c for i, c in enumerate(each)) // max(sum(each), 1)
-        first = max(0, min(int(mean) - size // 2, len(each) - size))
-        return x[0] + y[0] + first, [c >> bits for c in each[first : first + size]]
+        weights = (fmpz_poly(x[1]) * fmpz_poly(y[1])).coeffs()
+        mean = sum(i * c for i, c in enumerate(weights)) // max(sum(weights), 1)
+        start = max(0, min(int(mean) - size // 2, len(weights) - size))
+        return x[0] + y[0] + start, [c >> bits for c in weights[start : start + size]]
 
-    whole, total, finite, moved = (0, [1 << bits]), arb(1), arb(1), arb(0)
+    sum_law, total, finite, moved = (0, [1 << bits]), arb(1), arb(1), arb(0)
     for release, n in items:
         pair = pair_of(release, back, rules, h, slack, above=above)
         need(len(pair.masses) <= 10 * size, "a lattice too fine for its size")
@@ -61,25 +61,27 @@ def composed(items: list[Any], back: bool, entry: Fields, *, above: bool) -> Cal
         need(sum_ > 0, "a release without finite losses")
         total, finite = total * sum_**n, finite * (1 - pair.infinite) ** n
         moved += n * pair.moved
-        each = [0] * len(pair.masses)
+        weights = [0] * len(pair.masses)
         for i, p in tilted.items():
-            each[i] = max(0, under(p / sum_ * 2**bits))
+            weights[i] = max(0, under(p / sum_ * 2**bits))
         power = 0, [1 << bits]
         for bit in bin(n)[2:]:
             power = times(power, power)
-            power = times(power, (pair.first, each)) if bit == "1" else power
-        whole = times(whole, power)
+            power = times(power, (pair.first, weights)) if bit == "1" else power
+        sum_law = times(sum_law, power)
     need(not rules, "more rules than releases")
 
     def delta(end: float) -> tuple[arb, arb]:
         eps = arb(end) + moved
-        at = eps / h  # a ball: a point between its ends is left out, and adds ``near``
-        first, near = max(0, -under(-at) - whole[0]), 3 * (1 + a) * h * (at.upper() - at.lower())
-        need(near < h, "epsilon is not known well enough")
-        kept, power = arb_poly(whole[1][first:] or [0]), (whole[0] + first) * h
-        part, rest = (kept((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
-        low, lost = total * (part - eps.exp() * rest) / 2**bits, 1 - arb(sum(whole[1])) / 2**bits
-        lost = (lost + near) * total * (-a * eps).exp() * (arb(a) / (a + 1)) ** a / (arb(a) + 1)
+        point = eps / h  # a ball: a point between its ends is left out, and adds ``error``
+        start = max(0, -under(-point) - sum_law[0])
+        error = 3 * (1 + a) * h * (point.upper() - point.lower())
+        need(error < h, "epsilon is not known well enough")
+        series, power = arb_poly(sum_law[1][start:] or [0]), (sum_law[0] + start) * h
+        p_sum, q_sum = (series((-b * h).exp()) * (-b * power).exp() for b in (arb(a), arb(a) + 1))
+        low = total * (p_sum - eps.exp() * q_sum) / 2**bits
+        lost = 1 - arb(sum(sum_law[1])) / 2**bits
+        lost = (lost + error) * total * (-a * eps).exp() * (arb(a) / (a + 1)) ** a / (arb(a) + 1)
         return low + 1 - finite, low + lost.max(arb(0)) + 1 - finite
 
     return delta
@@ -91,8 +93,8 @@ def pair_of(
     """Return the pair above or below a release, its largest loss a ``slack`` below a point."""
     if release[0] == ANY_OF:
         need(above, "a set has one pair above it, and none below")
-        each = [sum_above(part, back, rules, h, slack) for part in release[1]]
-        return greatest_pair(each, h)
+        pairs = [sum_above(part, back, rules, h, slack) for part in release[1]]
+        return greatest_pair(pairs, h)
     outcomes_in_cells = cells(release, back, rules)
     top = [arb(0), *(y for *_, y in outcomes_in_cells if y is not None)][-1].mid()
     moved = (-slack if above else slack) - top
@@ -106,22 +108,22 @@ def on_points(outcomes_in_cells: list[Any], moved: arb, h: arb, *, above: bool) 
         (p, q * (-moved).exp(), *(end if end is None else end + moved for end in ends))
         for p, q, *ends in outcomes_in_cells
     ]
-    found, infinite = law(shifted, h, above=above)
-    first, last = min(found, default=0), max(found, default=0)
-    need(last - first < MOST_POINTS, "a lattice too fine")
+    mass_at, infinite = law(shifted, h, above=above)
+    lowest, highest = min(mass_at, default=0), max(mass_at, default=0)
+    need(highest - lowest < MOST_POINTS, "a lattice too fine")
     zero = arb(0)
-    masses = [found.get(k, zero) for k in range(first, last + 1)]
-    return LatticePair(first, masses, infinite, moved)
+    masses = [mass_at.get(k, zero) for k in range(lowest, highest + 1)]
+    return LatticePair(lowest, masses, infinite, moved)
 
 
 def sum_above(part: Any, back: bool, rules: list[Any], h: arb, slack: float) -> LatticePair:
     """Return a pair above all releases of a part of a set, one after the other."""
     # Laws of independent releases multiply (Zhu, Dong & Wang 2022, Theorem 10).
-    found = LatticePair(0, [arb(1)], arb(0), arb(0))
+    total = LatticePair(0, [arb(1)], arb(0), arb(0))
     for release, n in part:
         pair = pair_of(release, back, rules, h, slack, above=True)
-        found = both_above(found, power_above(pair, n))
-    return found
+        total = both_above(total, power_above(pair, n))
+    return total
 
 
 def power_above(pair: LatticePair, n: int) -> LatticePair:
@@ -133,14 +135,14 @@ def power_above(pair: LatticePair, n: int) -> LatticePair:
     return power
 
 
-def both_above(one: LatticePair, other: LatticePair) -> LatticePair:
+def both_above(former: LatticePair, latter: LatticePair) -> LatticePair:
     """Return a pair above two pairs, one after the other, without its thin tails."""
     # What is cut off above is counted as infinite; what is cut off below moves up to the lowest
     # point that is kept.  Both move mass of P to larger losses, which only raises delta.
-    spend(40 * (len(one.masses) + len(other.masses)))
-    masses = (arb_poly(one.masses) * arb_poly(other.masses)).coeffs() or [arb(0)]
-    first, thin = one.first + other.first, arb(2) ** (32 - ctx.prec)
-    infinite = 1 - (1 - one.infinite) * (1 - other.infinite)
+    spend(40 * (len(former.masses) + len(latter.masses)))
+    masses = (arb_poly(former.masses) * arb_poly(latter.masses)).coeffs() or [arb(0)]
+    lowest, thin = former.first + latter.first, arb(2) ** (32 - ctx.prec)
+    infinite = 1 - (1 - former.infinite) * (1 - latter.infinite)
     cut, beyond = len(masses), arb(0)
     while cut > 1 and beyond + masses[cut - 1] < thin:
         cut, beyond = cut - 1, beyond + masses[cut - 1]
@@ -148,8 +150,8 @@ def both_above(one: LatticePair, other: LatticePair) -> LatticePair:
     while start < cut - 1 and before + masses[start] < thin:
         start, before = start + 1, before + masses[start]
     need(cut - start <= MOST_SIZE, "a lattice too fine")
-    kept = [masses[start] + before, *masses[start + 1 : cut]]
-    return LatticePair(first + start, kept, infinite + beyond, one.moved + other.moved)
+    kept_masses = [masses[start] + before, *masses[start + 1 : cut]]
+    return LatticePair(lowest + start, kept_masses, infinite + beyond, former.moved + latter.moved)
 
 
 def greatest_pair(pairs: list[LatticePair], h: arb) -> LatticePair:
@@ -162,12 +164,12 @@ def greatest_pair(pairs: list[LatticePair], h: arb) -> LatticePair:
     tops = [float((pair.first + len(pair.masses)) * h - pair.moved) for pair in pairs]
     moved = pairs[tops.index(max(tops))].moved
     pairs = [pair_moved(pair, moved, h) for pair in pairs]
-    first = min(pair.first for pair in pairs)
-    last = max(pair.first + len(pair.masses) for pair in pairs) - 1
-    need(last - first < MOST_SIZE, "a lattice too fine")
-    spend(20 * len(pairs) * (last - first + 1))
-    curves = [deltas_at_points(pair, first, last, h) for pair in pairs]
-    greatest = [reduce(arb.max, each) for each in zip(*curves, strict=True)]
+    lowest = min(pair.first for pair in pairs)
+    highest = max(pair.first + len(pair.masses) for pair in pairs) - 1
+    need(highest - lowest < MOST_SIZE, "a lattice too fine")
+    spend(20 * len(pairs) * (highest - lowest + 1))
+    curves = [deltas_at_points(pair, lowest, highest, h) for pair in pairs]
+    greatest = [reduce(arb.max, deltas) for deltas in zip(*curves, strict=True)]
     infinite = greatest[-1]
     before = 1 - (-h).exp() * (1 - greatest[0])  # on the chord from delta 1 at x = 0
     values = [before, *greatest, infinite]
@@ -176,39 +178,39 @@ def greatest_pair(pairs: list[LatticePair], h: arb) -> LatticePair:
         (values[k - 1] - values[k]) / falling - (values[k] - values[k + 1]) / rising
         for k in range(1, len(values) - 1)
     ]
-    return LatticePair(first, masses, infinite, moved)
+    return LatticePair(lowest, masses, infinite, moved)
 
 
 def pair_moved(pair: LatticePair, moved: arb, h: arb) -> LatticePair:
     """Return a pair above one whose losses are moved by another number than its own."""
-    more = moved - pair.moved
-    if more.is_zero() or pair.moved is moved:
+    shift = moved - pair.moved
+    if shift.is_zero() or pair.moved is moved:
         return pair
     points = [(p, (pair.first + i) * h) for i, p in enumerate(pair.masses)]
     atoms = [(p, p * (-x).exp(), x, x) for p, x in points]
     spend(20 * len(atoms))
-    first, masses, infinite, _ = on_points(atoms, more, h, above=True)
-    return LatticePair(first, masses, infinite + pair.infinite, moved)
+    lowest, masses, infinite, _ = on_points(atoms, shift, h, above=True)
+    return LatticePair(lowest, masses, infinite + pair.infinite, moved)
 
 
-def deltas_at_points(pair: LatticePair, first: int, last: int, h: arb) -> list[arb]:
-    """Return delta of a pair at the points from ``first`` to ``last``, its own among them."""
+def deltas_at_points(pair: LatticePair, lowest: int, highest: int, h: arb) -> list[arb]:
+    """Return delta of a pair at the points from ``lowest`` to ``highest``, its own among them."""
     # delta_k = (mass beyond k) - e^{kh} sum_{i > k} p_i e^{-ih}, from the last point down
     step, beyond, discounted = (-h).exp(), pair.infinite, arb(0)
-    found = []
-    for k in range(last, first - 1, -1):
-        found.append(beyond - discounted)
+    deltas = []
+    for k in range(highest, lowest - 1, -1):
+        deltas.append(beyond - discounted)
         mass = pair.masses[k - pair.first] if 0 <= k - pair.first < len(pair.masses) else arb(0)
         beyond, discounted = beyond + mass, (discounted + mass) * step
-    return found[::-1]
+    return deltas[::-1]
 
 
 def largest(items: list[Any], back: bool, end: Fraction, *, above: bool) -> Any:
     """Return whether the largest losses add up to at most, or at least, an end as it is printed."""
     need(len(items) < 999, "too many different losses")
     fraction, ball = largest_sum(items, back, above=above)
-    rest = exact(end - fraction)
-    return ball <= rest if above else ball >= rest
+    remainder = exact(end - fraction)
+    return ball <= remainder if above else ball >= remainder
 
 
 def largest_sum(items: Any, back: bool, *, above: bool) -> tuple[Fraction, arb]:
@@ -230,17 +232,17 @@ def largest_sum(items: Any, back: bool, *, above: bool) -> tuple[Fraction, arb]:
 
 def largest_loss(release: Any, back: bool, *, above: bool) -> tuple[Fraction, arb]:
     """Return the largest loss of one release, as an exact number and a ball to be added."""
-    kind, first, *rest = release
+    kind, parameter, *parameters = release
     if kind == "laplace":  # drawn wider by 2^-46: docs/proofs/discrete.md, 4
-        return first * (1 - Fraction(above * rest[1], 2**46)), arb(0)
+        return parameter * (1 - Fraction(above * parameters[1], 2**46)), arb(0)
     if kind == "discrete laplace":
-        return rest[0] / first, arb(0)
-    if kind == "response" and not rest[0]:
-        return first, arb(0)
+        return parameters[0] / parameter, arb(0)
+    if kind == "response" and not parameters[0]:
+        return parameter, arb(0)
     unknown = f"the largest loss of a {kind} has no proof here"
     need(kind in {"response", "pair", "sampled", "sampled laplace"}, unknown)
     if kind == "sampled laplace":
-        ratios = [1 - exact(rest[0]) * (1 - (x * exact(first)).exp()) for x in (-1, 1)]
+        ratios = [1 - exact(parameters[0]) * (1 - (x * exact(parameter)).exp()) for x in (-1, 1)]
         masses = [(1, r) if back else (r, arb(1)) for r in ratios]
     else:
         masses = outcomes(release, back)[0]

@@ -15,8 +15,8 @@ FAILED = 1
 QUICK, THOROUGH = (4, 3), (6, 4)  # greatest p and n of the enumeration
 
 
-def _option(words: str, metavar: str = "X") -> Any:
-    return typer.Option(metavar=metavar, help=words)
+def _option(help_text: str, metavar: str = "X") -> Any:
+    return typer.Option(metavar=metavar, help=help_text)
 
 
 @takes("seed", "json", "html", seed="0")
@@ -75,23 +75,23 @@ def bounds(
     from accountant.files import check_writable, write_atomically, write_text
     from audits.minimax.problems import PROBLEMS
 
-    words = {
+    texts = {
         "n": n, "p": p, "s": s, "k": k, "dimension": dimension, "epsilon": epsilon, "delta": delta,
         "rho": rho, "xi": xi, "interaction": interaction, "loss": loss, "model": model,
         "noise_bound": noise_bound, "rip": rip, "slope": slope, "lipschitz": lipschitz,
         "diameter": diameter, "radius": radius,
     }  # fmt: skip
-    given = {name: parse_number(text) for name, text in words.items() if text is not None}
+    parameters = {name: parse_number(text) for name, text in texts.items() if text is not None}
     chosen = [OneOf(tuple(PROBLEMS)).check("PROBLEM", problem)] if problem else list(PROBLEMS)
-    if problem is None and (given or error is not None):
-        _refuse_options(given, error)
-    least = None if error is None else POSITIVE.check("--error", parse_number(error))
+    if problem is None and (parameters or error is not None):
+        _refuse_options(parameters, error)
+    target_error = None if error is None else POSITIVE.check("--error", parse_number(error))
     often = IntegerRange(2, 100_000).check("--runs", parse_number(runs))
     start = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
     json, html = options.json, options.html
     check_writable({"--json": None if json == "-" else json, "--html": html})
     answers, checks = _problem_reports(
-        chosen, given, least, often, start, THOROUGH if thorough else QUICK
+        chosen, parameters, target_error, often, start, THOROUGH if thorough else QUICK
     )
 
     from audits.report.bounds import as_document, print_bounds
@@ -107,21 +107,21 @@ def bounds(
 
         write_atomically(
             Path(html),
-            to_html(answers, checks, _repeat_command(problem, words, error, often, start)),
+            to_html(answers, checks, _repeat_command(problem, texts, error, often, start)),
         )
-    raise typer.Exit(0 if all(one.holds for one in checks) else FAILED)
+    raise typer.Exit(0 if all(check.holds for check in checks) else FAILED)
 
 
-def _refuse_options(given: dict[str, object], error: str | None) -> None:
+def _refuse_options(parameters: dict[str, object], error: str | None) -> None:
     from accountant.errors import ParameterError
 
-    name, value = next(iter(given.items()), ("error", error))
+    name, value = next(iter(parameters.items()), ("error", error))
     raise ParameterError(f"--{name}", value, "given together with a PROBLEM")
 
 
 def _problem_reports(
     problems: list[str],
-    given: dict[str, object],
+    parameters: dict[str, object],
     error: float | None,
     runs: int,
     seed: int,
@@ -146,17 +146,17 @@ def _problem_reports(
             def show(words: str) -> None:
                 bar.update(task, description=words)
 
-            answers.append(report_problem(problem, given, error, runs, stream, show))
+            answers.append(report_problem(problem, parameters, error, runs, stream, show))
             bar.advance(task)
         bar.update(task, description="enumerating")
         return answers, enumerate_checks(0, *largest)
 
 
 def _repeat_command(
-    problem: str | None, words: dict[str, str | None], error: str | None, runs: int, seed: int
+    problem: str | None, texts: dict[str, str | None], error: str | None, runs: int, seed: int
 ) -> str:
     """The command line that repeats these bounds."""
-    options = [f"--{name.replace('_', '-')} {text}" for name, text in words.items() if text]
+    options = [f"--{name.replace('_', '-')} {text}" for name, text in texts.items() if text]
     options += [f"--error {error}"] if error else []
     start = ["python -m audits bounds", *([problem] if problem else [])]
     return " ".join([*start, *options, f"--runs {runs} --seed {seed}"])

@@ -34,14 +34,14 @@ def index(
     from accountant.files import check_writable, write_atomically
     from audits.report.folder_page import folder_page, index_of
 
-    place = Path(folder)
-    if not place.is_dir():
+    directory = Path(folder)
+    if not directory.is_dir():
         raise ParameterError("FOLDER", folder, "a folder that exists")
     check_writable({"--out": out})
     if Path(out).is_file() and not force:
         raise ParameterError("--out", out, "a file that is not there yet, or --force given")
     with terminal_progress(TextColumn("reading {task.description}")) as bar:
         task = bar.add_task("", total=None)
-        found = index_of(place, lambda name: bar.update(task, description=name))
+        contents = index_of(directory, lambda name: bar.update(task, description=name))
     command = shlex.join([*PROGRAM.split(), folder, "--out", out])
-    write_atomically(Path(out), folder_page(found, place.resolve().name, command))
+    write_atomically(Path(out), folder_page(contents, directory.resolve().name, command))

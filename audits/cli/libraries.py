@@ -38,9 +38,11 @@ def libraries(
     check_writable({"--faults": faults})
     request, threads = parse_request("libraries", options.names, options)
     every, missing = available_cases(list(request.names))
-    # a library that is not there is no misspelt name
-    left = [one for one in request.names if not any(one.strip().lower() in m for m in missing)]
-    todo = select_cases(left, every) if left or not request.names else []
+    # The name of a library that is not installed is no spelling mistake.
+    installed_names = [
+        name for name in request.names if not any(name.strip().lower() in m for m in missing)
+    ]
+    todo = select_cases(installed_names, every) if installed_names or not request.names else []
     result = run_cases("libraries", todo, request, threads, options, missing, tuple(LIBRARIES))
     write_reports(result, options)
     if faults is not None:

@@ -75,7 +75,7 @@ def takes(*names: str, **defaults: str) -> Callable[[Command], Command]:
     ``defaults`` are of this command alone.
     """
     hints = get_type_hints(Options, include_extras=True)
-    usual = {one.name: one.default for one in dataclasses.fields(Options)} | defaults
+    usual = {option.name: option.default for option in dataclasses.fields(Options)} | defaults
     shared = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=usual[name], annotation=hints[name]
@@ -85,18 +85,18 @@ def takes(*names: str, **defaults: str) -> Callable[[Command], Command]:
 
     def with_options(command: Command) -> Command:
         parameters: list[inspect.Parameter] = []
-        for one in inspect.signature(command, eval_str=True).parameters.values():
-            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            parameters += shared if one.name == "options" else [own]
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            keyword_parameter = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters += shared if parameter.name == "options" else [keyword_parameter]
 
         @functools.wraps(command)
-        def run(**given: Any) -> None:
-            options = Options(**{name: given.pop(name) for name in names})
-            command(options=options, **given)
+        def run(**arguments: Any) -> None:
+            options = Options(**{name: arguments.pop(name) for name in names})
+            command(options=options, **arguments)
 
-        # typer reads these
+        # typer reads the signature and the annotations.
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return with_options

@@ -28,7 +28,7 @@ def parse_request(
     command: str,
     names: list[str] | None,
     options: Options,
-    more: dict[str, Any] | None = None,
+    extra_options: dict[str, Any] | None = None,
 ) -> tuple[Request, int]:
     """The request and the number of threads; raises `ParameterError` before anything runs."""
     from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
@@ -42,9 +42,15 @@ def parse_request(
         else IntegerRange(0).check("--seed", parse_number(options.seed))
     )
     check_reports(options)
-    used = seed_and_generator(start)[0] or 0
+    used_seed = seed_and_generator(start)[0] or 0
     request = Request(
-        command, tuple(names or []), runs, level, used, options.html is not None, more or {}
+        command,
+        tuple(names or []),
+        runs,
+        level,
+        used_seed,
+        options.html is not None,
+        extra_options or {},
     )
     return request, threads
 
@@ -83,7 +89,7 @@ def run_cases(
     options: Options,
     absent: dict[str, str] | None = None,
     extra: tuple[str, ...] = (),
-    kept: KeptOutputs | None = None,
+    kept_outputs: KeptOutputs | None = None,
 ) -> Result:
     """Run the remaining cases; an interruption keeps the finished rows in FILE.part."""
 
@@ -91,11 +97,11 @@ def run_cases(
         return new_result(request, rows, extra, absent)
 
     def begun(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
-        left = read_result(path, argument)
-        return left.request, left.rows
+        previous = read_result(path, argument)
+        return previous.request, previous.rows
 
     form = RowFormat(begun, lambda request, rows: to_json(result(request, rows)))
-    return result(*run_remaining(family, todo, request, threads, options, form, kept))
+    return result(*run_remaining(family, todo, request, threads, options, form, kept_outputs))
 
 
 def run_and_report(
@@ -106,10 +112,10 @@ def run_and_report(
     options: Options,
     absent: dict[str, str] | None = None,
     extra: tuple[str, ...] = (),
-    kept: KeptOutputs | None = None,
+    kept_outputs: KeptOutputs | None = None,
 ) -> NoReturn:
     """Run the cases, write every report, and exit with the status of the rows."""
-    result = run_cases(family, todo, request, threads, options, absent, extra, kept)
+    result = run_cases(family, todo, request, threads, options, absent, extra, kept_outputs)
     write_reports(result, options)
     raise typer.Exit(exit_status(result.rows, options.strict))
 

@@ -55,13 +55,13 @@ def power(
         check_truth(epsilon, true)
         pairs = example_pairs(true, at)
     else:
-        pairs = [worst_outcome_pair(one, epsilon) for one in _named_mechanisms(name)]
-    found = [
+        pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in _named_mechanisms(name)]
+    needed = [
         [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
     ]
     claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
     _show_runs_needed(
-        f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", found, options.json
+        f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", needed, options.json
     )
 
 
@@ -69,12 +69,12 @@ def _named_mechanisms(name: str) -> list[Mechanism]:
     from audits.runner.execution import select_cases
     from mechanisms import registry
 
-    instances = {repr(one): one for cls in registry() for one in cls.instances()}
+    instances = {repr(mechanism): mechanism for cls in registry() for mechanism in cls.instances()}
     every = [case for case in select_cases([]) if case.subject in instances]
     return [instances[case.subject] for case in select_cases([name], every)]
 
 
-def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | None) -> None:
+def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], json: str | None) -> None:
     import dataclasses
     import json as encoder
 
@@ -88,9 +88,9 @@ def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | Non
     for share in POWERS:
         table.add_column(f"limit, {share:.0%}", justify="right")
         table.add_column(f"guess test, {share:.0%}", justify="right")
-    for few in found:
-        cells = [_runs_text(x) for one in few for x in (one.limit, one.guess)]
-        table.add_row(literal_text(few[0].name), *cells)
+    for entries in needed:
+        cells = [_runs_text(x) for entry in entries for x in (entry.limit, entry.guess)]
+        table.add_row(literal_text(entries[0].name), *cells)
     screen = Console(stderr=json == "-")
     screen.print(table)
     screen.print(
@@ -99,20 +99,20 @@ def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | Non
     )
     rows = [
         {
-            **dataclasses.asdict(one),
-            "limit": _rounded_up_runs(one.limit),
-            "guess": _rounded_up_runs(one.guess),
+            **dataclasses.asdict(entry),
+            "limit": _rounded_up_runs(entry.limit),
+            "guess": _rounded_up_runs(entry.guess),
         }
-        for few in found
-        for one in few
+        for entries in needed
+        for entry in entries
     ]
     text = encoder.dumps({"schema": 1, "title": title, "needed": rows}, indent=2) + "\n"
     write_text(json, text)
 
 
 def _runs_text(x: float) -> str:
-    whole = _rounded_up_runs(x)
-    return "never" if whole is None else f"{whole:,}"
+    rounded = _rounded_up_runs(x)
+    return "never" if rounded is None else f"{rounded:,}"
 
 
 def _rounded_up_runs(x: float) -> int | None:

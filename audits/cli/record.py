@@ -68,10 +68,10 @@ def record(
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)
-    found = recorded_run(function, data, neighbour, primitive or (), claim, at, seed)
+    recorded = recorded_run(function, data, neighbour, primitive or (), claim, at, seed)
     if options.json is not None:
-        write_text(options.json, found.to_json() + "\n")
+        write_text(options.json, recorded.to_json() + "\n")
     if options.json != "-":
-        typer.echo(str(found))
-    if not found.sound:
-        raise typer.Exit(FOUND if found.outcome is Outcome.FALSIFIED else INCONCLUSIVE)
+        typer.echo(str(recorded))
+    if not recorded.sound:
+        raise typer.Exit(FOUND if recorded.outcome is Outcome.FALSIFIED else INCONCLUSIVE)

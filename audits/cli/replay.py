@@ -43,11 +43,11 @@ def replay(
                    for name in {**before.versions, **now.versions}
                    if before.versions.get(name) != now.versions.get(name)]  # fmt: skip
         screen.print(literal_text(f"versions differ: {', '.join(changed)}"), style="yellow")
-    found = differences(before, now)
-    for line in found[:20]:
+    changes = differences(before, now)
+    for line in changes[:20]:
         screen.print(literal_text(line))
-    if found:
-        screen.print(f"[bold red]{len(found)} differences[/] in {len(before.rows)} rows")
+    if changes:
+        screen.print(f"[bold red]{len(changes)} differences[/] in {len(before.rows)} rows")
         raise typer.Exit(CHANGED)
     same = (
         "identical but for times"

@@ -35,18 +35,20 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
 
 def differences(before: Result, now: Result) -> list[str]:
     """The differences, one line each: rows that came or went, and fields of a row."""
-    found = []
+    changes = []
     old, new = _by_subject(before), _by_subject(now)
-    found += [f"{name}: only in the file" for name in old if name not in new]
-    found += [f"{name}: not in the file" for name in new if name not in old]
+    changes += [f"{name}: only in the file" for name in old if name not in new]
+    changes += [f"{name}: not in the file" for name in new if name not in old]
     verdict_only = before.request.command in OWN_RANDOMNESS
     for name in [name for name in old if name in new]:
         for key, value in old[name].items():
             if key == "seconds" or (verdict_only and key != "outcome"):
                 continue
             if new[name][key] != value:
-                found.append(f"{name}: {key} was {_shorten(value)}, is {_shorten(new[name][key])}")
-    return found
+                changes.append(
+                    f"{name}: {key} was {_shorten(value)}, is {_shorten(new[name][key])}"
+                )
+    return changes
 
 
 def _cases(
@@ -84,19 +86,19 @@ def _cases(
 
 def _cases_again(before: Result, every: list[AuditCase]) -> list[AuditCase]:
     """The cases of the names and of the rows: in an older file, a name may have more rows."""
-    known = {case.subject for case in every} & {row.subject for row in before.rows}
+    repeated_subjects = {case.subject for case in every} & {row.subject for row in before.rows}
     names = before.request.names
-    return select_cases((*names, *known) if names else (), every)
+    return select_cases((*names, *repeated_subjects) if names else (), every)
 
 
 def _by_subject(result: Result) -> dict[str, dict[str, Any]]:
-    found = document(result)
+    contents = document(result)
     return {
-        str(row["subject"]): {**row, **more}
-        for row, more in zip(found["findings"], found["details"], strict=True)
+        str(row["subject"]): {**row, **details}
+        for row, details in zip(contents["findings"], contents["details"], strict=True)
     }
 
 
 def _shorten(value: object) -> str:
-    words = repr(value)
-    return words if len(words) <= 60 else words[:57] + "..."
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -46,14 +46,14 @@ def run_remaining(
 ) -> tuple[Request, list[Any]]:
     """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part.
 
-    ``outputs`` keeps those of rows that are not finished in a file beside it.
+    ``outputs`` keeps those of rows that are not finished in a file next to it.
     """
     rows, request = _partial_rows(request, options, form)
-    left = [case for case in todo if case.subject not in rows]
+    remaining_cases = [case for case in todo if case.subject not in rows]
     settings = Settings(
         request.samples, request.confidence, request.seed, request.curves,
-        # threads left over from the rows share the runs of each
-        jobs=1 if options.dask is not None else max(1, threads // max(len(left), 1)),
+        # Threads that are not needed for rows share the runs of each row.
+        jobs=1 if options.dask is not None else max(1, threads // max(len(remaining_cases), 1)),
         repeats=request.options.get("repeats", 1),
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def run_remaining(
     try:
         with (
             dask_executor(options.dask) as executor,
-            progress_bar(left, executor is None) as (advance, step),
+            progress_bar(remaining_cases, executor is None) as (advance, step),
         ):
 
             def add(row: Any) -> None:
@@ -84,7 +84,7 @@ def run_remaining(
                 advance(row)
 
             ticking = dataclasses.replace(settings, tick=step)
-            running.run_all(left, ticking, threads, add, executor, family)
+            running.run_all(remaining_cases, ticking, threads, add, executor, family)
     except KeyboardInterrupt:
         stopped = True
         raise Interrupted(f"interrupted: {kept()}") from None
@@ -113,6 +113,6 @@ def _partial_rows(
     seed = request.seed if options.seed is not None else before.seed
     same = dataclasses.replace(request, seed=seed)
     if same != before:
-        words = before.repeat_command + (" --html FILE" if before.curves else "")
-        raise ParameterError("--resume", part, f"of the same request, which was: {words}")
+        command = before.repeat_command + (" --html FILE" if before.curves else "")
+        raise ParameterError("--resume", part, f"of the same request, which was: {command}")
     return {row.subject: row for row in rows}, same

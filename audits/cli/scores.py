@@ -67,12 +67,12 @@ def scores(
     if options.seed is not None:
         start = IntegerRange(0).check("--seed", parse_number(options.seed))
     seed = seed_and_generator(start)[0] or 0
-    more = {"epsilon": epsilon, "delta": delta, "mu": mu, "plan": plan, "split": split}
+    extra_options = {"epsilon": epsilon, "delta": delta, "mu": mu, "plan": plan, "split": split}
     check_reports(options)
-    asked = Request("scores", (inside, outside), 0, level, seed, False, more)
-    todo = scores_cases(ScoresRequest.from_request(asked))
-    count = count_scores(asked.names)
-    request = Request("scores", (inside, outside), count, level, seed, False, more)
+    unsized_request = Request("scores", (inside, outside), 0, level, seed, False, extra_options)
+    todo = scores_cases(ScoresRequest.from_request(unsized_request))
+    count = count_scores(unsized_request.names)
+    request = Request("scores", (inside, outside), count, level, seed, False, extra_options)
     settings = Settings(count, level, seed)
     result = new_result(request, [case.run(settings) for case in todo])
     write_reports(result, options)

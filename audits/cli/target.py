@@ -80,13 +80,15 @@ def target(
     if options.dask is not None:
         raise ParameterError("--dask", options.dask, "left out: a target stays on this machine, "
                              "where --jobs gives it processes")  # fmt: skip
-    more = {
-        "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
+    extra_options = {
+        "epsilon": epsilon, "delta": delta, "pair": [str(Path(path)) for path in pair],
         "bits": bits, "allow-import": True, **({"early": True} if early else {}),
     }  # fmt: skip
     limits = parse_limits(options)
-    request, threads = parse_request("target", [name], options, more)
-    kept = None if options.json in {None, "-"} else KeptOutputs(f"{options.json}{KEPT_SUFFIX}")
+    request, threads = parse_request("target", [name], options, extra_options)
+    kept_outputs = (
+        None if options.json in {None, "-"} else KeptOutputs(f"{options.json}{KEPT_SUFFIX}")
+    )
     say = functools.partial(typer.echo, err=True)
-    todo = target_cases(TargetRequest.from_request(request), limits, kept, say)
-    run_and_report("target", todo, request, threads, options, kept=kept)
+    todo = target_cases(TargetRequest.from_request(request), limits, kept_outputs, say)
+    run_and_report("target", todo, request, threads, options, kept_outputs=kept_outputs)

@@ -40,13 +40,17 @@ def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
 
     Only libraries that one of the names is part of are imported, or all if a name is of none.
     """
-    asked = [word.strip().lower() for word in names]
-    some = [one for one in LIBRARIES if any(word and word in one for word in asked)]
-    every = not asked or any(not any(word in one for one in LIBRARIES) for word in asked)
-    found: list[AuditCase] = []
+    requested = [word.strip().lower() for word in names]
+    matching = [
+        library for library in LIBRARIES if any(word and word in library for word in requested)
+    ]
+    every = not requested or any(
+        not any(word in library for library in LIBRARIES) for word in requested
+    )
+    installed_cases: list[AuditCase] = []
     missing: dict[str, str] = {}
     checks: list[LibraryCheck] = []
-    for library in LIBRARIES if every else some:
+    for library in LIBRARIES if every else matching:
         module, adapter = LIBRARIES[library]
         why = _missing(library, module)
         if why:
@@ -58,8 +62,10 @@ def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
         expected = check.expected(version(check.library))
         name = f"{check.library}: {check.name}"
         run = functools.partial(check_row, check, name, expected)
-        found.append(AuditCase(name, "library", check.about, expected or Outcome.SURVIVED, run))
-    return found, missing
+        installed_cases.append(
+            AuditCase(name, "library", check.about, expected or Outcome.SURVIVED, run)
+        )
+    return installed_cases, missing
 
 
 def version(library: str) -> str:
@@ -77,6 +83,6 @@ def _missing(library: str, module: str) -> str:
     try:
         importlib.import_module(module)
     except Exception as error:  # an import may raise any error
-        words = (str(error).splitlines() or [""])[0]
-        return f"does not import: {type(error).__name__}: {words}"
+        message = (str(error).splitlines() or [""])[0]
+        return f"does not import: {type(error).__name__}: {message}"
     return ""

@@ -75,13 +75,13 @@ def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
 
 
 def compare_with_certified(
-    found: float, plan: Plan, name: str, delta: float = DELTA
+    reported: float, plan: Plan, name: str, delta: float = DELTA
 ) -> CheckResult:
     """Compare a library's upper bound on epsilon with a certified lower bound."""
     proof = Tight().certify(plan, delta)
-    words = f"{name} says {found:.7g}, the truth is in [{proof.lower:.8g}, {proof.upper:.8g}]"
-    false = bool(found < proof.lower * (1 - 1e-6))
-    return CheckResult(false, words, None, 1, (found, delta), proof.lower)
+    witness = f"{name} says {reported:.7g}, the truth is in [{proof.lower:.8g}, {proof.upper:.8g}]"
+    false = bool(reported < proof.lower * (1 - 1e-6))
+    return CheckResult(false, witness, None, 1, (reported, delta), proof.lower)
 
 
 def check_row(
@@ -95,12 +95,12 @@ def check_row(
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        seen = check.function(settings, rng)
-    outcome = Outcome.FALSIFIED if seen.falsified else Outcome.SURVIVED
-    known = f"; known of {', '.join(check.faulty)}" if check.faulty else "; a sound control"
+        result = check.function(settings, rng)
+    outcome = Outcome.FALSIFIED if result.falsified else Outcome.SURVIVED
+    faults = f"; known of {', '.join(check.faulty)}" if check.faulty else "; a sound control"
     return ReportRow(
-        name, "library", seen.claim, seen.exact, seen.lower, settings.confidence, seen.runs,
-        outcome, outcome if expected is None else expected, f"{check.about}: {seen.witness}",
-        check.about + known, round(time.perf_counter() - start, 6), seen.verdict_lower,
+        name, "library", result.claim, result.exact, result.lower, settings.confidence, result.runs,
+        outcome, outcome if expected is None else expected, f"{check.about}: {result.witness}",
+        check.about + faults, round(time.perf_counter() - start, 6), result.verdict_lower,
         facts=(("reported", check.reported),) if check.faulty else (),
     )  # fmt: skip

@@ -25,10 +25,10 @@ LARGE_BOUND, ROWS = 2.0**50, 1024
 ATTEMPTS, THREADS = 40, 8
 
 
-def _release(made: Any) -> Callable[..., Any]:
+def _release(mechanism: Any) -> Callable[..., Any]:
     def release(value: float, rng: np.random.Generator, size: int) -> Any:
         del rng
-        return np.array([made.randomise(value) for _ in range(size)], dtype=float)
+        return np.array([mechanism.randomise(value) for _ in range(size)], dtype=float)
 
     return release
 
@@ -47,9 +47,9 @@ def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """With bounds (0, 1) the sum of squares gets noise for a sensitivity of 0."""
     claim = PureLoss(0.1)
     y = np.linspace(0.0, 1.0, 50)
-    first = np.linspace(0.1, 0.9, 50)[:, None]
-    second = first.copy()
-    second[0] = 0.7
+    data = np.linspace(0.1, 0.9, 50)[:, None]
+    neighbour = data.copy()
+    neighbour[0] = 0.7
 
     def release(x: Any, rng: np.random.Generator) -> float:
         del rng
@@ -59,47 +59,52 @@ def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
         )  # fmt: skip
         return float(model.fit(x, y)._obj_coefs[2][0, 0])  # what the fit keeps  # noqa: SLF001
 
-    found = audit_atoms(
-        release, (first, second), claim, min(settings.samples, 400), settings.confidence,
+    finding = audit_atoms(
+        release, (data, neighbour), claim, min(settings.samples, 400), settings.confidence,
         rng=rng, truth=lambda x: float(np.einsum("ij,ik", x, x)[0, 0]),
     )  # fmt: skip
-    return result_of_finding(found, claim)
+    return result_of_finding(finding, claim)
 
 
 def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """Between 2^50 and 2^50 + 1 one record moves the float sum of 1024 by 256."""
-    first, second = _rounding_pair()
+    data_set, neighbour = _rounding_pair()
     claim = PureLoss(1.0)
 
     def release(data: Any, rng: np.random.Generator) -> float:
         del rng
-        found = library.tools.sum(
+        noisy_sum = library.tools.sum(
             data,
             epsilon=1.0,
             bounds=(LARGE_BOUND, LARGE_BOUND + 1),
             accountant=library.BudgetAccountant(),
         )
-        return float(found - LARGE_BOUND * ROWS)
+        return float(noisy_sum - LARGE_BOUND * ROWS)
 
-    moved = abs(float(np.sum(first)) - float(np.sum(second)))
-    found = audit(
-        release, (first, second), claim, min(settings.samples, 4000), settings.confidence, rng=rng
+    change = abs(float(np.sum(data_set)) - float(np.sum(neighbour)))
+    finding = audit(
+        release,
+        (data_set, neighbour),
+        claim,
+        min(settings.samples, 4000),
+        settings.confidence,
+        rng=rng,
     )
-    seen = result_of_finding(found, claim)
-    return replace(seen, witness=f"one record moves the sum by {moved:g} of 1; {seen.witness}")
+    result = result_of_finding(finding, claim)
+    return replace(result, witness=f"one record moves the sum by {change:g} of 1; {result.witness}")
 
 
 def _rounding_pair() -> tuple[Any, Any]:
     """The neighbours between the bounds, of a chain of data sets, whose float sums differ most."""
     best: tuple[float, Any, Any] = (0.0, None, None)
     for size in range(1, ROWS + 1):
-        first = np.full(ROWS, LARGE_BOUND)
-        first[: size - 1] = LARGE_BOUND + 0.5
-        second = first.copy()
-        second[size - 1] = LARGE_BOUND + 0.5
-        moved = abs(float(np.sum(first)) - float(np.sum(second)))
-        if moved > best[0]:
-            best = moved, first, second
+        data = np.full(ROWS, LARGE_BOUND)
+        data[: size - 1] = LARGE_BOUND + 0.5
+        neighbour = data.copy()
+        neighbour[size - 1] = LARGE_BOUND + 0.5
+        change = abs(float(np.sum(data)) - float(np.sum(neighbour)))
+        if change > best[0]:
+            best = change, data, neighbour
     return best[1], best[2]
 
 
@@ -115,8 +120,8 @@ def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
                 break
     finally:
         sys.setswitchinterval(interval)
-    words = f"{THREADS} threads spent {worst:.4g} of a budget of 1 in up to {ATTEMPTS} attempts"
-    return CheckResult(worst > 1.0 + 1e-9, words, None, ATTEMPTS, (1.0, 0.0))
+    witness = f"{THREADS} threads spent {worst:.4g} of a budget of 1 in up to {ATTEMPTS} attempts"
+    return CheckResult(worst > 1.0 + 1e-9, witness, None, ATTEMPTS, (1.0, 0.0))
 
 
 def _race_threads() -> float:

@@ -42,8 +42,8 @@ def nan_noise(settings: Settings, rng: np.random.Generator) -> CheckResult:
                     free.append(f"{kind} of {type(event).__name__} is {epsilon:g}")
     finally:
         logging.disable(logging.NOTSET)
-    words = f"noise NaN: {'; '.join(free)}" if free else "noise NaN is refused everywhere"
-    return CheckResult(bool(free), words, None, 2 * len(events))
+    witness = f"noise NaN: {'; '.join(free)}" if free else "noise NaN is refused everywhere"
+    return CheckResult(bool(free), witness, None, 2 * len(events))
 
 
 def _check_against(kind: str, event: Any, plan: Plan) -> Any:
@@ -74,9 +74,9 @@ def small_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
     del settings, rng
     rate, noise, steps, delta = 0.05, 6.0, 10_000, 1e-10
     event = library.PoissonSampledDpEvent(rate, library.GaussianDpEvent(noise))
-    found = make_accountant("pld").compose(event, steps).get_epsilon(delta)
+    reported = make_accountant("pld").compose(event, steps).get_epsilon(delta)
     plan = Repeat(PoissonSampled(Gaussian(noise), rate), steps)
-    return compare_with_certified(found, plan, "pld", delta)
+    return compare_with_certified(reported, plan, "pld", delta)
 
 
 def renyi_of_order_one_and_a_half(settings: Settings, rng: np.random.Generator) -> CheckResult:
@@ -87,13 +87,15 @@ def renyi_of_order_one_and_a_half(settings: Settings, rng: np.random.Generator) 
     event = library.PoissonSampledDpEvent(rate, library.GaussianDpEvent(noise))
     logging.disable(logging.CRITICAL)
     try:
-        made = rdp.RdpAccountant(orders=[order]).compose(event)
-        found = float(made._rdp[0])  # no public name  # noqa: SLF001
+        accountant = rdp.RdpAccountant(orders=[order]).compose(event)
+        reported = float(accountant._rdp[0])  # no public name  # noqa: SLF001
     finally:
         logging.disable(logging.NOTSET)
     truth = PoissonSampled(Gaussian(noise), rate).renyi(order)
-    words = f"order {order}, rate {rate}, noise {noise:g}: {found:.6g} where {truth:.6g} is true"
-    return CheckResult(not abs(found / truth - 1) < 1e-3, words)
+    witness = (
+        f"order {order}, rate {rate}, noise {noise:g}: {reported:.6g} where {truth:.6g} is true"
+    )
+    return CheckResult(not abs(reported / truth - 1) < 1e-3, witness)
 
 
 PLANS: dict[str, tuple[Any, Plan]] = {

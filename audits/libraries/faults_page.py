@@ -44,10 +44,10 @@ def faults_page(result: Result) -> str:
 
 
 def _introduction(result: Result) -> str:
-    asked = result.request
-    command = f"python -m audits libraries --samples {asked.samples} --seed {asked.seed} "
+    request = result.request
+    command = f"python -m audits libraries --samples {request.samples} --seed {request.seed} "
     return INTRODUCTION.format(
-        confidence=asked.confidence, command=command + "--faults docs/faults.md"
+        confidence=request.confidence, command=command + "--faults docs/faults.md"
     )
 
 
@@ -77,9 +77,9 @@ def _section(library: str, row: ReportRow) -> Iterator[str]:
 
 
 def _item(name: str, text: str) -> str:
-    words = f"- {name}: {' '.join(text.split())}"
+    line = f"- {name}: {' '.join(text.split())}"
     lines = textwrap.wrap(
-        words, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(lines) + "\n"
 

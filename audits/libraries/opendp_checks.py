@@ -32,25 +32,21 @@ MAX_RUNS = 20_000  # a release takes a fifth of a millisecond
 TIMED_PAIRS, ROUNDS = 500, 8  # pairs of releases that are timed, and how often
 
 
-def vector_release(one: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+def vector_release(measurement: Callable[[list[Any]], Any]) -> Callable[..., Any]:
     """A measurement of vectors as releases of one number: independent noise a coordinate."""
 
     def release(value: Any, rng: np.random.Generator, size: int) -> Any:
         del rng
-        return np.array(one([value] * size)) if size else np.empty(0)
+        return np.array(measurement([value] * size)) if size else np.empty(0)
 
     return release
 
 
-def _vectors(kind: str, scale: float) -> Callable[..., Any]:
-    metric = dp.l1_distance if kind == "laplace" else dp.l2_distance
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric(T=float)
-    return vector_release(getattr(dp.m, f"make_{kind}")(*space, scale=scale))
-
-
 def _check_with(kind: str, scale: float, claim: Any, by: Callable[..., Any]) -> CheckFunction:
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        release = _vectors(kind, scale)
+        metric = dp.l1_distance if kind == "laplace" else dp.l2_distance
+        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric(T=float)
+        release = vector_release(getattr(dp.m, f"make_{kind}")(*space, scale=scale))
         runs = min(settings.samples, MAX_RUNS)
         return result_of_finding(
             by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
@@ -68,11 +64,11 @@ def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckRes
         dp.atom_domain(bounds=(LARGE_BOUND, LARGE_BOUND + 1), nan=False), size=size
     )
     query = dp.t.make_sum_of_squared_deviations(space, dp.symmetric_distance())
-    first = np.full(size, LARGE_BOUND + 0.25)
-    second = first.copy()
-    second[0] = LARGE_BOUND + 0.5
+    data = np.full(size, LARGE_BOUND + 0.25)
+    neighbour = data.copy()
+    neighbour[0] = LARGE_BOUND + 0.5
     finding = audit_sensitivity(
-        lambda data: query(data.tolist()), (first, second), Sensitivity(float(query.map(2))),
+        lambda data: query(data.tolist()), (data, neighbour), Sensitivity(float(query.map(2))),
         settings.samples, settings.confidence, rng,
     )  # fmt: skip
     return CheckResult(finding.outcome.name == "FALSIFIED", finding.witness, runs=finding.runs)
@@ -85,33 +81,39 @@ def threshold_delta(settings: Settings, rng: np.random.Generator) -> CheckResult
     counts = dp.t.make_count_by(dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance())
     release = counts >> dp.m.then_laplace_threshold(scale=1.0, threshold=5)
     epsilon, delta = release.map(1)
-    # without its one person a key is never released: its chance is delta at least
+    # A key is never released without its one person: delta is at least its chance of release.
     return compare_with_delta(len(release(users)), len(users), (float(epsilon), float(delta)))
 
 
-def compare_with_delta(seen: int, runs: int, claim: tuple[float, float]) -> CheckResult:
+def compare_with_delta(released: int, runs: int, claim: tuple[float, float]) -> CheckResult:
     """Whether an event that the neighbour never shows is too frequent for delta; exact."""
     from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-    least = float(
-        clopper_pearson_lower(np.array(float(seen)), np.array(float(runs)), 1 - VERDICT_CONFIDENCE)
+    delta_lower = float(
+        clopper_pearson_lower(
+            np.array(float(released)), np.array(float(runs)), 1 - VERDICT_CONFIDENCE
+        )
     )
-    words = f"{seen:,} of {runs:,} keys held by one person were released: delta is at least"
+    counts = f"{released:,} of {runs:,} keys held by one person were released: delta is at least"
     return CheckResult(
-        least > claim[1], f"{words} {least:.3g}, {claim[1]:.3g} is claimed", None, runs, claim
+        delta_lower > claim[1],
+        f"{counts} {delta_lower:.3g}, {claim[1]:.3g} is claimed",
+        None,
+        runs,
+        claim,
     )
 
 
 def _bit_vector(f: float, weight: int) -> tuple[Callable[..., Any], PureLoss]:
-    made = dp.m.make_randomized_response_bitvec(
+    measurement = dp.m.make_randomized_response_bitvec(
         dp.bitvector_domain(max_weight=weight), dp.discrete_distance(), f=f
     )
 
     def release(value: bytes, rng: np.random.Generator) -> bytes:
         del rng
-        return bytes(made(value))
+        return bytes(measurement(value))
 
-    return release, PureLoss(float(made.map(1)))
+    return release, PureLoss(float(measurement.map(1)))
 
 
 def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
@@ -130,18 +132,25 @@ def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckR
     from scipy.stats import chi2
 
     del settings
-    made = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1e6)
-    found = [
+    measurement = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1e6)
+    timings = [
         audit_timing(
-            lambda value, source: made(value), (0, 1), TIMED_PAIRS, 1, VERDICT_CONFIDENCE, rng
+            lambda value, source: measurement(value),
+            (0, 1),
+            TIMED_PAIRS,
+            1,
+            VERDICT_CONFIDENCE,
+            rng,
         )
         for _ in range(ROUNDS)
     ]
     # Fisher (1925): -2 sum ln p of independent tests is chi squared at most
-    p = float(chi2.sf(-2 * sum(np.log(max(one.noise_p, 1e-300)) for one in found), 2 * ROUNDS))
-    correlation = float(np.median([one.noise_correlation for one in found]))
-    words = f"rank correlation {correlation:.2f} of time and size of the noise, p = {p:.2g}"
-    return CheckResult(p < 1 - VERDICT_CONFIDENCE, words, runs=4 * TIMED_PAIRS * ROUNDS)
+    p = float(
+        chi2.sf(-2 * sum(np.log(max(timing.noise_p, 1e-300)) for timing in timings), 2 * ROUNDS)
+    )
+    correlation = float(np.median([timing.noise_correlation for timing in timings]))
+    witness = f"rank correlation {correlation:.2f} of time and size of the noise, p = {p:.2g}"
+    return CheckResult(p < 1 - VERDICT_CONFIDENCE, witness, runs=4 * TIMED_PAIRS * ROUNDS)
 
 
 FAULTY_VERSIONS = ("0.16.0",)

@@ -33,10 +33,10 @@ _MAX_USERS = 2**50
 def bound_function(problem: str) -> Callable[..., LowerBound]:
     """The function that computes a problem's bound."""
     name = OneOf(tuple(PROBLEMS)).check("problem", problem)
-    found: Callable[..., LowerBound] = getattr(
+    function: Callable[..., LowerBound] = getattr(
         importlib.import_module(f"audits.minimax.{PROBLEMS[name]}"), name
     )
-    return found
+    return function
 
 
 def lower_bound(problem: str, **parameters: Any) -> LowerBound:
@@ -71,7 +71,8 @@ def lower_bound(problem: str, **parameters: Any) -> LowerBound:
     try:
         signature.bind(**parameters)
     except TypeError as error:
-        allowed = f"those of {problem}{_signature_text(signature)}"
+        accepted = str(signature.replace(return_annotation=inspect.Signature.empty))
+        allowed = f"those of {problem}" + accepted.replace("'", "")
         raise ParameterError("parameters", sorted(parameters), f"{allowed}: {error}") from None
     return function(**parameters)
 
@@ -109,24 +110,20 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     6
     """
     error = POSITIVE.check("error", error)
-    given = parameters if epsilon is None else {"epsilon": epsilon, **parameters}
-    if "n" in given:
-        raise ParameterError("n", given["n"], "left out: sample_size computes it")
+    values = parameters if epsilon is None else {"epsilon": epsilon, **parameters}
+    if "n" in values:
+        raise ParameterError("n", values["n"], "left out: sample_size computes it")
 
     @functools.cache
     def value(n: int) -> float:
-        return lower_bound(problem, n=n, **given).value
+        return lower_bound(problem, n=n, **values).value
 
     low, high = grow_until(lambda n: value(n) <= error, 1, _MAX_USERS)
     if value(high) > error:
         allowed = f"above {value(high):.3g}, the bound of 2^50 users"
         raise ParameterError("error", error, allowed)
     ladder = [value(2**i) for i in range(high.bit_length() + 1)]
-    # one step beyond is computed too: if the bound rises again, the answer is not unique
+    # The next power of two is computed too: the answer is not unique if the bound rises again.
     if any(after > before * (1 + 1e-6) for before, after in itertools.pairwise(ladder)):
         raise ParameterError("problem", problem, "one whose bound falls as n doubles")
     return least_integer_that(lambda n: value(n) <= error, low, high)
-
-
-def _signature_text(signature: inspect.Signature) -> str:
-    return str(signature.replace(return_annotation=inspect.Signature.empty)).replace("'", "")

@@ -65,9 +65,11 @@ def cases() -> list[AuditCase]:
         (printed_peeling(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
         (printed_noisy_threshold(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
     ]
-    found = [_published_case(*one) for one in two]
-    found.append(_probability_case(5, 5, 0.05))
-    return found + [_rate_case(rate) for rate in (printed_upper_rate(100), printed_lower_rate(100))]
+    all_cases = [_published_case(*arguments) for arguments in two]
+    all_cases.append(_probability_case(5, 5, 0.05))
+    return all_cases + [
+        _rate_case(rate) for rate in (printed_upper_rate(100), printed_lower_rate(100))
+    ]
 
 
 def verdict_confidence() -> float:
@@ -88,16 +90,18 @@ def _published_row(
     rng: np.random.Generator,
 ) -> ReportRow:
     start = time.perf_counter()
-    provable, found = claim.true_epsilon, attack(claim, settings, rng)
-    shown = max((x for x in (found.computed, found.sampled) if x is not None), default=None)
-    false = found.refuted or (found.computed is not None and found.computed > claim.epsilon)
-    words = "holds" if claim.holds else "false" if false else "neither proved nor refuted"
-    evidence = f"{words}; provable {provable:.4g}{found.description}"
+    provable, attacked = claim.true_epsilon, attack(claim, settings, rng)
+    shown = max((x for x in (attacked.computed, attacked.sampled) if x is not None), default=None)
+    false = attacked.refuted or (
+        attacked.computed is not None and attacked.computed > claim.epsilon
+    )
+    verdict = "holds" if claim.holds else "false" if false else "neither proved nor refuted"
+    evidence = f"{verdict}; provable {provable:.4g}{attacked.description}"
     return ReportRow(
         claim.name, "paper", (claim.epsilon, claim.delta), provable, shown, settings.confidence,
-        found.runs, Outcome.FALSIFIED if false else Outcome.SURVIVED, expected,
+        attacked.runs, Outcome.FALSIFIED if false else Outcome.SURVIVED, expected,
         f"{claim.source}: {evidence}", evidence, round(time.perf_counter() - start, 6),
-        found.computed, None, (), None,
+        attacked.computed, None, (), None,
     )  # fmt: skip
 
 
@@ -112,9 +116,11 @@ def _gaussian(claim: PublishedClaim, settings: Settings, rng: np.random.Generato
             confidence=settings.confidence, rng=rng, executor=pool,
         )  # fmt: skip
     certain = exact_epsilon(plan, claim.delta)
-    words = f", exactly {certain:.4g} by its density; guesses show {finding.epsilon_lower:.3g}"
+    description = (
+        f", exactly {certain:.4g} by its density; guesses show {finding.epsilon_lower:.3g}"
+    )
     refuted = finding.refutes(verdict_confidence())
-    return AttackResult(certain, finding.epsilon_lower, refuted, settings.samples, words)
+    return AttackResult(certain, finding.epsilon_lower, refuted, settings.samples, description)
 
 
 def _selections(
@@ -122,8 +128,10 @@ def _selections(
 ) -> AttackResult:
     """Two candidates at the worst gap, composed exactly: a computed lower bound."""
     del settings, rng
-    least = attacked_epsilon(claim)
-    return AttackResult(least, None, False, 0, f", at least {least:.4g} by two candidates")
+    epsilon_lower = attacked_epsilon(claim)
+    return AttackResult(
+        epsilon_lower, None, False, 0, f", at least {epsilon_lower:.4g} by two candidates"
+    )
 
 
 def _not_attacked(
@@ -139,10 +147,14 @@ def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> 
 
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
-        asked = printed_probability(sparsity, true_sparsity, noise_bound)
-        words = f"asks a coin to fall with probability {asked:.4g}"
+        probability = printed_probability(sparsity, true_sparsity, noise_bound)
+        finding = f"asks a coin to fall with probability {probability:.4g}"
         return _computed_row(
-            name, f"{where}: {words}: as printed it is no mechanism", words, asked > 1, settings
+            name,
+            f"{where}: {finding}: as printed it is no mechanism",
+            finding,
+            probability > 1,
+            settings,
         )
 
     return AuditCase(name, "paper", where, Outcome.FALSIFIED, check)
@@ -151,18 +163,20 @@ def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> 
 def _rate_case(rate: PrintedRate) -> AuditCase:
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
-        found, printed = f"{rate.true_power:.3g}", f"{rate.power:g}"
-        words = f"squared risk grows like epsilon^-{found}, printed epsilon^-{printed}"
-        return _computed_row(rate.name, f"{rate.source}: {words}", words, not rate.holds, settings)
+        true_power, printed = f"{rate.true_power:.3g}", f"{rate.power:g}"
+        comparison = f"squared risk grows like epsilon^-{true_power}, printed epsilon^-{printed}"
+        return _computed_row(
+            rate.name, f"{rate.source}: {comparison}", comparison, not rate.holds, settings
+        )
 
     return AuditCase(rate.name, "paper", rate.source, Outcome.FALSIFIED, check)
 
 
 def _computed_row(
-    subject: str, witness: str, words: str, false: Any, settings: Settings
+    subject: str, witness: str, evidence: str, false: Any, settings: Settings
 ) -> ReportRow:
     outcome = Outcome.FALSIFIED if false else Outcome.SURVIVED
     return ReportRow(
         subject, "paper", (NOT_A_NUMBER, NOT_A_NUMBER), None, None, settings.confidence, 0, outcome,
-        Outcome.FALSIFIED, witness, words, 0.0,
+        Outcome.FALSIFIED, witness, evidence, 0.0,
     )  # fmt: skip

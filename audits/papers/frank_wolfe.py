@@ -21,8 +21,8 @@ from accountant.plans.plan import Repeat
 from audits.papers.sparse_regression import PublishedClaim
 from mechanisms.noisy_max import NoisyMax, laplace_difference_cdf, laplace_log_win_probabilities
 
-# (scores, moves), over the scale: five candidates each whose log-ratios of probabilities have a
-# range above the range e0 of their moves
+# Pairs (scores, moves) over the scale: each has five candidates whose log-ratios of probabilities
+# have a range above the range e0 of their moves.
 WIDE_RANGE_EXAMPLES = (
     ((0.0, -0.03959529, -0.03959529, -0.15069543, -0.15069543), (-0.05, 0.05, 0.05, -0.05, -0.05)),
     ((0.0, 0.0, -0.42414379, -0.61562093, -0.61562093), (-0.5, -0.5, 0.5, 0.5, 0.5)),
@@ -53,27 +53,29 @@ def attacked_epsilon(claim: PublishedClaim) -> float:
     plan: Any = claim.plan
     e0 = 2 * plan.part.sensitivity / plan.part.scale
     wins = laplace_difference_cdf if plan.part.noise == "laplace" else logistic
-    least = 0.0
+    epsilon_lower = 0.0
     for gap in np.linspace(-1.0, 1.0, 21):
         ahead, behind = float(wins(np.array(gap + e0))), float(wins(np.array(gap)))
         for pair in ((ahead, behind), (behind, ahead)):
-            least = max(least, binomial_epsilon(*pair, plan.count, claim.delta))
-    return least
+            epsilon_lower = max(epsilon_lower, binomial_epsilon(*pair, plan.count, claim.delta))
+    return epsilon_lower
 
 
-def binomial_epsilon(first: float, second: float, count: int, delta: float) -> float:
+def binomial_epsilon(p_heads: float, q_heads: float, count: int, delta: float) -> float:
     """The epsilon at ``delta`` of ``count`` Bernoulli draws of two probabilities."""
     heads = np.arange(count + 1)
-    ways = np.array([math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
-                     for k in heads])  # fmt: skip
+    log_choices = np.array([
+        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in heads
+    ])  # fmt: skip
     log_p, log_q = (
-        ways + heads * math.log(p) + (count - heads) * math.log1p(-p) for p in (first, second)
+        log_choices + heads * math.log(p) + (count - heads) * math.log1p(-p)
+        for p in (p_heads, q_heads)
     )
 
     def stick(epsilons: Array) -> Array:
         gaps = np.minimum(epsilons[:, None] + log_q - log_p, 0.0)
-        found: Array = (np.exp(log_p) * -np.expm1(gaps)).sum(axis=1)
-        return found
+        profile: Array = (np.exp(log_p) * -np.expm1(gaps)).sum(axis=1)
+        return profile
 
     return smallest_root(stick, delta, math.inf) * (1 - 1e-9)
 

@@ -81,8 +81,8 @@ def lower_bound(
         raise ParameterError("classes", classes, "even: hard labels come in pairs")
     odds = min(math.expm1(min(epsilon, 300.0)) ** 2, 4 * math.exp(min(epsilon, 300.0)))
     if users < k * k / (2 * odds):
-        least = math.ceil(k * k / (2 * odds))
-        raise ParameterError("users", users, f"at least K^2 / (2 c) = {least}")
+        fewest_users = math.ceil(k * k / (2 * odds))
+        raise ParameterError("users", users, f"at least K^2 / (2 c) = {fewest_users}")
     scale = POSITIVE.check("diameter", diameter) * POSITIVE.check("lipschitz", lipschitz)
     private = math.sqrt(k) / (32 * math.sqrt(2 * users * odds))
     return scale * max(private, 1 / (8 * math.sqrt(1.5 * users)))

@@ -31,10 +31,12 @@ def print_bounds(
             "Lower bounds, and the algorithms of this project on their families"
         )
         for name in ALL_HEAD:
-            words = name in {"problem", "algorithm"}
-            table.add_column(name, justify="left" if words else "right", no_wrap=name == "problem")
-        for one in answers:
-            for cells in summary_rows(one):
+            is_text = name in {"problem", "algorithm"}
+            table.add_column(
+                name, justify="left" if is_text else "right", no_wrap=name == "problem"
+            )
+        for answer in answers:
+            for cells in summary_rows(answer):
                 table.add_row(*map(literal_text, cells))
         console.print(table)
         console.print("bounds PROBLEM shows setting, construction and theorem.", style="dim")
@@ -45,7 +47,7 @@ def print_bounds(
         table.add_row(*map(literal_text, check_cells(check)))
     console.print()
     console.print(table)
-    console.print(f"{sum(one.holds for one in checks)} of {len(checks)} checks hold")
+    console.print(f"{sum(check.holds for check in checks)} of {len(checks)} checks hold")
 
 
 def _print_problem(answer: ProblemReport, console: Console) -> None:
@@ -57,10 +59,10 @@ def _print_problem(answer: ProblemReport, console: Console) -> None:
     console.print(table)
     if answer.gaps:
         table = borderless_table("Algorithms of this project on the hard family")
-        for place, name in enumerate(ALGORITHM_HEAD):
-            table.add_column(name, justify="right" if place else "left")
-        for one in answer.gaps:
-            table.add_row(*map(literal_text, algorithm_cells(one)))
+        for column, name in enumerate(ALGORITHM_HEAD):
+            table.add_column(name, justify="right" if column else "left")
+        for gap in answer.gaps:
+            table.add_row(*map(literal_text, algorithm_cells(gap)))
         console.print()
         console.print(table)
 
@@ -97,21 +99,21 @@ def summary_rows(answer: ProblemReport) -> Iterable[list[str]]:
     ]
     if not answer.gaps:
         yield [*start, "-", "-"]
-    for one in answer.gaps:
-        yield [*start, one.algorithm, format_number(one.ratio, ".3g")]
+    for gap in answer.gaps:
+        yield [*start, gap.algorithm, format_number(gap.ratio, ".3g")]
 
 
-def algorithm_cells(one: RiskGap) -> list[str]:
+def algorithm_cells(gap: RiskGap) -> list[str]:
     """The cells of one algorithm's row, under `ALGORITHM_HEAD`."""
-    risk, error = one.risk
-    ratio = format_number(one.ratio, ".3g")
+    risk, error = gap.risk
+    ratio = format_number(gap.ratio, ".3g")
     return [
-        one.algorithm,
+        gap.algorithm,
         format_number(risk),
         format_number(error, ".2g"),
         ratio,
-        format_number(one.theorem_bound),
-        format_number(one.noiseless_risk[0]),
+        format_number(gap.theorem_bound),
+        format_number(gap.noiseless_risk[0]),
     ]
 
 
@@ -124,10 +126,10 @@ def check_cells(check: Check) -> list[str]:
 def closest_checks(checks: Sequence[Check]) -> list[Check]:
     """The check of each claim that is nearest to its bound, and all that fail."""
     best: dict[str, Check] = {}
-    for one in checks:
-        if one.claim not in best or one.tightness > best[one.claim].tightness:
-            best[one.claim] = one
-    return [one for one in checks if not one.holds or best[one.claim] is one]
+    for check in checks:
+        if check.claim not in best or check.tightness > best[check.claim].tightness:
+            best[check.claim] = check
+    return [check for check in checks if not check.holds or best[check.claim] is check]
 
 
 def as_document(
@@ -137,10 +139,10 @@ def as_document(
     return {
         "schema": 1,
         "seed": seed,
-        "bounds": [_bound_document(one) for one in answers],
+        "bounds": [_bound_document(answer) for answer in answers],
         "checks": [
-            {"claim": one.claim, "case": one.case, "exact": one.exact, "bound": one.bound,
-             "holds": one.holds} for one in checks
+            {"claim": check.claim, "case": check.case, "exact": check.exact, "bound": check.bound,
+             "holds": check.holds} for check in checks
         ],
     }  # fmt: skip
 
@@ -149,26 +151,26 @@ def _bound_document(answer: ProblemReport) -> dict[str, Any]:
     bound, family = answer.bound, answer.bound.construction
     kind = None
     if family is not None:
-        # a number of points may have more digits than programs read
+        # The number of points may have more digits than JSON readers accept.
         kind = {"kind": type(family).__name__, "points": size_text(family.points),
                 "separation": float(family.separation)}  # fmt: skip
     return {
         "problem": answer.problem, "setting": answer.setting, "value": bound.value,
         "published": bound.published, "statement": bound.statement, "valid_for": bound.valid_for,
         "optimised_over": bound.optimised_over, "construction": kind, "error": answer.error,
-        "users": answer.users, "algorithms": [_algorithm_document(one) for one in answer.gaps],
+        "users": answer.users, "algorithms": [_algorithm_document(gap) for gap in answer.gaps],
     }  # fmt: skip
 
 
-def _algorithm_document(one: RiskGap) -> dict[str, Any]:
-    risk, error = one.risk
-    free, free_error = one.noiseless_risk
-    found = {
-        "name": one.algorithm, "runs": len(one.losses), "risk": risk, "standard_error": error,
-        "free": free, "free_standard_error": free_error, "promise": one.theorem_bound,
-        "ratio": one.ratio,
+def _algorithm_document(gap: RiskGap) -> dict[str, Any]:
+    risk, error = gap.risk
+    free, free_error = gap.noiseless_risk
+    document = {
+        "name": gap.algorithm, "runs": len(gap.losses), "risk": risk, "standard_error": error,
+        "free": free, "free_standard_error": free_error, "promise": gap.theorem_bound,
+        "ratio": gap.ratio,
     }  # fmt: skip
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in found.items()
+        for key, value in document.items()
     }

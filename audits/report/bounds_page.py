@@ -22,7 +22,7 @@ def to_html(answers: Sequence[ProblemReport], checks: Sequence[Check], repeat_co
     """The page; every word that came from outside is escaped."""
     return render(
         "bounds.html", "audits.report", answers=answers, repeat_command=repeat_command,
-        checks=checks, shown=[check_cells(one) for one in closest_checks(checks)],
+        checks=checks, shown=[check_cells(check) for check in closest_checks(checks)],
         number=format_number, facts=bound_facts,
         algorithm_rows=lambda answer: map(algorithm_cells, answer.gaps),
         algorithm_head=ALGORITHM_HEAD, check_head=CHECK_HEAD,

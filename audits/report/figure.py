@@ -16,10 +16,10 @@ Points = Sequence[tuple[float, float]]
 
 def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> Figure:
     """Delta against epsilon: claimed, exact, and of the samples with their band."""
-    # dashed lines are drawn over the whole one, so that all are seen where they agree
+    # Dashed lines are drawn over the solid one, so that all are visible where they agree.
     lines = {"mean": curve.mean, "claimed": curve.claimed, "exact": curve.exact}
-    seen = [d for values in lines.values() for d in values if d >= MIN_DELTA]
-    low = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(seen, default=1e-2)) - 1e-9))
+    visible = [d for values in lines.values() for d in values if d >= MIN_DELTA]
+    low = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(visible, default=1e-2)) - 1e-9))
     every = 1 if low > 1e-5 else 2
     deltas = LogScale(min(low, 1e-2), 1.0, (1,), every, _format_power)
     axes = Axes(_epsilon_scale(curve.epsilon), deltas, "epsilon", "delta", HEIGHT)
@@ -30,12 +30,12 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> Figure:
     for name, values in lines.items():
         if not values:
             continue
-        # a line ends where it falls off the picture
-        last = next((i + 1 for i, d in enumerate(values) if d < deltas.low), len(values))
-        points = _within(deltas, zip(curve.epsilon[:last], values[:last], strict=True))
+        # A line ends where it leaves the picture.
+        end = next((i + 1 for i, d in enumerate(values) if d < deltas.low), len(values))
+        points = _within(deltas, zip(curve.epsilon[:end], values[:end], strict=True))
         drawn.append(Line(name, names[name], axes.points(points)))
-    words = "delta against epsilon: " + ", ".join(line.words for line in drawn)
-    return Figure(axes, tuple(drawn), words, band=axes.points([*upper, *lower[::-1]]))
+    caption = "delta against epsilon: " + ", ".join(line.words for line in drawn)
+    return Figure(axes, tuple(drawn), caption, band=axes.points([*upper, *lower[::-1]]))
 
 
 def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> Figure:
@@ -49,8 +49,8 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> Figu
     lines = (("mean", "guess test", guess), ("exact", "any test (limit)", limit),
              ("claimed", f"here: {samples:,} runs", here))  # fmt: skip
     drawn = [
-        Line(name, words, axes.points([(x, y) for x, y in points if math.isfinite(y)]))
-        for name, words, points in lines
+        Line(name, label, axes.points([(x, y) for x, y in points if math.isfinite(y)]))
+        for name, label, points in lines
     ]
     return Figure(axes, tuple(drawn), "runs needed against the true epsilon")
 

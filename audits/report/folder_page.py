@@ -31,7 +31,7 @@ SKIPPED = ("site-packages", "node_modules")  # and folders whose name begins wit
 @final
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the folder: its path from the index, and its page where one lies beside it."""
+    """A file of the folder: its path from the index, and its page where one lies next to it."""
 
     path: str
     page: str | None
@@ -50,8 +50,8 @@ class IndexedPlan:
     @property
     def fits(self) -> bool | None:
         """Return whether the plan fits its budget; None if there is none."""
-        known = self.epsilon is not None and self.budget is not None
-        return self.epsilon <= self.budget.epsilon if known else None  # type: ignore[union-attr, operator]
+        is_priced = self.epsilon is not None and self.budget is not None
+        return self.epsilon <= self.budget.epsilon if is_priced else None  # type: ignore[union-attr, operator]
 
 
 @final
@@ -83,7 +83,7 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
     that ``python -m audits --json`` wrote.  Other files are passed over; ``on_file`` is called with
     the name of each that is read.
     """
-    found = FolderIndex()
+    index = FolderIndex()
     for path in _files(folder):
         on_file(path.name)
         page = path.with_suffix(".html")
@@ -91,18 +91,18 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
         file = IndexedFile(str(path.relative_to(folder)), shown)
         try:
             if path.suffix in (".toml", ".json"):
-                _add_document(found, file, path)
+                _add_document(index, file, path)
             elif _is_sqlite(path):
                 with Book.open(book_url(str(path)), create=False) as book:
-                    found.ledgers += [(file, book.status(name)) for name in book.names]
+                    index.ledgers += [(file, book.status(name)) for name in book.names]
         except (ParameterError, BudgetExceeded, LedgerBusy, LedgerCorrupt, OSError) as error:
-            found.unread.append((file.path, str(error).replace(str(path), path.name)))
-    return found
+            index.unread.append((file.path, str(error).replace(str(path), path.name)))
+    return index
 
 
 def _files(folder: Path) -> Iterator[Path]:
     count = 0
-    for place, folders, names in os.walk(folder):
+    for directory, folders, names in os.walk(folder):
         folders[:] = sorted(x for x in folders if not x.startswith(".") and x not in SKIPPED)
         for name in sorted(names):
             count += 1
@@ -111,7 +111,7 @@ def _files(folder: Path) -> Iterator[Path]:
                     "FOLDER", str(folder), f"a folder of at most {MAX_FILES} files"
                 )
             if not name.startswith("."):
-                yield Path(place, name)
+                yield Path(directory, name)
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -121,11 +121,11 @@ def _is_sqlite(path: Path) -> bool:
         return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
 
 
-def _add_document(found: FolderIndex, file: IndexedFile, path: Path) -> None:
+def _add_document(index: FolderIndex, file: IndexedFile, path: Path) -> None:
     """Add a plan or a result; a document that is neither is passed over."""
     if path.suffix == ".toml":
         if "[[release]]" in path.read_text(encoding="utf-8", errors="replace"):
-            found.plans.append(_plan(file, read_file(path)))
+            index.plans.append(_plan(file, read_file(path)))
         return
     try:
         keys = json.loads(path.read_bytes())
@@ -134,17 +134,17 @@ def _add_document(found: FolderIndex, file: IndexedFile, path: Path) -> None:
     if isinstance(keys, dict) and "findings" in keys:
         result = read_result(str(path), file.path)
         good = all(row.as_expected for row in result.rows)
-        found.audits.append(IndexedAudit(file, result, verdict_sentence(result.rows), good))
+        index.audits.append(IndexedAudit(file, result, verdict_sentence(result.rows), good))
     elif isinstance(keys, dict) and ("release" in keys or "plan" in keys):
-        found.plans.append(_plan(file, read_file(path)))
+        index.plans.append(_plan(file, read_file(path)))
 
 
-def _plan(file: IndexedFile, read: PlanFile) -> IndexedPlan:
-    if read.budget is None:
-        return IndexedPlan(file, sum(one.count for one in read.releases), None, None)
-    lines = lines_of_file(read, read.budget)
-    epsilon = Tight().epsilon(plan_of(lines), read.budget.delta)
-    return IndexedPlan(file, sum(line.count for line in lines), epsilon, read.budget)
+def _plan(file: IndexedFile, plan_file: PlanFile) -> IndexedPlan:
+    if plan_file.budget is None:
+        return IndexedPlan(file, sum(release.count for release in plan_file.releases), None, None)
+    lines = lines_of_file(plan_file, plan_file.budget)
+    epsilon = Tight().epsilon(plan_of(lines), plan_file.budget.delta)
+    return IndexedPlan(file, sum(line.count for line in lines), epsilon, plan_file.budget)
 
 
 def folder_page(index: FolderIndex, name: str, repeat_command: str) -> str:

@@ -14,7 +14,7 @@ from audits.report.words import format_bound, format_number
 from audits.results.rows import ReportRow
 
 MIN_TICK_GAP = 24  # in units of the viewBox: labels such as 0.5 and 1 do not touch
-# the shapes of the page, each with a colour of its own, and their words in the legend
+# The shapes of the page, each with its colour, and their names in the legend.
 VERDICTS = {
     "falsified": "falsified: a filled bar from a diamond",
     "survived": "survived: a line from a bracket",
@@ -44,16 +44,16 @@ class EpsilonAxis:
 
     def ticks(self) -> list[Tick]:
         """0 and 1, 2 and 5 times powers of ten, from the largest down, where labels have room."""
-        found = [0.0]
-        least = self.left + MIN_TICK_GAP
+        values = [0.0]
+        first_position = self.left + MIN_TICK_GAP
         for value in reversed(_round_numbers(self.high)):
-            above = self.across(found[-1]) if found[-1] else math.inf
-            if least <= self.across(value) <= above - MIN_TICK_GAP:
-                found.append(value)
+            above = self.across(values[-1]) if values[-1] else math.inf
+            if first_position <= self.across(value) <= above - MIN_TICK_GAP:
+                values.append(value)
         length = self.end - self.left
         return [
             Tick((self.across(value) - self.left) / length, format_short(value))
-            for value in sorted(found)
+            for value in sorted(values)
         ]
 
 
@@ -70,8 +70,8 @@ class IntervalBar:
 
 def epsilon_axis(rows: Iterable[ReportRow]) -> EpsilonAxis:
     """The axis of a page, which has room for every finite value of its bars."""
-    seen = [value for row in rows for value in _values(row)]
-    return EpsilonAxis(1.12 * (max(seen, default=0.0) or 1.0))
+    finite_values = [value for row in rows for value in _values(row)]
+    return EpsilonAxis(1.12 * (max(finite_values, default=0.0) or 1.0))
 
 
 def interval_bar(row: ReportRow, axis: EpsilonAxis) -> IntervalBar | None:
@@ -103,7 +103,11 @@ def _values(row: ReportRow) -> Sequence[float]:
 
 def _round_numbers(high: float) -> list[float]:
     """1, 2 and 5 times powers of ten, up to ``high``, over three decades."""
-    last = math.floor(math.log10(high))
-    # decimal words, so that 5e-6 is not 4.999e-6
-    every = [float(f"{step}e{power}") for power in range(last - 2, last + 1) for step in (1, 2, 5)]
+    power_high = math.floor(math.log10(high))
+    # Floats are read from decimal text, so that 5e-6 is not 4.999e-6.
+    every = [
+        float(f"{step}e{power}")
+        for power in range(power_high - 2, power_high + 1)
+        for step in (1, 2, 5)
+    ]
     return [value for value in every if value <= high]

@@ -33,10 +33,10 @@ def to_junit(result: Result) -> str:
             suite, "testcase", {"classname": "audits.library", "name": escape_control(library)}
         )
         Xml.SubElement(case, "skipped", {"message": escape_control(why)})
-    whole = Xml.Element("testsuites")
-    whole.append(suite)
-    Xml.indent(whole)
-    body = Xml.tostring(whole, encoding="unicode")
+    root = Xml.Element("testsuites")
+    root.append(suite)
+    Xml.indent(root)
+    body = Xml.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 

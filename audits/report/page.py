@@ -27,11 +27,11 @@ def to_html(result: Result) -> str:
     wrong = [row for row in rows if not row.as_expected]
     title = "Violations" if all(row.own for row in wrong) else "Not as expected"
     tables = [(title, "bad", wrong)] if wrong else []
-    # every row once
+    # The tables below have the rows that are not in the first one.
     tables += [
-        (title_of(kind), "", some)
+        (title_of(kind), "", rows_of_kind)
         for kind in kinds
-        if (some := [row for row in rows if row.kind == kind and row.as_expected])
+        if (rows_of_kind := [row for row in rows if row.kind == kind and row.as_expected])
     ]
     shown, power = set(map(verdict_shape, rows)), power_of(result)
     return render(
@@ -40,7 +40,7 @@ def to_html(result: Result) -> str:
         verdict=verdict_sentence(rows), seen=power_sentence(result, power),
         joint=confidence_sentence(rows), joint_percent=bound_percent(rows), name=short_name,
         power=power, axis=epsilon_axis(rows), interval=interval_bar, shape=verdict_shape,
-        shapes={name: words for name, words in VERDICTS.items() if name in shown},
+        shapes={name: sentence for name, sentence in VERDICTS.items() if name in shown},
         profile_figure=profile_figure, profile_head=PROFILE_HEAD, profile_rows=profile_rows,
         number=format_number, bound=format_bound, percent=format_percent,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from audits.results.rows import FAMILY_ERROR, ReportRow
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
 
-# true epsilons where 1 is claimed; of another claim, so many times it
+# True epsilons as multiples of the claimed epsilon.
 TRUE_EPSILONS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
 POWER = 0.95
 MAX_CLAIM = 15.0  # beyond, Laplace noise is as good as none
@@ -58,11 +58,13 @@ class Power:
         )
 
     def figure(self) -> Figure:
-        """Runs that each violation takes, beside the runs that there were."""
-        found = _runs_needed(self.claim, self.delta, self.alpha)
+        """Runs that each violation takes, and the runs that there were."""
+        needed = _runs_needed(self.claim, self.delta, self.alpha)
         learnt = self.runs / max(self.tested, 1)
-        guess = [(x, one.guess * learnt) for x, one in zip(self.truths, found, strict=True)]
-        limit = [(x, one.limit) for x, one in zip(self.truths, found, strict=True)]
+        guess = [
+            (x, numbers.guess * learnt) for x, numbers in zip(self.truths, needed, strict=True)
+        ]
+        limit = [(x, numbers.limit) for x, numbers in zip(self.truths, needed, strict=True)]
         return power_figure(guess, limit, self.runs, f"{self.claim:g}")
 
 
@@ -76,17 +78,17 @@ def power_of(result: Result) -> Power | None:
     if not rows:
         return None
     claim, delta = _claim(rows)
-    # a named row has the error of one among all, a target's that of its own few
-    own = all(row.own for row in rows)
+    # A named row has the error of one row among all; the rows of a target share the family's error.
+    all_own = all(row.own for row in rows)
     alpha = FAMILY_ERROR / len(rows)
-    alpha = alpha if own else min(alpha, 1 - verdict_confidence())
+    alpha = alpha if all_own else min(alpha, 1 - verdict_confidence())
     shares = [row.guesses[2] / row.runs for row in rows if row.guesses and row.runs]
     tested = max(1, int(runs * min([*shares, 1.0])))
-    least = next(
+    smallest_truth = next(
         (truth for truth in _truths(claim)
          if guess_test_sees(laplace(truth), tested, claim, delta, alpha, POWER)), None,
     )  # fmt: skip
-    return Power(claim, delta, runs, tested, alpha, least)
+    return Power(claim, delta, runs, tested, alpha, smallest_truth)
 
 
 @functools.cache
@@ -108,4 +110,4 @@ def _claim(rows: Sequence[ReportRow]) -> tuple[float, float]:
 
 
 def _truths(claim: float) -> tuple[float, ...]:
-    return tuple(float(f"{claim * one:.4g}") for one in TRUE_EPSILONS)
+    return tuple(float(f"{claim * factor:.4g}") for factor in TRUE_EPSILONS)

@@ -48,8 +48,10 @@ def _no_violation(rows: Sequence[ReportRow]) -> Iterator[str]:
     if broken < len(rows):
         yield f"No violation seen in {_count(len(rows) - broken, 'audit')}."
     if broken:
-        known = "The known fault was found" if broken == 1 else f"All {broken} known faults found"
-        yield f"{known}."
+        sentence = (
+            "The known fault was found" if broken == 1 else f"All {broken} known faults found"
+        )
+        yield f"{sentence}."
 
 
 def _inconclusive(weak: Sequence[ReportRow], count: int) -> str:
@@ -58,8 +60,8 @@ def _inconclusive(weak: Sequence[ReportRow], count: int) -> str:
     for why in dict.fromkeys(row.why_inconclusive for row in weak):
         names = _some((_name(row) for row in weak if row.why_inconclusive == why), ", ")
         parts.append(f"{escape_control(why)} ({names})")
-    verb, whole = "is" if len(weak) == 1 else "are", _count(count, "audit")
-    return f"{len(weak)} of {whole} {verb} inconclusive: {_some(parts, '; ')}."
+    verb, total = "is" if len(weak) == 1 else "are", _count(count, "audit")
+    return f"{len(weak)} of {total} {verb} inconclusive: {_some(parts, '; ')}."
 
 
 def violation(row: ReportRow) -> str:
@@ -107,19 +109,19 @@ def closest_sentences(rows: Sequence[ReportRow]) -> Iterator[str]:
     """The row that survived nearest to its claim, and the fault that exceeds it by least."""
     judged = [row for row in rows if row.verdict_lower is not None and row.claim[0] > 0]
     shares = {id(row): (row.verdict_lower or 0.0) / row.claim[0] for row in judged}
-    held = [row for row in judged if row.outcome is Outcome.SURVIVED]
+    survived = [row for row in judged if row.outcome is Outcome.SURVIVED]
     fell = [row for row in judged if row.outcome is Outcome.FALSIFIED and shares[id(row)] > 1]
-    if held:
+    if survived:
         yield _closest("Nearest to its claim of those that survived", max(
-            held, key=lambda row: shares[id(row)]))  # fmt: skip
+            survived, key=lambda row: shares[id(row)]))  # fmt: skip
     if fell:
         yield _closest("Above its claim by least of those that fell", min(
             fell, key=lambda row: shares[id(row)]))  # fmt: skip
 
 
-def _closest(words: str, row: ReportRow) -> str:
+def _closest(opening: str, row: ReportRow) -> str:
     lower = format_lower(row.verdict_lower or 0.0)
-    return f"{words}: {_name(row)}, at least {lower} where {row.claim[0]:.4g} is claimed."
+    return f"{opening}: {_name(row)}, at least {lower} where {row.claim[0]:.4g} is claimed."
 
 
 def _name(row: ReportRow) -> str:
@@ -130,8 +132,8 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _some(words: Iterator[str] | Sequence[str], between: str) -> str:
+def _some(phrases: Iterator[str] | Sequence[str], between: str) -> str:
     """The first few, and how many more there are."""
-    every = list(words)
-    rest = [f"and {len(every) - MAX_NAMES} more"] if len(every) > MAX_NAMES else []
-    return between.join([*every[:MAX_NAMES], *rest])
+    all_phrases = list(phrases)
+    remainder = [f"and {len(all_phrases) - MAX_NAMES} more"] if len(all_phrases) > MAX_NAMES else []
+    return between.join([*all_phrases[:MAX_NAMES], *remainder])

@@ -37,21 +37,21 @@ def print_report(result: Result, console: Console) -> None:
     """Print the verdict, what the runs could have seen, a summary, and tables by kind."""
     rows = result.rows
     _print_verdict(result, console)
-    first = first_rows(rows) if needs_summary(rows) else []
+    priority_rows = first_rows(rows) if needs_summary(rows) else []
     if needs_summary(rows):
         for sentence in closest_sentences(rows):
             console.print(Text(sentence))
         console.print()
         console.print(_counts(rows))
         console.print()
-    tables = [("Look at these first", first)]
+    tables = [("Look at these first", priority_rows)]
     for kind in dict.fromkeys(row.kind for row in rows):
-        some = [row for row in rows if row.kind == kind and row not in first]
+        rows_of_kind = [row for row in rows if row.kind == kind and row not in priority_rows]
         # what is wrong stands above what is not
-        tables.append((title_of(kind), sorted(some, key=lambda row: row.as_expected)))
-    for title, some in tables:
-        if some:
-            console.print(_table(title, some))
+        tables.append((title_of(kind), sorted(rows_of_kind, key=lambda row: row.as_expected)))
+    for title, rows_of_kind in tables:
+        if rows_of_kind:
+            console.print(_table(title, rows_of_kind))
             console.print()
     for row in rows:
         if row.facts:
@@ -82,29 +82,31 @@ def _print_verdict(result: Result, console: Console) -> None:
 
 def _expected_sentence(rows: Sequence[ReportRow]) -> str:
     """How many rows are as expected; of one's own code nothing is."""
-    known = [row for row in rows if not row.own]
-    right = sum(row.as_expected for row in known)
-    return f"{right} of {len(known)} as expected." if known else ""
+    foreign_rows = [row for row in rows if not row.own]
+    right = sum(row.as_expected for row in foreign_rows)
+    return f"{right} of {len(foreign_rows)} as expected." if foreign_rows else ""
 
 
 def _counts(rows: Sequence[ReportRow]) -> Table:
     """How many rows of each kind fell and survived."""
     table = borderless_table("Counts")
     table.add_column("kind", overflow="fold")
-    for name in ("audits", *(one.name for one in Outcome), "as expected"):
+    for name in ("audits", *(outcome.name for outcome in Outcome), "as expected"):
         table.add_column(name.lower(), justify="right", no_wrap=True)
     for kind in dict.fromkeys(row.kind for row in rows):
-        some = [row for row in rows if row.kind == kind]
-        found = [str(sum(row.outcome is one for row in some)) for one in Outcome]
-        right = "-" if some[0].own else str(sum(row.as_expected for row in some))
+        rows_of_kind = [row for row in rows if row.kind == kind]
+        outcome_counts = [
+            str(sum(row.outcome is outcome for row in rows_of_kind)) for outcome in Outcome
+        ]
+        right = "-" if rows_of_kind[0].own else str(sum(row.as_expected for row in rows_of_kind))
         name = title_of(kind).partition(":")[0].partition(" (")[0]
-        table.add_row(literal_text(name), str(len(some)), *found, right)
+        table.add_row(literal_text(name), str(len(rows_of_kind)), *outcome_counts, right)
     return table
 
 
-def literal_text(words: object) -> Text:
+def literal_text(value: object) -> Text:
     """Text that rich shows literally: no markup, no escapes."""
-    return Text(escape_control(words))
+    return Text(escape_control(value))
 
 
 def borderless_table(title: str, *, head: bool = True) -> Table:

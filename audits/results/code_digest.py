@@ -33,13 +33,13 @@ def _digest(target: str | None) -> str:
         for root in _roots(name)
         for file in sorted(root.rglob("*.py"))
     ]
-    whole = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    return f"SHA-256 {whole} of {len(lines)} modules of dp-attest"
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return f"SHA-256 {digest} of {len(lines)} modules of dp-attest"
 
 
 def _roots(package: str) -> list[Path]:
     spec = find_spec(package)
-    return [] if spec is None else [Path(one) for one in spec.submodule_search_locations or ()]
+    return [] if spec is None else [Path(path) for path in spec.submodule_search_locations or ()]
 
 
 def _module_file(module: str) -> Path | None:

@@ -28,7 +28,7 @@ def title_of(kind: str) -> str:
 
 
 def algorithm_facts(
-    lasso: Any, data: Any, found: Any, claim: tuple[float, float]
+    lasso: Any, data: Any, result: Any, claim: tuple[float, float]
 ) -> Iterator[tuple[str, str]]:
     """(name, value) facts of an algorithm's row."""
     from sklearn.linear_model import Lasso
@@ -36,36 +36,36 @@ def algorithm_facts(
 
     (x, y), (x_test, y_test) = data.train, data.test
     bare = Lasso(alpha=0.003, fit_intercept=False).fit(x, y)
-    node = found.plan.part
-    yield "plan", f"{found.plan.count} x {node!r}"
+    node = result.plan.part
+    yield "plan", f"{result.plan.count} x {node!r}"
     yield (
         "rounds",
-        f"{found.plan.count} (the utility bound's optimum T* is {lasso.best_rounds(x.shape)})",
+        f"{result.plan.count} (the utility bound's optimum T* is {lasso.best_rounds(x.shape)})",
     )
     yield "records", f"{len(x):,} to fit, {len(x_test):,} to test, {x.shape[1]} features"
     yield "test R2, private", f"{r2_score(y_test, lasso.predict(x_test)):.3f} at {claim}"
     yield "test R2, scikit-learn", f"{r2_score(y_test, bare.predict(x_test)):.3f}, no privacy"
-    yield "replay", found.replayed.witness
-    yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"
-    unchecked = "; ".join(found.replayed.unchecked) or "nothing"
-    yield "sound", f"{found.replayed.sound}; not checked: {unchecked}"
-    losses, plain = found.losses, found.losses[found.untilted]
+    yield "replay", result.replayed.witness
+    yield "leak free, on plan", f"{result.replayed.leak_free}, {result.replayed.on_plan}"
+    unchecked = "; ".join(result.replayed.unchecked) or "nothing"
+    yield "sound", f"{result.replayed.sound}; not checked: {unchecked}"
+    losses, plain = result.losses, result.losses[result.untilted]
     drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighted"
     yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"
     if plain.size:
         yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
         yield "largest loss", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
-        yield "rarest loss seen", _rarest_loss(found, 0.95)
+        yield "rarest loss seen", _rarest_loss(result, 0.95)
 
 
-def _rarest_loss(found: Any, confidence: float) -> str:
+def _rarest_loss(result: Any, confidence: float) -> str:
     """The largest epsilon at which the samples bound the profile from below."""
-    epsilons = found.epsilon_grid()
-    lower = found.profile_lower(epsilons, confidence)
-    seen = [i for i in range(len(lower)) if lower[i] > 1e-12]
-    if not seen:
+    epsilons = result.epsilon_grid()
+    lower = result.profile_lower(epsilons, confidence)
+    detectable = [i for i in range(len(lower)) if lower[i] > 1e-12]
+    if not detectable:
         return "none"
-    at = seen[-1]
+    at = detectable[-1]
     return f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} ({confidence:.0%})"
 
 

@@ -40,16 +40,16 @@ class Request:
     @property
     def repeat_command(self) -> str:
         """The command line that repeats the request."""
-        words = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
-        words += [*self.names, "--seed", str(self.seed)]
-        words += [] if self.command == "scores" else ["--samples", str(self.samples)]
+        command = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
+        command += [*self.names, "--seed", str(self.seed)]
+        command += [] if self.command == "scores" else ["--samples", str(self.samples)]
         if self.confidence != 0.95:
-            words += ["--confidence", f"{self.confidence!r}"]
+            command += ["--confidence", f"{self.confidence!r}"]
         for name, value in self.options.items():
             values = value if isinstance(value, (list, tuple)) else [value]
-            given = [] if value is True else [str(one) for one in values]
-            words += [] if value in (None, False) else [f"--{name}", *given]
-        return shlex.join(words)
+            arguments = [] if value is True else [str(item) for item in values]
+            command += [] if value in (None, False) else [f"--{name}", *arguments]
+        return shlex.join(command)
 
 
 @final
@@ -82,13 +82,13 @@ def new_result(
 
 def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
     """The versions of Python and of the packages that the numbers come from."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in (*PACKAGES, *extra):
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -121,50 +121,51 @@ def load_document(path: str, argument: str) -> dict[str, Any]:
     try:
         if Path(path).stat().st_size > MAX_BYTES:
             raise ParameterError(argument, path, f"a file of at most {MAX_BYTES:,} bytes")
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        contents = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ParameterError(argument, path, f"a file to read ({error.strerror})") from None
     except (ValueError, RecursionError):
         raise ParameterError(argument, path, EXPECTED_DOCUMENT) from None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(contents, dict) or contents.get("schema") != SCHEMA:
         raise ParameterError(argument, path, EXPECTED_DOCUMENT)
-    return found
+    return contents
 
 
-def request_of(found: dict[str, Any]) -> Request:
+def request_of(contents: dict[str, Any]) -> Request:
     """The request in a document."""
-    asked = dict(found["request"])
-    made = Request(**{**asked, "names": tuple(asked["names"])})
+    fields = dict(contents["request"])
+    request = Request(**{**fields, "names": tuple(fields["names"])})
     kinds: dict[str, Any] = {
         "command": str, "samples": int, "confidence": (int, float), "seed": int, "curves": bool,
         "options": dict,
     }  # fmt: skip
-    if not all(isinstance(getattr(made, name), kind) for name, kind in kinds.items()):
+    if not all(isinstance(getattr(request, name), kind) for name, kind in kinds.items()):
         raise TypeError("a field of the request is of another kind")
-    if not all(isinstance(name, str) for name in made.names):
+    if not all(isinstance(name, str) for name in request.names):
         raise TypeError("a name of the request is no text")
-    return made
+    return request
 
 
 def read_result(path: str, argument: str) -> Result:
     """The result in a file, or `ParameterError`."""
-    found = load_document(path, argument)
+    contents = load_document(path, argument)
     try:
         rows = [
-            _row(one, more) for one, more in zip(found["findings"], found["details"], strict=True)
+            _row(row, details)
+            for row, details in zip(contents["findings"], contents["details"], strict=True)
         ]
-        made = str(found.get("date", "")), str(found.get("code", ""))
-        absent = dict(found["absent"])
-        return Result(request_of(found), rows, dict(found["versions"]), absent, *made)
+        provenance = str(contents.get("date", "")), str(contents.get("code", ""))
+        absent = dict(contents["absent"])
+        return Result(request_of(contents), rows, dict(contents["versions"]), absent, *provenance)
     except MALFORMED:
         raise ParameterError(argument, path, EXPECTED_DOCUMENT) from None
 
 
 def without_times(result: Result) -> str:
     """The document without the parts that depend on the clock or the machine."""
-    found = document(result)
-    found["findings"] = [{**row, "seconds": 0.0} for row in found["findings"]]
-    return json.dumps({key: found[key] for key in ("findings", "details")}, sort_keys=True)
+    contents = document(result)
+    contents["findings"] = [{**row, "seconds": 0.0} for row in contents["findings"]]
+    return json.dumps({key: contents[key] for key in ("findings", "details")}, sort_keys=True)
 
 
 def _finding(row: ReportRow) -> dict[str, Any]:
@@ -199,36 +200,36 @@ def _detail(row: ReportRow) -> dict[str, Any]:
 
 
 def _columns(curve: ProfileCurve) -> dict[str, tuple[float, ...]]:
-    return {one.name: getattr(curve, one.name) for one in dataclasses.fields(curve)}
+    return {field.name: getattr(curve, field.name) for field in dataclasses.fields(curve)}
 
 
-def _row(one: dict[str, Any], more: dict[str, Any]) -> ReportRow:
-    claim = tuple(math.nan if x is None else float(x) for x in one["claim"].values())
-    curve, guesses = more["curve"], more["guesses"]
-    outcome = Outcome[one["outcome"].upper()]
-    if outcome is Outcome.SURVIVED and not more["decisive"]:  # as files said before
+def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
+    claim = tuple(math.nan if x is None else float(x) for x in row["claim"].values())
+    curve, guesses = details["curve"], details["guesses"]
+    outcome = Outcome[row["outcome"].upper()]
+    if outcome is Outcome.SURVIVED and not details["decisive"]:  # as files said before
         outcome = Outcome.INCONCLUSIVE
     return ReportRow(
-        str(one["subject"]),
-        str(one["kind"]),
+        str(row["subject"]),
+        str(row["kind"]),
         (claim[0], claim[1]),
-        one["exact_epsilon"],
-        one["epsilon_lower"],
-        one["confidence"],
-        one["runs"],
+        row["exact_epsilon"],
+        row["epsilon_lower"],
+        row["confidence"],
+        row["runs"],
         outcome,
-        Outcome[one["expected"].upper()],
-        str(one["witness"]),
-        str(more["evidence"]),
-        one["seconds"],
-        more["verdict_lower"],
+        Outcome[row["expected"].upper()],
+        str(row["witness"]),
+        str(details["evidence"]),
+        row["seconds"],
+        details["verdict_lower"],
         None if guesses is None else tuple(guesses),
-        tuple((str(what), str(value)) for what, value in more["facts"]),
+        tuple((str(what), str(value)) for what, value in details["facts"]),
         None
         if curve is None
         else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),
-        tuple(map(str, more.get("unseen", ()))),
-        tuple(map(str, more.get("notes", ()))),  # older files have none
+        tuple(map(str, details.get("unseen", ()))),
+        tuple(map(str, details.get("notes", ()))),  # older files have none
     )
 
 

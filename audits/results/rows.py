@@ -134,5 +134,5 @@ class AuditCase:
 
     def run(self, settings: Settings) -> ReportRow:
         """Audit the subject; its seed depends on its name, not on the other subjects."""
-        own = np.random.SeedSequence([settings.seed, zlib.crc32(self.subject.encode())])
-        return self.check(settings, np.random.default_rng(own))
+        seed = np.random.SeedSequence([settings.seed, zlib.crc32(self.subject.encode())])
+        return self.check(settings, np.random.default_rng(seed))

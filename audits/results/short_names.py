@@ -43,14 +43,14 @@ def _written(node: ast.expr, *, names: bool) -> str:
     if not isinstance(node, ast.Call) or fields is None or node.args:
         return ast.unparse(node)
     parts, order = [], list(fields)
-    for place, given in enumerate(node.keywords):
-        if given.arg is None or ast.unparse(given.value) == fields.get(given.arg):
-            order = order[:place]
+    for position, argument in enumerate(node.keywords):
+        if argument.arg is None or ast.unparse(argument.value) == fields.get(argument.arg):
+            order = order[:position]
             continue
-        # without its name only as long as none before it is left out
-        bare = not names and order[place : place + 1] == [given.arg]
-        value = _written(given.value, names=names)
-        parts.append(value if bare else f"{given.arg}={value}")
+        # An argument is written without its name only while none before it is left out.
+        bare = not names and order[position : position + 1] == [argument.arg]
+        value = _written(argument.value, names=names)
+        parts.append(value if bare else f"{argument.arg}={value}")
     return f"{ast.unparse(node.func)}({', '.join(parts)})"
 
 
@@ -63,4 +63,4 @@ def _fields(node: ast.expr) -> dict[str, str] | None:
     kind = getattr(mechanisms, name, getattr(accountant, name, None)) if name else None
     if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
         return None
-    return {one.name: repr(one.default) for one in dataclasses.fields(kind) if one.init}
+    return {field.name: repr(field.default) for field in dataclasses.fields(kind) if field.init}

@@ -44,7 +44,7 @@ class Housing:
     def neighbour(self) -> tuple[Array, Array]:
         """The training data with its first record replaced by its most extreme opposite."""
         x, y = self.train[0].copy(), self.train[1].copy()
-        # every feature and the target at the bound that is further from where they were
+        # Every feature and the target move to the bound that is further away.
         x[0] = np.where(x[0] > 0, -1.0, 1.0)
         y[0] = -1.0 if y[0] > 0 else 1.0
         return x, y
@@ -57,13 +57,15 @@ def load() -> Housing:
     if len(rows) != RECORDS:
         raise ParameterError("housing.csv.gz", f"{len(rows)} records", f"{RECORDS} records")
     columns = [_scaled(rows, name, bounds) for name, bounds in BOUNDS.items()]
-    places = np.array([row["ocean_proximity"] for row in rows])
-    columns += [(places == place).astype(float) for place in PLACES]
+    proximities = np.array([row["ocean_proximity"] for row in rows])
+    columns += [(proximities == proximity).astype(float) for proximity in PLACES]
     x = np.column_stack([*columns, np.ones(len(rows))])
     y = _scaled(rows, TARGET, TARGET_BOUNDS)
     order = np.random.default_rng(1990).permutation(len(rows))
-    first, last = np.split(order, [int(TRAIN * len(rows))])
-    return Housing((*BOUNDS, *PLACES, "constant"), (x[first], y[first]), (x[last], y[last]))
+    train_rows, test_rows = np.split(order, [int(TRAIN * len(rows))])
+    return Housing(
+        (*BOUNDS, *PLACES, "constant"), (x[train_rows], y[train_rows]), (x[test_rows], y[test_rows])
+    )
 
 
 def _scaled(rows: list[dict[str, str]], name: str, bounds: tuple[float, float]) -> Array:
@@ -74,8 +76,8 @@ def _scaled(rows: list[dict[str, str]], name: str, bounds: tuple[float, float]) 
 
 
 def _path() -> Path:
-    # a wheel carries the data inside the package, a checkout beside it
+    # A wheel has the data inside the package, a checkout in the folder next to it.
     package = Path(str(resources.files("audits")))
     inside = package / "data" / "housing.csv.gz"
-    beside = package.parent / "examples" / "data" / "california_housing"
-    return inside if inside.exists() else beside / "housing.csv.gz"
+    checkout = package.parent / "examples" / "data" / "california_housing"
+    return inside if inside.exists() else checkout / "housing.csv.gz"

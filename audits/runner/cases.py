@@ -32,11 +32,11 @@ FOUND_ANSWERS = np.array([1.0, 1.0]), np.zeros(2)  # as many numbers as a releas
 
 def cases() -> list[AuditCase]:
     """Every instance of the registry, every specimen of the zoo, every algorithm."""
-    instances = [one for cls in registry() for one in cls.instances()]
-    rows = [_mechanism_case(one) for one in instances]
-    rows += [_bits_case(one) for one in instances if _releases_real_numbers(one)]
+    instances = [instance for cls in registry() for instance in cls.instances()]
+    rows = [_mechanism_case(instance) for instance in instances]
+    rows += [_bits_case(instance) for instance in instances if _releases_real_numbers(instance)]
     rows += [_bits_case(_found_answer(kind), FOUND_ANSWERS) for kind in (IDEALISED, EXACT)]
-    rows += [_specimen_case(one) for one in ZOO]
+    rows += [_specimen_case(specimen) for specimen in ZOO]
     rows.append(
         AuditCase(
             HOUSING,
@@ -119,9 +119,9 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
         start = time.perf_counter()
-        found = audit_algorithm(specimen.implementation, *specimen.pair, claim, LOSS_SAMPLES, rng)
+        result = audit_algorithm(specimen.implementation, *specimen.pair, claim, LOSS_SAMPLES, rng)
         return _algorithm_row(
-            name, "specimen", found, expected, settings,
+            name, "specimen", result, expected, settings,
             specimen.true_epsilon, time.perf_counter() - start,
         )  # fmt: skip
 
@@ -138,15 +138,15 @@ def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
     lasso = PrivateLasso(EPSILON, DELTA, radius=RADIUS, rounds=ROUNDS, fit_intercept=False,
                          random_state=rng.spawn(1)[0])  # fmt: skip
     claim = ApproxLoss(EPSILON, DELTA)
-    found = audit_algorithm(
+    result = audit_algorithm(
         lasso, data.train, data.neighbour(), claim, LOSS_SAMPLES, rng,
         tick=lambda: settings.tick(HOUSING),
     )  # fmt: skip
     lasso.fit(*data.train)
-    story = tuple(algorithm_facts(lasso, data, found, (EPSILON, DELTA)))
+    story = tuple(algorithm_facts(lasso, data, result, (EPSILON, DELTA)))
     return _algorithm_row(
-        HOUSING, "algorithm", found, Outcome.SURVIVED, settings, None,
-        time.perf_counter() - start, story, profile_curve(found, settings.confidence),
+        HOUSING, "algorithm", result, Outcome.SURVIVED, settings, None,
+        time.perf_counter() - start, story, profile_curve(result, settings.confidence),
     )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def guess_test_row(
 def _algorithm_row(
     subject: str,
     kind: str,
-    found: AlgorithmAudit,
+    result: AlgorithmAudit,
     expected: Outcome,
     settings: Settings,
     exact: float | None,
@@ -199,15 +199,15 @@ def _algorithm_row(
     facts: tuple[tuple[str, str], ...] = (),
     curve: ProfileCurve | None = None,
 ) -> ReportRow:
-    delta = claimed_delta(found.claim)
-    why = found.refutation(verdict_confidence())
-    witness = why or f"replay: {found.replayed.witness}; {found.losses.size} privacy losses"
+    delta = claimed_delta(result.claim)
+    why = result.refutation(verdict_confidence())
+    witness = why or f"replay: {result.replayed.witness}; {result.losses.size} privacy losses"
     return ReportRow(
-        subject, kind, (found.claim.epsilon_at(delta), delta), finite_or_none(exact),
-        found.epsilon_lower(delta, settings.confidence), settings.confidence,
-        int(found.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
+        subject, kind, (result.claim.epsilon_at(delta), delta), finite_or_none(exact),
+        result.epsilon_lower(delta, settings.confidence), settings.confidence,
+        int(result.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
         expected, witness, witness, round(seconds, 6),
-        found.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
+        result.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
     )  # fmt: skip
 
 

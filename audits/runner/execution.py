@@ -14,7 +14,7 @@ from audits.results.rows import Settings, no_progress
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
 
-# where other processes find a case again by its name
+# Other processes look up a case by its name here.
 FAMILIES = {
     "run": "audits.runner.cases", "papers": "audits.papers.cases", "libraries": "audits.libraries",
     "zoo": "audits.zoo.scorecard",
@@ -55,25 +55,27 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
     every = cases() if every is None else every
     if not names:
         return every
-    found: list[Any] = []
+    selected: list[Any] = []
     for name in names:
         if not name.strip():
             raise ParameterError("NAME", name, "(part of) the name of a subject")
         named = _cases_named(name, every)
         if not named:
-            words = sorted({case.subject.split("(")[0] for case in every})
-            near = difflib.get_close_matches(name, words, n=3) or words[:3]
-            shown = f"such as {' or '.join(map(repr, near))}"
+            subject_names = sorted({case.subject.split("(")[0] for case in every})
+            suggestions = difflib.get_close_matches(name, subject_names, n=3) or subject_names[:3]
+            shown = f"such as {' or '.join(map(repr, suggestions))}"
             raise ParameterError("NAME", name, f"(part of) the name of a subject, {shown}{hint}")
-        found += [case for case in named if case not in found]
-    return [case for case in every if case in found]
+        selected += [case for case in named if case not in selected]
+    return [case for case in every if case in selected]
 
 
 def _cases_named(name: str, every: list[Any]) -> list[Any]:
     """The case of that subject, else the first of that mechanism, else all with that part."""
     exact = [case for case in every if name in {case.subject, short_name(case.subject)}]
-    first = [case for case in every if name == case.subject.split("(")[0]][:1]
-    return exact or first or [case for case in every if name.lower() in case.subject.lower()]
+    first_instance = [case for case in every if name == case.subject.split("(")[0]][:1]
+    return (
+        exact or first_instance or [case for case in every if name.lower() in case.subject.lower()]
+    )
 
 
 def run_all(
@@ -108,7 +110,7 @@ def run_all(
             rows[subject] = row
         return [rows[case.subject] for case in todo]
     except KeyboardInterrupt:
-        # rows that were done and not yet reported are kept as well
+        # Finished rows that are not yet reported are kept as well.
         for future, subject in futures.items():
             if subject not in rows and _has_row(future):
                 on_row(future.result())

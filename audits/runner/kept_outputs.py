@@ -54,8 +54,8 @@ class KeptOutputs:
         with self._lock:
             if self._file is None:
                 raise KeyError(key)
-            place, length, kind = self._places[key]
-            body = os.pread(self._file, length, place)
+            offset, length, kind = self._places[key]
+            body = os.pread(self._file, length, offset)
         try:
             return unpack_message(kind, body)
         except BrokenMessage:

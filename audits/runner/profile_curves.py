@@ -27,7 +27,7 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
     epsilons = np.linspace(0.0, 1.1 * _greatest_epsilon(mechanism.loss), POINTS)
     name = zlib.crc32(repr(mechanism).encode())
     rng = np.random.default_rng(np.random.SeedSequence([settings.seed, name, 1]))
-    # which pair is the worst may depend on epsilon: a few pairs, each around its own
+    # The worst pair may depend on epsilon: a few pairs, each the worst at its own epsilon.
     drawn: dict[str, Array] = {}
     mean, lower, upper = np.zeros((3, POINTS))
     for group in np.array_split(np.arange(POINTS), PAIRS):
@@ -46,16 +46,16 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
     )  # fmt: skip
 
 
-def profile_curve(found: AlgorithmAudit, confidence: float) -> ProfileCurve:
-    """The empirical profile of an algorithm's privacy losses beside its accountant's curve.
+def profile_curve(result: AlgorithmAudit, confidence: float) -> ProfileCurve:
+    """The empirical profile of an algorithm's privacy losses, and its accountant's curve.
 
     The losses are weighted, so the profile reaches below one over the number of runs.
     """
-    epsilons = np.linspace(0.0, _greatest_epsilon(found.claim), 41)
-    curve = [Tight().delta(found.plan, float(e)) for e in epsilons]
-    if found.losses.size == 0:
+    epsilons = np.linspace(0.0, _greatest_epsilon(result.claim), 41)
+    curve = [Tight().delta(result.plan, float(e)) for e in epsilons]
+    if result.losses.size == 0:
         return ProfileCurve(_as_floats(epsilons), _as_floats(curve), (), (), (), ())
-    mean, lower, upper = found.confidence_band(epsilons, confidence)
+    mean, lower, upper = result.confidence_band(epsilons, confidence)
     return ProfileCurve(
         _as_floats(epsilons), _as_floats(curve), (), *map(_as_floats, (mean, lower, upper))
     )
@@ -63,10 +63,12 @@ def profile_curve(found: AlgorithmAudit, confidence: float) -> ProfileCurve:
 
 def sample_losses(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Generator) -> Array:
     """Privacy losses ``log p - log q`` of a mechanism's own releases of the first value."""
-    first, second = pair
-    output = mechanism.release(first, rng, DRAWS)
+    value, neighbour = pair
+    output = mechanism.release(value, rng, DRAWS)
     with np.errstate(invalid="ignore", divide="ignore"):
-        losses: Array = mechanism.log_density(output, first) - mechanism.log_density(output, second)
+        losses: Array = mechanism.log_density(output, value) - mechanism.log_density(
+            output, neighbour
+        )
     return losses.reshape(-1)
 
 

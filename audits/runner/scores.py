@@ -41,24 +41,26 @@ class ScoresRequest:
         """Check a request; raises `ParameterError` before anything is computed."""
         if len(request.names) != 2:
             raise ParameterError("INSIDE.npy OUTSIDE.npy", list(request.names), "two .npy files")
-        given = request.options
-        named = [one for one in ("epsilon", "mu", "plan") if given.get(one) is not None]
-        if len(named) > 1:
-            shown = ", ".join(f"--{one}" for one in named)
+        options = request.options
+        claim_options = [
+            option for option in ("epsilon", "mu", "plan") if options.get(option) is not None
+        ]
+        if len(claim_options) > 1:
+            shown = ", ".join(f"--{option}" for option in claim_options)
             raise ParameterError("--epsilon, --mu, --plan", shown, "at most one: they are claims")
-        text = given.get("delta")
+        text = options.get("delta")
         delta = None if text is None else DELTA.check("--delta", parse_number(str(text)))
-        split = SPLITS.check("--split", given.get("split", "coins"))
+        split = SPLITS.check("--split", options.get("split", "coins"))
         for name, path in zip(("INSIDE.npy", "OUTSIDE.npy"), request.names, strict=True):
             checked_scores(name, path)
-        return cls(*request.names, _claim(given, delta), delta, split)
+        return cls(*request.names, _claim(options, delta), delta, split)
 
 
-def scores_cases(asked: ScoresRequest) -> list[AuditCase]:
+def scores_cases(request: ScoresRequest) -> list[AuditCase]:
     """The one case of two files of scores."""
-    subject = f"{asked.inside} against {asked.outside}"
+    subject = f"{request.inside} against {request.outside}"
     return [AuditCase(subject, "scores", "scores of canaries of one training run",
-                      Outcome.SURVIVED, functools.partial(_audit, subject, asked))]  # fmt: skip
+                      Outcome.SURVIVED, functools.partial(_audit, subject, request))]  # fmt: skip
 
 
 def count_scores(paths: tuple[str, ...]) -> int:
@@ -66,34 +68,34 @@ def count_scores(paths: tuple[str, ...]) -> int:
     return sum(checked_scores("INSIDE.npy OUTSIDE.npy", path).size for path in paths)
 
 
-def _claim(given: dict[str, Any], delta: float | None) -> Plan | None:
-    if given.get("epsilon") is not None:
-        epsilon = EPSILON.check("--epsilon", parse_number(str(given["epsilon"])))
+def _claim(options: dict[str, Any], delta: float | None) -> Plan | None:
+    if options.get("epsilon") is not None:
+        epsilon = EPSILON.check("--epsilon", parse_number(str(options["epsilon"])))
         return ApproxLoss(epsilon, delta) if delta else PureLoss(epsilon)
-    if given.get("mu") is not None:
-        return GaussianLoss(POSITIVE.check("--mu", parse_number(str(given["mu"]))))
-    if given.get("plan") is not None:
+    if options.get("mu") is not None:
+        return GaussianLoss(POSITIVE.check("--mu", parse_number(str(options["mu"]))))
+    if options.get("plan") is not None:
         from accountant.formats.plan_toml import read_plan
 
-        return read_plan(str(given["plan"]))
+        return read_plan(str(options["plan"]))
     return None
 
 
 def _audit(
-    subject: str, asked: ScoresRequest, settings: Settings, rng: np.random.Generator
+    subject: str, request: ScoresRequest, settings: Settings, rng: np.random.Generator
 ) -> ReportRow:
     """The row; its verdict holds at the confidence of its bound."""
     del rng  # the seed itself, so that a call from Python gives the same
-    found = audit_scores(
-        asked.inside, asked.outside, asked.claim, asked.delta, settings.confidence,
-        split=asked.split, rng=settings.seed,
+    finding = audit_scores(
+        request.inside, request.outside, request.claim, request.delta, settings.confidence,
+        split=request.split, rng=settings.seed,
     )  # fmt: skip
-    epsilon = _claimed_epsilon(asked.claim, found.delta)
+    epsilon = _claimed_epsilon(request.claim, finding.delta)
     return ReportRow(
-        subject, "scores", (epsilon, found.delta), None, found.epsilon_lower, found.confidence,
-        found.coins, found.outcome, Outcome.SURVIVED, found.witness, found.witness,
-        round(found.seconds, 6),
-        found.epsilon_lower, (found.right, found.guesses, found.coins), tuple(_facts(found)),
+        subject, "scores", (epsilon, finding.delta), None, finding.epsilon_lower,
+        finding.confidence, finding.coins, finding.outcome, Outcome.SURVIVED, finding.witness,
+        finding.witness, round(finding.seconds, 6), finding.epsilon_lower,
+        (finding.right, finding.guesses, finding.coins), tuple(_facts(finding)),
     )  # fmt: skip
 
 
@@ -104,10 +106,13 @@ def _claimed_epsilon(claim: Plan | None, delta: float) -> float:
     return claim.epsilon_at(delta) if isinstance(claim, Loss) else Tight().epsilon(claim, delta)
 
 
-def _facts(found: OneRunFinding) -> Iterator[tuple[str, str]]:
-    yield "claim", "none: the bound alone" if found.claim is None else repr(found.claim)
-    yield "coins", f"{found.coins:,}"
-    yield "right guesses", f"{found.right:,} of {found.guesses:,}"
-    yield "could have proved", f"epsilon {found.provable:.4g} at delta {found.delta:g}"
-    if found.mu_lower is not None:
-        yield "Gaussian curves refuted", f"every mu below {math.floor(found.mu_lower * 1e4) / 1e4}"
+def _facts(finding: OneRunFinding) -> Iterator[tuple[str, str]]:
+    yield "claim", "none: the bound alone" if finding.claim is None else repr(finding.claim)
+    yield "coins", f"{finding.coins:,}"
+    yield "right guesses", f"{finding.right:,} of {finding.guesses:,}"
+    yield "could have proved", f"epsilon {finding.provable:.4g} at delta {finding.delta:g}"
+    if finding.mu_lower is not None:
+        yield (
+            "Gaussian curves refuted",
+            f"every mu below {math.floor(finding.mu_lower * 1e4) / 1e4}",
+        )

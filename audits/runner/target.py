@@ -46,28 +46,28 @@ class TargetRequest:
     @classmethod
     def from_request(cls, request: Request) -> TargetRequest:
         """Check a request; raises `ParameterError` before any code is imported."""
-        given = request.options
+        options = request.options
         name = request.names[0] if len(request.names) == 1 else ""
         module, colon, function = name.partition(":")
-        words = [*module.split("."), *function.split(".")]
+        identifiers = [*module.split("."), *function.split(".")]
         is_file = module.endswith(".py") and Path(module).is_file()
-        if not colon or is_file or not all(word.isidentifier() for word in words):
+        if not colon or is_file or not all(word.isidentifier() for word in identifiers):
             raise ParameterError(
                 TARGET_METAVAR, name, "written package.module:function" + _meant(name)
             )
-        epsilon = EPSILON.check("--epsilon", parse_number(str(given.get("epsilon"))))
-        delta = DELTA.check("--delta", parse_number(str(given.get("delta", 0))))
-        pair = given.get("pair")
+        epsilon = EPSILON.check("--epsilon", parse_number(str(options.get("epsilon"))))
+        delta = DELTA.check("--delta", parse_number(str(options.get("delta", 0))))
+        pair = options.get("pair")
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ParameterError("--pair", type(pair).__name__, "two numbers or files")
         values = str(pair[0]), str(pair[1])
-        bits, early = given.get("bits") is True, given.get("early") is True
-        found = cls(name, epsilon, delta, values, bits, early)
+        bits, early = options.get("bits") is True, options.get("early") is True
+        target = cls(name, epsilon, delta, values, bits, early)
         try:
-            checked_pair(tuple(map(load_value, found.pair)))
+            checked_pair(tuple(map(load_value, target.pair)))
         except ParameterError as error:
             raise ParameterError("--pair", error.value, error.allowed) from None
-        return found
+        return target
 
     @property
     def claim(self) -> Loss:
@@ -84,26 +84,26 @@ def _meant(name: str) -> str:
     meant = f"{module}:{function or 'release'}"
     if not all(word.isidentifier() for word in meant.split(":")):
         return ""
-    place = f", in the folder {'/'.join(folders) or '/'}" if folders else ""
-    return f", not as a file: {meant}{place}"
+    folder_hint = f", in the folder {'/'.join(folders) or '/'}" if folders else ""
+    return f", not as a file: {meant}{folder_hint}"
 
 
 def target_cases(
     target: TargetRequest,
     limits: TargetLimits,
-    kept: KeptOutputs | None = None,
+    kept_outputs: KeptOutputs | None = None,
     say: Callable[[str], None] = no_progress,
 ) -> list[AuditCase]:
     """The guess test of the function's outputs, and on request of their low-order bits.
 
-    ``kept`` has outputs of a run that was interrupted; ``say`` takes an estimate in words.
+    ``kept_outputs`` has those of a run that was interrupted; ``say`` takes an estimate in words.
     """
     verdict = 1 - FAMILY_ERROR / (2 if target.bits else 1)
     kinds = ["outputs", "bits"] if target.bits else ["outputs"]
     return [
         AuditCase(
             _subject(target, kind), "target", "a function of yours", Outcome.SURVIVED,
-            functools.partial(_audit, target, kind, verdict, limits, kept, say),
+            functools.partial(_audit, target, kind, verdict, limits, kept_outputs, say),
         )
         for kind in kinds
     ]  # fmt: skip
@@ -114,7 +114,7 @@ def _audit(
     kind: str,
     verdict: float,
     limits: TargetLimits,
-    kept: KeptOutputs | None,
+    kept_outputs: KeptOutputs | None,
     say: Callable[[str], None],
     settings: Settings,
     rng: np.random.Generator,
@@ -122,7 +122,9 @@ def _audit(
     """The row of outputs that other processes sent; they have no part in the verdict."""
     pair = (load_value(target.pair[0]), load_value(target.pair[1]))
     processes = settings.jobs if kind == "outputs" else 1
-    with TargetProcesses(target.name, target.pair, pair, limits, processes, kept) as release:
+    with TargetProcesses(
+        target.name, target.pair, pair, limits, processes, kept_outputs
+    ) as release:
         from audits.attacks.floating_point import audit_bits
         from audits.attacks.front import audit
         from audits.runner.cases import guess_test_row
@@ -130,14 +132,14 @@ def _audit(
         early = target.early and kind == "outputs"
         # an early stop is a proof at one confidence alone, which must be the verdict's
         confidence = verdict if early else settings.confidence
-        known = (release, pair, target.claim, settings.samples, confidence)
+        arguments = (release, pair, target.claim, settings.samples, confidence)
         try:
             if kind == "outputs":
                 _say_estimate(release, pair, settings, limits, say, early=early)
                 with settings.workers() as pool:
-                    finding = audit(*known, rng=rng, early=early, executor=pool)
+                    finding = audit(*arguments, rng=rng, early=early, executor=pool)
             else:
-                finding = audit_bits(*known, rng=rng)
+                finding = audit_bits(*arguments, rng=rng)
             finding = replace(finding, notes=release.notes(finding.runs))
         except ParameterError as error:
             allowed = f"a release that can be audited: {error}"
@@ -162,12 +164,12 @@ def _say_estimate(
     early: bool,
 ) -> None:
     """Say how long the runs will take, if that is long; these calls are not kept."""
-    left = max(settings.samples - (release.kept.runs if release.kept else 0), 1)
+    remaining_runs = max(settings.samples - (release.kept.runs if release.kept else 0), 1)
     with release.without_keeping():
-        seconds = estimate_seconds(release, pair, left, settings.jobs)
-    words = advice(seconds, limits.seconds, early=early)
-    if words is not None:
-        say(words)
+        seconds = estimate_seconds(release, pair, remaining_runs, settings.jobs)
+    message = advice(seconds, limits.seconds, early=early)
+    if message is not None:
+        say(message)
 
 
 def _subject(target: TargetRequest, kind: str) -> str:

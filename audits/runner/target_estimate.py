@@ -1,4 +1,4 @@
-"""How long the runs of a function will take, from a few calls beside those of the audit."""
+"""How long the runs of a function will take, from a few calls besides those of the audit."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def advice(seconds: float, limit: float, *, early: bool) -> str | None:
     shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
     sooner = "fewer --samples" if early else "fewer --samples or --early"
     past = f", more than --max-seconds {limit:g}" if seconds > limit else ""
-    most = "at most " if early else ""
-    return f"{most}about {shown} left{past}; {sooner} end sooner"
+    at_most = "at most " if early else ""
+    return f"{at_most}about {shown} left{past}; {sooner} end sooner"

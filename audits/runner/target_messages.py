@@ -55,13 +55,13 @@ class Channel:
         self._wait_until_deadline()
         self.connection.sendall(body)
 
-    def receive(self, most: int) -> Any:
-        """Receive a message of at most ``most`` bytes.
+    def receive(self, max_bytes: int) -> Any:
+        """Receive a message of at most ``max_bytes`` bytes.
 
         Raises EOFError at its end, TimeoutError at the deadline, `BrokenMessage` otherwise.
         """
         size, kind = HEADER.unpack(self._read(HEADER.size))
-        if size > most or kind not in {ARRAY, WORDS}:
+        if size > max_bytes or kind not in {ARRAY, WORDS}:
             raise BrokenMessage
         body = self._read(size)
         return unpack_message(kind, body)
@@ -80,10 +80,10 @@ class Channel:
     def _wait_until_deadline(self) -> None:
         if self.deadline is None:
             return
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        remaining_seconds = self.deadline - time.monotonic()
+        if remaining_seconds <= 0:
             raise TimeoutError
-        self.connection.settimeout(left)
+        self.connection.settimeout(remaining_seconds)
 
 
 def pack_message(message: Any) -> tuple[int, memoryview]:
@@ -109,7 +109,7 @@ def encode_outputs(outputs: NDArray[Any]) -> Any:
     """Outputs as a message: an array, or of each object what audits read of it."""
     if outputs.dtype.kind in ARRAY_KINDS:
         return outputs
-    return {"outputs": [_encode_output(one) for one in read_outputs(outputs)]}
+    return {"outputs": [_encode_output(output) for output in read_outputs(outputs)]}
 
 
 def decode_outputs(message: Any) -> NDArray[Any]:
@@ -119,8 +119,8 @@ def decode_outputs(message: Any) -> NDArray[Any]:
     try:
         outputs = message["outputs"]
         array = np.empty(len(outputs), dtype=object)
-        for place, one in enumerate(outputs):
-            array[place] = _decode_output(one)
+        for index, output in enumerate(outputs):
+            array[index] = _decode_output(output)
     except MALFORMED as error:
         raise BrokenMessage from error
     return array
@@ -133,8 +133,8 @@ def _encode_output(output: Any) -> Any:
         return output
     if type(output) is RaisedOutcome:
         return {"raised": [output.kind, output.message, output.place]}
-    found = output if isinstance(output, OutputFeatures) else output_features(output)
-    return [found.structure, found.category, found.numbers.tolist(), *found.unseen]
+    features = output if isinstance(output, OutputFeatures) else output_features(output)
+    return [features.structure, features.category, features.numbers.tolist(), *features.unseen]
 
 
 def _decode_output(output: Any) -> Any:
@@ -144,7 +144,7 @@ def _decode_output(output: Any) -> Any:
         structure, category, numbers, *unseen = output
         if not (0 <= structure < MAX_CODE and 0 <= category < MAX_CODE):
             raise BrokenMessage
-        row = np.array([float(one) for one in numbers])
-        names = tuple(str(one)[:MAX_NAME] for one in unseen[:MAX_UNSEEN])
+        row = np.array([float(number) for number in numbers])
+        names = tuple(str(name)[:MAX_NAME] for name in unseen[:MAX_UNSEEN])
         return OutputFeatures(int(structure), int(category), row, names)
     return output

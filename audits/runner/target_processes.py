@@ -61,15 +61,15 @@ class TargetProcesses(IsolatedRelease):
     def __init__(
         self,
         name: str,
-        words: tuple[str, str],
+        value_words: tuple[str, str],
         pair: tuple[Any, Any],
         limits: TargetLimits,
         processes: int,
-        kept: KeptOutputs | None = None,
+        kept_outputs: KeptOutputs | None = None,
     ) -> None:
-        self.kept = kept
+        self.kept = kept_outputs
         self.failure: ParameterError | None = None
-        self._name, self._words, self._pair, self._limits = name, words, pair, limits
+        self._name, self._words, self._pair, self._limits = name, value_words, pair, limits
         self._digests = tuple(map(digest, pair))
         self._lock = threading.Lock()
         self._report: bytes | None = None
@@ -81,7 +81,7 @@ class TargetProcesses(IsolatedRelease):
             "memory": limits.memory_bytes, "processes": limits.processes,
         }  # fmt: skip
         self._supervisor = subprocess.Popen(
-            # -I: no file of the folder stands in for a module of Python
+            # With -I no file of the folder replaces a module of Python.
             [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             pass_fds=numbers, start_new_session=True,
@@ -98,37 +98,37 @@ class TargetProcesses(IsolatedRelease):
 
     def __exit__(self, *error: object) -> None:
         self._end()
-        for one in self._sockets:
-            one.close()
+        for connection in self._sockets:
+            connection.close()
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs, from a process that is idle; its seed is drawn from ``rng``."""
         which = 0 if value is self._pair[0] else 1
-        # the generator itself stays here, for it also tosses the coins
+        # The generator itself stays in this process, since it also tosses the coins.
         request = [which, int.from_bytes(rng.bytes(16), "little"), size]
-        most = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
-        kept = self.kept
-        if kept is None:
-            return self._ask(request, most, decode_outputs)
+        max_bytes = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
+        kept_outputs = self.kept
+        if kept_outputs is None:
+            return self._ask(request, max_bytes, decode_outputs)
         key = outputs_key((self._name, self._describe()[1], *self._digests), request)
         with contextlib.suppress(KeyError, BrokenMessage):
-            return decode_outputs(kept.find(key))
+            return decode_outputs(kept_outputs.find(key))
 
         def keep(message: Any) -> NDArray[Any]:
             outputs = decode_outputs(message)
-            kept.add(key, size, message)
+            kept_outputs.add(key, size, message)
             return outputs
 
-        return self._ask(request, most, keep)
+        return self._ask(request, max_bytes, keep)
 
     @contextlib.contextmanager
     def without_keeping(self) -> Iterator[None]:
         """Calls that are no part of the audit."""
-        kept, self.kept = self.kept, None
+        kept_outputs, self.kept = self.kept, None
         try:
             yield
         finally:
-            self.kept = kept
+            self.kept = kept_outputs
 
     def _describe(self) -> tuple[bool, str]:
         """Whether the function takes a number of runs, and the digest of its file."""
@@ -145,13 +145,13 @@ class TargetProcesses(IsolatedRelease):
         """Sentences on the function, by what a process saw after so many runs of it."""
         return self._ask([runs], SMALL_ANSWER, _decode_notes)
 
-    def _ask(self, request: list[int], most: int, decode: Callable[[Any], Answer]) -> Answer:
+    def _ask(self, request: list[int], max_bytes: int, decode: Callable[[Any], Answer]) -> Answer:
         channel, fresh = self._idle.get()
         try:
             if fresh:
                 channel.send([self._name, *self._words])
             channel.send(request)
-            answer = channel.receive(most)
+            answer = channel.receive(max_bytes)
             if isinstance(answer, dict) and "error" in answer:
                 raise self._failed(self._error(str(answer["error"])[:MAX_ERROR]))
             return decode(answer)
@@ -171,17 +171,17 @@ class TargetProcesses(IsolatedRelease):
             self.failure = self.failure or ParameterError(TARGET_METAVAR, self._name, allowed)
             return self.failure
 
-    def _error(self, words: str) -> str:
+    def _error(self, message: str) -> str:
         """An error that a process of the function sent, with the limit that it may come from."""
         within = f" (within --max-memory {self._limits.memory:g} GiB)"
-        return words + within * ("MemoryError" in words)
+        return message + within * ("MemoryError" in message)
 
     def _reason(self) -> str:
         """Why the connection was closed, as the supervisor reports."""
         with contextlib.suppress(subprocess.TimeoutExpired):  # it sees the same end
             self._supervisor.wait(GRACE / 10)
         try:
-            found = json.loads(self._end())
+            report = json.loads(self._end())
         except ValueError:
             return "code that leaves other processes alone: its supervisor has ended"
         limits = self._limits
@@ -190,8 +190,8 @@ class TargetProcesses(IsolatedRelease):
             "processes": f"code that stays within --max-processes {limits.processes}",
             "closed": "code that leaves its connection open",
         }
-        ended = f"code that returns: its process exited with {found.get('code')}"
-        return why.get(found["why"], ended)
+        ended = f"code that returns: its process exited with {report.get('code')}"
+        return why.get(report["why"], ended)
 
     def _end(self) -> bytes:
         """End all processes; return what the supervisor wrote."""

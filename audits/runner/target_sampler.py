@@ -33,13 +33,13 @@ def _serve(channel: Channel) -> None:
     """
     sys.path.insert(0, "")
     warnings.simplefilter("ignore")
-    name, *words = channel.receive(ANY_SIZE)
+    name, *value_words = channel.receive(ANY_SIZE)
     values: list[Any] = []
     draw: Draw | None = None
     while True:
         request = channel.receive(ANY_SIZE)
         try:
-            values = values or [load_value(word) for word in words]
+            values = values or [load_value(word) for word in value_words]
             draw = draw or vectorised(_import_function(name))
             answer = _answer(name, draw, values, request)
         except ParameterError as error:
@@ -62,12 +62,12 @@ def _answer(name: str, draw: Draw, values: list[Any], request: list[int]) -> Any
 
 def _import_function(name: str) -> Any:
     module, _, function = name.partition(":")
-    found: Any = importlib.import_module(module)
+    member: Any = importlib.import_module(module)
     for word in function.split("."):
-        found = getattr(found, word)
-    if not callable(found):
-        raise ParameterError(name, type(found).__name__, "a function")
-    return found
+        member = getattr(member, word)
+    if not callable(member):
+        raise ParameterError(name, type(member).__name__, "a function")
+    return member
 
 
 def _file_digest(module: str) -> str:
@@ -82,10 +82,10 @@ def _file_digest(module: str) -> str:
 def _error_text(error: BaseException) -> str:
     """The class of an exception and the first line of its message."""
     try:
-        words = (str(error).splitlines() or [""])[0][:200]
+        message = (str(error).splitlines() or [""])[0][:200]
     except Exception:  # its own __str__ may raise
-        words = ""
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+        message = ""
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 if __name__ == "__main__":

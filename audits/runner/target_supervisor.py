@@ -65,10 +65,10 @@ def _watch(samplers: set[int], memory: int, processes: int) -> dict[str, Any]:
         for pid, status in _reap():
             if pid in samplers:
                 return {"why": "ended", "code": os.waitstatus_to_exitcode(status)}
-        found = _descendants()
-        if len(found) > len(samplers) + processes:
+        descendants = _descendants()
+        if len(descendants) > len(samplers) + processes:
             return {"why": "processes"}
-        if sum(map(_resident_bytes, found)) > memory:
+        if sum(map(_resident_bytes, descendants)) > memory:
             return {"why": "memory"}
 
 
@@ -102,17 +102,17 @@ def _reap() -> Iterator[tuple[int, int]]:
 
 def _descendants() -> list[int]:
     """All processes below this one; where /proc does not list children, none."""
-    found: list[int] = []
-    left = [os.getpid()]
-    while left:
-        tasks = f"/proc/{left.pop()}/task"
+    descendants: list[int] = []
+    unvisited = [os.getpid()]
+    while unvisited:
+        tasks = f"/proc/{unvisited.pop()}/task"
         with contextlib.suppress(OSError):
             for task in os.listdir(tasks):
                 with open(f"{tasks}/{task}/children", "rb") as file:
                     below = [int(word) for word in file.read().split()]
-                found += below
-                left += below
-    return found
+                descendants += below
+                unvisited += below
+    return descendants
 
 
 def _resident_bytes(pid: int) -> int:

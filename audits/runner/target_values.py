@@ -66,8 +66,8 @@ def _load_array(word: str) -> Any:
 def _load_arrays(word: str) -> Any:
     """The array of a .npz file, or a dictionary of its arrays if it has several."""
     with np.load(word, allow_pickle=False) as file:
-        found = {name: _numbers(word, file[name]) for name in file.files}
-    return next(iter(found.values())) if len(found) == 1 else found
+        arrays = {name: _numbers(word, file[name]) for name in file.files}
+    return next(iter(arrays.values())) if len(arrays) == 1 else arrays
 
 
 def _load_json(word: str) -> Any:

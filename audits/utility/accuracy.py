@@ -189,12 +189,12 @@ def audit_accuracy(
     else:
         task = family_task(algorithm, n, delta, family)
     claimed = task.claimed_epsilon(epsilon)
-    most = task.bound(claimed)
-    first, more = source.spawn(2)
+    most_right = task.bound(claimed)
+    audit_stream, search_stream = source.spawn(2)
 
     def audit_with(part: float, rng: np.random.Generator) -> Decoded:
-        right = sum(task.decodes_correctly(part, one) for one in rng.spawn(runs))
-        tail = _binomial_tail(right, runs, most)
+        right = sum(task.decodes_correctly(part, stream) for stream in rng.spawn(runs))
+        tail = _binomial_tail(right, runs, most_right)
         outcome = Outcome.FALSIFIED if tail <= 1 - confidence else Outcome.SURVIVED
         return Decoded(
             outcome,
@@ -207,20 +207,22 @@ def audit_accuracy(
             0.0,
             seed,
             right,
-            most,
+            most_right,
             tail,
             part,
         )
 
-    found = audit_with(noise, first)
+    decoded = audit_with(noise, audit_stream)
     if tries:
-        found = replace(found, noise_factor=largest_falsified_factor(
-            lambda part: audit_with(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
-        ))  # fmt: skip
-    words = _witness(found, task)
+
+        def is_falsified(factor: float) -> bool:
+            return audit_with(factor, search_stream.spawn(1)[0]).outcome is Outcome.FALSIFIED
+
+        decoded = replace(decoded, noise_factor=largest_falsified_factor(is_falsified, tries))
+    witness = _witness(decoded, task)
     if tries:
-        words += f"; {describe_factor(found.noise_factor)}"
-    return replace(found, witness=words, seconds=time.perf_counter() - start)
+        witness += f"; {describe_factor(decoded.noise_factor)}"
+    return replace(decoded, witness=witness, seconds=time.perf_counter() - start)
 
 
 def _binomial_tail(right: int, runs: int, chance: float) -> float:
@@ -238,11 +240,11 @@ def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float],
     return greatest_float_that(lambda e: bound(e) < chance, 0.0, LOCAL_EPSILON.high, steps=60)
 
 
-def _witness(found: Decoded, task: DecodingTask) -> str:
+def _witness(decoded: Decoded, task: DecodingTask) -> str:
     """The construction, what was decoded, and what FALSIFIED refutes."""
-    private = f"({found.epsilon:.6g}, {found.delta:g})-private algorithm ({task.model})"
+    private = f"({decoded.epsilon:.6g}, {decoded.delta:g})-private algorithm ({task.model})"
     return (
-        f"{task.adapter.name} (noise times {found.noise:g}) on {task.description}: decoded "
-        f"{found.right} of {found.runs}; a {private} decodes each with probability at most "
-        f"{found.most_right:.4g}, so as many with probability at most {found.p_value:.2g}"
+        f"{task.adapter.name} (noise times {decoded.noise:g}) on {task.description}: decoded "
+        f"{decoded.right} of {decoded.runs}; a {private} decodes each with probability at most "
+        f"{decoded.most_right:.4g}, so as many with probability at most {decoded.p_value:.2g}"
     )

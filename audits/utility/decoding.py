@@ -123,9 +123,9 @@ def regression_task(
     def plan() -> Plan | None:
         return subject.plan(*family.sample(0, n, np.random.default_rng(0), dtype=float))
 
-    words = f"the {family.points} points +-{family.d:g} e_j, n = {n}, p = {family.p}"
+    description = f"the {family.points} points +-{family.d:g} e_j, n = {n}, p = {family.p}"
     model = LABEL_MODEL_TEXT if labels else INTERACTION_TEXT[interaction]
-    return DecodingTask(subject, family.points, decode, plan, bound, delta, words, model)
+    return DecodingTask(subject, family.points, decode, plan, bound, delta, description, model)
 
 
 def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -> DecodingTask:
@@ -136,11 +136,11 @@ def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -
     if delta > 0 and not family.central:
         raise ParameterError("delta", delta, "0 in the local model")
     subject = EstimatorAdapter.of(algorithm, local=not family.central)
-    more = (delta,) if family.central else ()
+    delta_argument = (delta,) if family.central else ()
 
     def bound(epsilon: float) -> float:
-        # it grows with epsilon, and is not made for 0
-        return family.most_right(n, max(epsilon, MIN_EPSILON), *more)
+        # The bound grows with epsilon, and is not defined at 0.
+        return family.most_right(n, max(epsilon, MIN_EPSILON), *delta_argument)
 
     def decode(
         which: int, noise: float, theirs: np.random.Generator, ours: np.random.Generator

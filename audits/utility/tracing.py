@@ -199,11 +199,11 @@ def audit_tracing(
     confidence = CONFIDENCE.check("confidence", confidence)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
     claimed = _claimed_epsilon(subject, setting, epsilon, delta)
-    first, more = source.spawn(2)
+    audit_stream, search_stream = source.spawn(2)
 
     def audit_with(part: float, rng: np.random.Generator) -> Traced:
         members, others = setting.scores(subject, part, rng)
-        # equal scores, such as of an estimate of zeros, are guessed by a coin
+        # Where scores are equal, such as for an estimate of zeros, a coin decides the guess.
         ties = (members == others) & (rng.random(members.size) < 0.5)
         right = int(np.count_nonzero((members > others) | ties))
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
@@ -213,18 +213,19 @@ def audit_tracing(
         return Traced(outcome, lower, delta, claimed, runs, confidence, "", 0.0, seed, right,
                       members.size, members, others, part)  # fmt: skip
 
-    found = audit_with(noise, first)
+    traced = audit_with(noise, audit_stream)
     if tries:
         if claimed is None:
             raise ParameterError("search", search, "0: there is no claim to falsify")
         factor = largest_falsified_factor(
-            lambda part: audit_with(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
+            lambda part: audit_with(part, search_stream.spawn(1)[0]).outcome is Outcome.FALSIFIED,
+            tries,
         )
-        found = replace(found, noise_factor=factor)
-    words = _witness(found, subject, setting)
+        traced = replace(traced, noise_factor=factor)
+    witness = _witness(traced, subject, setting)
     if tries:
-        words += f"; {describe_factor(found.noise_factor)}"
-    return replace(found, witness=words, seconds=time.perf_counter() - start)
+        witness += f"; {describe_factor(traced.noise_factor)}"
+    return replace(traced, witness=witness, seconds=time.perf_counter() - start)
 
 
 @final
@@ -238,16 +239,16 @@ class _TracingSetup:
         self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Scores of members and of the rows that they replaced, of all runs."""
-        pairs = [self._run(subject, noise, one) for one in rng.spawn(self.runs)]
+        pairs = [self._run(subject, noise, stream) for stream in rng.spawn(self.runs)]
         members, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return members, others
 
     def data(self, rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
         """x, y, the rows that are in, those that are not, and the columns' means."""
         means = self.family.means(rng)
-        both = self.family.sample(means, 2 * self.rows, rng).reshape(2, self.rows, -1)
+        candidates = self.family.sample(means, 2 * self.rows, rng).reshape(2, self.rows, -1)
         coins, places = rng.integers(2, size=self.rows), np.arange(self.rows)
-        inside, outside = both[coins, places], both[1 - coins, places]
+        inside, outside = candidates[coins, places], candidates[1 - coins, places]
         x, y = append_ridge(inside)
         return x, y, inside, outside, means
 
@@ -273,20 +274,23 @@ def _claimed_epsilon(
     plan = subject.plan(x, y)
     if plan is None:
         return None
-    other = Adjacency.ADD_REMOVE in (plan.relation, getattr(subject.algorithm, "relation", ""))
-    if other or subject.labels_only:
+    not_replaced = Adjacency.ADD_REMOVE in (
+        plan.relation,
+        getattr(subject.algorithm, "relation", ""),
+    )
+    if not_replaced or subject.labels_only:
         raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
     from accountant.accountants.tight import Tight
 
     return Tight().epsilon(plan, delta)
 
 
-def _witness(found: Traced, subject: EstimatorAdapter, setting: _TracingSetup) -> str:
+def _witness(traced: Traced, subject: EstimatorAdapter, setting: _TracingSetup) -> str:
     """What was seen, in words."""
     return (
         f"{subject.name} on fingerprinted data ({setting.rows} rows, {setting.family.features} "
-        f"features, noise times {found.noise:g}): members score {found.members.mean():.2f} +- "
-        f"{found.members.std():.2f}, rows it never saw {found.others.mean():.2f} +- "
-        f"{found.others.std():.2f}; true positives {found.true_positives(0.05):.0%} at 5 % false "
-        f"ones; {found.right} of {found.pairs} pairs distinguished"
+        f"features, noise times {traced.noise:g}): members score {traced.members.mean():.2f} +- "
+        f"{traced.members.std():.2f}, rows it never saw {traced.others.mean():.2f} +- "
+        f"{traced.others.std():.2f}; true positives {traced.true_positives(0.05):.0%} at 5 % false "
+        f"ones; {traced.right} of {traced.pairs} pairs distinguished"
     )

@@ -53,16 +53,16 @@ class AsLongAsItTakes(_NoisySum):
 
     def run(self, ledger: Any) -> float:
         """As many noisy sums as there are records above 0.7."""
-        mechanism, seen = ledger.plan.part, []
+        mechanism, counts = ledger.plan.part, []
 
         def query(data: NDArray[Any]) -> float:
-            seen.append(int(np.count_nonzero(data > 0.7)))
+            counts.append(int(np.count_nonzero(data > 0.7)))
             return float(data.sum())
 
         total = float(ledger.release(mechanism, query))
-        for _ in range(seen[0] - 1):
+        for _ in range(counts[0] - 1):
             total += float(ledger.release(mechanism, query))
-        return total / seen[0]
+        return total / counts[0]
 
 
 class HalfTheSensitivity(_NoisySum):

@@ -15,11 +15,11 @@ SPECIMENS: tuple[Specimen, ...] = tuple(
     for family in (zoo_noise, zoo_selection, zoo_channels, zoo_algorithms, zoo_honest)
     for one in family.specimens()
 )
-# what the command line lists: broken, and caught by guesses or by replay
+# The command line lists these: they are broken, and caught by guesses or by replay.
 ZOO: tuple[Specimen, ...] = tuple(
     one
     for one in SPECIMENS
     if not one.honest and one.caught_by in {"guess test", "replay", "privacy losses"}
 )
-# vectors of hundreds of numbers and more, too slow for the scorecard's many repeats
+# Vectors of hundreds of numbers and more are too slow for the many repeats of the scorecard.
 WIDE: tuple[Specimen, ...] = tuple(zoo_wide.specimens())

@@ -43,8 +43,8 @@ def gaussian(value: float, rng: Generator, size: int) -> Output:
 
 def ten_labels(label: int, rng: Generator, size: int) -> Output:
     """Ten-ary response: the truth with chance e / (e + 9), else another label."""
-    other = (label + rng.integers(1, 10, size)) % 10
-    return np.where(rng.random(size) < math.e / (math.e + 9), label, other)
+    another = (label + rng.integers(1, 10, size)) % 10
+    return np.where(rng.random(size) < math.e / (math.e + 9), label, another)
 
 
 def two_answers(answer: int, rng: Generator, size: int) -> Output:
@@ -194,4 +194,4 @@ def specimens() -> list[Specimen]:
         query_specimen(Query(clipped_sum, fifty, 1.0, hostile=True)),
         query_specimen(Query(clipped_mean, fifty, 0.02, hostile=True)),
     ]
-    return [dataclasses.replace(one, expected=Outcome.SURVIVED) for one in rows]
+    return [dataclasses.replace(row, expected=Outcome.SURVIVED) for row in rows]

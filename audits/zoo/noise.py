@@ -112,8 +112,8 @@ def truth_twice(label: int, rng: Generator, size: int) -> Output:
 def keep_of_two_labels(label: int, rng: Generator, size: int) -> Output:
     """Ten-ary response kept with the e / (1 + e) of two labels."""
     # ln (keep / ((1 - keep) / 9)) = ln (9 e)
-    other = (label + rng.integers(1, 10, size)) % 10
-    return np.where(rng.random(size) < math.e / (1 + math.e), label, other)
+    another = (label + rng.integers(1, 10, size)) % 10
+    return np.where(rng.random(size) < math.e / (1 + math.e), label, another)
 
 
 def one_bit_never_flips(label: int, rng: Generator, size: int) -> Output:

@@ -117,7 +117,7 @@ def cases() -> list[ScoringCase]:
     """The whole zoo, to be scored."""
     from audits.zoo.catalogue import SPECIMENS
 
-    return [ScoringCase(one) for one in SPECIMENS]
+    return [ScoringCase(specimen) for specimen in SPECIMENS]
 
 
 def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
@@ -128,27 +128,27 @@ def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = 
     )  # fmt: skip
     lower: float | None = None
     if how in GUESS_AUDITS:
-        found = GUESS_AUDITS[how](broken, pair, claim, runs, confidence, rng=source)
-        outcome, lower, used, witness = (
-            found.outcome, found.epsilon_lower, found.runs, found.witness,
+        finding = GUESS_AUDITS[how](broken, pair, claim, runs, confidence, rng=source)
+        outcome, lower, runs_used, witness = (
+            finding.outcome, finding.epsilon_lower, finding.runs, finding.witness,
         )  # fmt: skip
     elif how == "timing":
         pairs = min(max(runs // 40, 100), 500)
         timed = audit_timing(broken, pair, pairs, 1, confidence, source)
-        outcome, used, witness = timed.outcome, 2 * pairs, timed.witness
+        outcome, runs_used, witness = timed.outcome, 2 * pairs, timed.witness
     elif how == "sensitivity":
         probe = probe_sensitivity(
             broken.query, broken.space, broken.relation, broken.declared,
             budget=min(runs, 5000), rng=source, hostile=broken.hostile,
         )  # fmt: skip
-        outcome, used, witness = probe.outcome, probe.evaluations, probe.witness
+        outcome, runs_used, witness = probe.outcome, probe.evaluations, probe.witness
     else:
-        seen = audit_algorithm(broken, *pair, claim, LOSSES_PER_SPECIMEN, source)
-        why = seen.refutation(confidence)
+        algorithm_audit = audit_algorithm(broken, *pair, claim, LOSSES_PER_SPECIMEN, source)
+        why = algorithm_audit.refutation(confidence)
         outcome = Outcome.FALSIFIED if why else Outcome.SURVIVED
-        lower = seen.epsilon_lower(claimed_delta(claim), confidence)
-        used, witness = max(int(seen.losses.size), 1), why or "replayed bit by bit"
-    return Verdict(outcome, lower, used, witness, time.perf_counter() - start)
+        lower = algorithm_audit.epsilon_lower(claimed_delta(claim), confidence)
+        runs_used, witness = max(int(algorithm_audit.losses.size), 1), why or "replayed bit by bit"
+    return Verdict(outcome, lower, runs_used, witness, time.perf_counter() - start)
 
 
 def score_zoo(
@@ -196,43 +196,44 @@ def score_zoo(
     """
     settings = Settings(runs, confidence, rng, repeats=repeats)
     rows = []
-    for one in cases() if specimens is None else map(ScoringCase, specimens):
-        rows.append(one.run(settings))
-        tick(one.subject)
+    for case in cases() if specimens is None else map(ScoringCase, specimens):
+        rows.append(case.run(settings))
+        tick(case.subject)
     return rows
 
 
 def _score_specimen(
-    one: Specimen, runs: int, confidence: float, seed: int, repeats: int
+    specimen: Specimen, runs: int, confidence: float, seed: int, repeats: int
 ) -> SpecimenScore:
     start = time.perf_counter()
-    source = np.random.default_rng([seed, zlib.crc32(one.name.encode())])
+    source = np.random.default_rng([seed, zlib.crc32(specimen.name.encode())])
     detected, verdicts = None, []
-    if not one.honest:
+    if not specimen.honest:
         for size in (*(n for n in DETECTION_RUNS if n < runs), runs):
-            verdict = audit_specimen(one, size, confidence, source)
+            verdict = audit_specimen(specimen, size, confidence, source)
             if verdict.outcome is Outcome.FALSIFIED:
                 detected = verdict.runs
                 break
-    sure = audit_specimen(one, runs, VERDICT_CONFIDENCE, source)
-    verdicts = [audit_specimen(one, runs, confidence, source) for _ in range(repeats)]
-    last, true = verdicts[-1], one.true_epsilon
+    sure = audit_specimen(specimen, runs, VERDICT_CONFIDENCE, source)
+    verdicts = [audit_specimen(specimen, runs, confidence, source) for _ in range(repeats)]
+    last_verdict, true = verdicts[-1], specimen.true_epsilon
     lowers = [v.epsilon_lower for v in verdicts if v.epsilon_lower is not None]
     lower = float(np.median(lowers)) if lowers else None
     return SpecimenScore(
-        one.name, "honest" if one.honest else "broken", one.caught_by, one.expected,
-        one.claim.epsilon_at(claimed_delta(one.claim)), true,
+        specimen.name, "honest" if specimen.honest else "broken", specimen.caught_by,
+        specimen.expected,
+        specimen.claim.epsilon_at(claimed_delta(specimen.claim)), true,
         sure.outcome, detected, lower,
         lower / true if lower is not None and true else None,
-        sum(_is_false_alarm(one, verdict) for verdict in verdicts), repeats,
-        time.perf_counter() - start, last.witness,
+        sum(_is_false_alarm(specimen, verdict) for verdict in verdicts), repeats,
+        time.perf_counter() - start, last_verdict.witness,
     )  # fmt: skip
 
 
-def _is_false_alarm(one: Specimen, verdict: Verdict) -> bool:
-    if one.honest:
+def _is_false_alarm(specimen: Specimen, verdict: Verdict) -> bool:
+    if specimen.honest:
         return verdict.outcome is Outcome.FALSIFIED
-    lower, true = verdict.epsilon_lower, one.true_epsilon
+    lower, true = verdict.epsilon_lower, specimen.true_epsilon
     return lower is not None and true is not None and lower > true
 
 

@@ -15,21 +15,21 @@ from audits.zoo.scorecard import SpecimenScore
 
 def to_json(request: Request, scores: list[SpecimenScore]) -> str:
     """The scores and their request as text; infinite and NaN numbers become null."""
-    found = {
+    contents = {
         "schema": SCHEMA, "seed": request.seed, "runs": request.samples,
         "confidence": request.confidence, "repeats": request.options["repeats"],
         "request": {**dataclasses.asdict(request), "names": list(request.names)},
         "command": request.repeat_command,
         "scores": [_encoded(score) for score in scores],
     }  # fmt: skip
-    return json.dumps(found, indent=2, allow_nan=False) + "\n"
+    return json.dumps(contents, indent=2, allow_nan=False) + "\n"
 
 
 def read_scores(path: str, argument: str) -> tuple[Request, list[SpecimenScore]]:
     """The request and the scores in a file, or `ParameterError`."""
-    found = load_document(path, argument)
+    contents = load_document(path, argument)
     try:
-        return request_of(found), [_decoded(one) for one in found["scores"]]
+        return request_of(contents), [_decoded(score) for score in contents["scores"]]
     except MALFORMED:
         allowed = "scores of schema 1 with their request, written by zoo --json"
         raise ParameterError(argument, path, allowed) from None
@@ -45,7 +45,7 @@ def _json_value(value: Any) -> Any:
     return value.name.lower() if isinstance(value, Outcome) else value
 
 
-def _decoded(one: dict[str, Any]) -> SpecimenScore:
-    sides = {key: Outcome[one[key].upper()] for key in ("outcome", "expected")}
-    claim = math.nan if one["claim"] is None else one["claim"]
-    return SpecimenScore(**{**one, **sides, "claim": claim})
+def _decoded(score: dict[str, Any]) -> SpecimenScore:
+    sides = {key: Outcome[score[key].upper()] for key in ("outcome", "expected")}
+    claim = math.nan if score["claim"] is None else score["claim"]
+    return SpecimenScore(**{**score, **sides, "claim": claim})

@@ -62,9 +62,9 @@ def sparse_vector_releasing_values(answers: Output, rng: Generator, size: int) -
     # nineteen answers below and the value, each worth 1/2 in the lower tail: 20/2
     noisy = answers + rng.laplace(scale=2.0, size=(size, 20))
     above = noisy >= rng.laplace(scale=2.0, size=(size, 1))
-    first = np.where(above.any(axis=1), above.argmax(axis=1), 19)
-    value = np.where(above.any(axis=1), noisy[np.arange(size), first], -1e6)
-    return np.stack([first + 0.0, value], axis=1)
+    first_above = np.where(above.any(axis=1), above.argmax(axis=1), 19)
+    value = np.where(above.any(axis=1), noisy[np.arange(size), first_above], -1e6)
+    return np.stack([first_above + 0.0, value], axis=1)
 
 
 def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size: int) -> Output:

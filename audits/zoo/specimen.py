@@ -68,8 +68,8 @@ def specimen(
     )
 
 
-def query_specimen(made: Query) -> Specimen:
+def query_specimen(measured_query: Query) -> Specimen:
     """A specimen of the deterministic part alone; its pair is the ends of its space."""
-    ends, query = made.space.ends, made.query
+    ends, query = measured_query.space.ends, measured_query.query
     flaw = str(query.__doc__).splitlines()[0]
-    return Specimen(query.__name__, flaw, "sensitivity", PURE_CLAIM, made, ends, None)
+    return Specimen(query.__name__, flaw, "sensitivity", PURE_CLAIM, measured_query, ends, None)

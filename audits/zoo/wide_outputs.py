@@ -79,4 +79,4 @@ def specimens() -> list[Specimen]:
         specimen(one_honest_of_a_thousand, numbers, 1.0),
         specimen(image_under_its_noise, images, None, claim=gaussian),
     ]
-    return broken + [dataclasses.replace(one, expected=Outcome.SURVIVED) for one in honest]
+    return broken + [dataclasses.replace(row, expected=Outcome.SURVIVED) for row in honest]

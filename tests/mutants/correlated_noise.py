@@ -55,8 +55,8 @@ def a_leaf_has_no_parents(patch):
 
 def the_last_use_blocks_nothing(patch):
     """Lets a use in the next subtree be as near as one likes, and none further away."""
-    edit(patch, _Patterns, "room", "max(-(-((1 << height) - first) // self.separation), 0)",
-         "max(((1 << height) - first) // self.separation, 0)")  # fmt: skip
+    edit(patch, _Patterns, "room", "max(-(-((1 << height) - start) // self.separation), 0)",
+         "max(((1 << height) - start) // self.separation, 0)")  # fmt: skip
 
 
 def nodes_above_both_are_forgotten(patch):

@@ -9,24 +9,30 @@ from tests.mutants.edits import edit
 
 def epsilon_of_one_direction(patch):
     """Inverts the profile of one direction."""
-    edit(patch, Loss, "epsilon_at", "for one in {self, self.reversed}", "for one in {self}")
+    edit(
+        patch, Loss, "epsilon_at", "for direction in {self, self.reversed}",
+        "for direction in {self}",
+    )  # fmt: skip
 
 
 def delta_of_one_direction(patch):
     """Reads the profile of one direction."""
-    edit(patch, Loss, "delta_at", "for one in {self, self.reversed}", "for one in {self}")
+    edit(
+        patch, Loss, "delta_at", "for direction in {self, self.reversed}", "for direction in {self}"
+    )
 
 
 def epsilon_of_the_better_direction(patch):
     """Takes the less of both."""
-    edit(patch, Loss, "epsilon_at", "return max(one.inverse", "return min(one.inverse")
+    edit(patch, Loss, "epsilon_at", "return max(direction.inverse", "return min(direction.inverse")
 
 
 def one_sided_masses(patch):
     """Looks for impossible outcomes on one side."""
     edit(
         patch, Loss, "epsilon_at",
-        "worst = max(self.infinity, self.reversed.infinity)", "worst = self.infinity",
+        "largest_infinity = max(self.infinity, self.reversed.infinity)",
+        "largest_infinity = self.infinity",
     )  # fmt: skip
 
 

@@ -161,17 +161,18 @@ TERMS = {
             connect_the_dots, "pair_below", "lowered[1:] -= 4 * ACCURACY * values[1:]", "pass"
         ),
         "the cell where the curve ends": Dropped(
-            connect_the_dots, "pair_below", "first - int(gap[first - 1] > 0)", "first"
+            connect_the_dots, "pair_below", "first_reached - int(gap[first_reached - 1] > 0)",
+            "first_reached",
         ),
         "accuracy above": Dropped(connect_the_dots, "pair_above", " * (1 + ACCURACY)"),
     },
     "mixtures": {
         "rule": Dropped(
             MixturePair, "cgf",
-            "near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))", "pass",
+            "part_error = part_error + missed * growth", "pass",
         ),
         "size against the tilted": Dropped(
-            MixturePair, "cgf", " * np.exp(np.minimum(tilted.real - found.real, 700.0))"
+            MixturePair, "cgf", "missed * growth", "missed"
         ),
         "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * missed"),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
@@ -256,16 +257,16 @@ TERMS = {
     },
     "sums on a lattice": {
         "first excess": Dropped(
-            SumOnLattice, "_at", "error = self._a.error * float(first.sum())", "error = 0.0"
+            SumOnLattice, "_at", "error = self._a.error * float(first_excess.sum())", "error = 0.0"
         ),
         "later draws": Dropped(
             SumOnLattice, "_at",
-            "error += self._b.error * float(later.sum()) * (1 - law.first)", "pass",
+            "error += self._b.error * float(later_excess.sum()) * (1 - law.first)", "pass",
         ),
         "below": Dropped(
             SumOnLattice, "_at",
-            "value, error = (float(one[place]) for one in self._below_each_place)",
-            "value, error = float(self._below_each_place[0][place]), 0.0",
+            "value, error = (float(column[index]) for column in self._below_each_place)",
+            "value, error = float(self._below_each_place[0][index]), 0.0",
         ),
     },
     "cells on a lattice": {
@@ -274,31 +275,33 @@ TERMS = {
     },
     "proofs by contours": {
         "truncation above": Dropped(
-            series, "contour", "return lower, found + missed", "return lower, found"
+            series, "contour", "return lower, trapezoid + truncation", "return lower, trapezoid"
         ),
         "truncation above alone": Dropped(
-            series, "contour", "return arb(0), found + missed", "return arb(0), found"
+            series, "contour", "return arb(0), trapezoid + truncation", "return arb(0), trapezoid"
         ),
-        "truncation below": Dropped(series, "contour", " + missed)\n", ")\n"),
-        "aliases below": Dropped(series, "contour", " - mass / ((a * period).exp() - 1)"),
-        "aliases above": Dropped(series, "contour", " - beyond * falls / (1 - falls)"),
-        "smoothing": Dropped(series, "contour", "more * total(0) if more else 0", "0"),
+        "truncation below": Dropped(series, "contour", "else 0) + truncation", "else 0)"),
+        "aliases below": Dropped(series, "contour", "mass / ((a * period).exp() - 1) + "),
+        "aliases above": Dropped(
+            series, "contour", " + alias_bound * alias_ratio / (1 - alias_ratio)"
+        ),
+        "smoothing": Dropped(series, "contour", "smoothing * total(0) if smoothing else 0", "0"),
     },
     "decays in proofs": {
         "Laplace": Dropped(parts, "laplace", " * (1 + 1 / (2 * u))"),
         "Gaussian": Dropped(parts, "gaussian", "- u**2", "- 2 * u**2"),
     },
     "mixtures in proofs": {
-        "left of the nodes": Dropped(parts, "mixture", "outside = left + ends", "outside = ends"),
+        "left of the nodes": Dropped(parts, "mixture", "left_tail + ends", "ends"),
         "beyond the nodes": Dropped(parts, "mixture", " + ends[1] / (end - c)"),
         "summed nodes": Dropped(parts, "mixture", " + scale * sum(ends[2:], arb(0))"),
         "size on the line": Dropped(
             parts, "mixture",
-            "outside *= (y**2 / 2).exp() * (y * (nearest - least) / 2).cos() ** (-a)", "pass",
+            "outside *= (y**2 / 2).exp() * (y * (max_g - min_g) / 2).cos() ** (-a)", "pass",
         ),
         "rule": Dropped(parts, "mixture", "share * size + outside", "outside"),
         "rule at twice the distance": Dropped(parts, "mixture", "(1 + top.max(arb(1)))", "1"),
-        "decay": Dropped(parts, "mixture", "sum(each, arb(0)) + error", "sum(each, arb(0))"),
+        "decay": Dropped(parts, "mixture", "sum(sizes, arb(0)) + error", "sum(sizes, arb(0))"),
     },
     "lattices in proofs": {
         "points not kept": Dropped(sums, "composed", "low + lost.max(arb(0))", "low"),
@@ -308,12 +311,12 @@ TERMS = {
         "slack": Dropped(
             sums, "pair_of", "moved, h, above=above)", "moved, h, above=above)._replace(moved=-top)"
         ),
-        "mean of a cell": Dropped(sums, "law", "found[b] += most", "found[a] += most"),
+        "mean of a cell": Dropped(sums, "law", "masses[b] += at_b", "masses[a] += at_b"),
     },
     "discrete Gaussians in proofs": {
         "beyond the listed": Dropped(
             parts, "outcomes",
-            "whole = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)", "whole = arb(0)",
+            "total = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)", "total = arb(0)",
         ),
         "mass": Dropped(
             parts, "outcomes", 'mass.union(arb(1)) if kind == "discrete gaussian" else mass', "mass"
@@ -325,13 +328,13 @@ TERMS = {
             series, "allocated", "(1 + (2 * y * y).exp())", "1"
         ),
         "truncation": Dropped(
-            series, "allocated", "zip(turns, s, strict=True)], top * size,",
-            "zip(turns, s, strict=True)], 0 * top,",
+            series, "allocated", "zip(integrands, s, strict=True)], top * size,",
+            "zip(integrands, s, strict=True)], 0 * top,",
         ),
-        "aliases of K": Dropped(series, "allocated", "most * x / (1 - x) + "),
+        "aliases of K": Dropped(series, "allocated", "top_k * x / (1 - x) + "),
         "aliases of the period": Dropped(series, "allocated", " + period * x / (1 - x) ** 2"),
         "truncation of the tails": Dropped(
-            series, "allocated", "near(turns, top *", "near(turns, 0 * top *"
+            series, "allocated", "inverted(integrands, top *", "inverted(integrands, 0 * top *"
         ),
         "aliases of the tails": Dropped(
             series, "allocated", "(mu * d).sin(), x / (1 - x))", "(mu * d).sin(), 0 * x)"

@@ -17,7 +17,7 @@ def halves_the_data(patch):
 
 def halves_bhatia_and_davis(patch):
     """Takes half the greatest variance."""
-    edit(patch, contraction, "distance_information", "most = n", "most = n / 2")
+    edit(patch, contraction, "distance_information", "by_variance = n", "by_variance = n / 2")
 
 
 def halves_the_distances(patch):
@@ -39,7 +39,10 @@ def halves_the_correlation(patch):
 
 def halves_the_leak(patch):
     """Takes half of what delta reveals."""
-    edit(patch, central_mean, "max_correlation", "near = math", "near = -grown + math")
+    edit(
+        patch, central_mean, "max_correlation",
+        "by_hyperbolic_sine = math", "by_hyperbolic_sine = -grown + math",
+    )  # fmt: skip
 
 
 def doubles_the_overlap(patch):

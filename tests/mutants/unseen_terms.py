@@ -38,7 +38,7 @@ UNSEEN = {
     Dropped(Contour, "bounds", " + self._density_error[1] * abs(epsilon)"): (
         "S |z|^2 times the round-off of the sum itself; where that is large, added is above delta"
     ),
-    Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, own) + "): (
+    Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, ratio_error) + "): (
         "the error of the rule, 5 e^-42, is below it; a law of cumulants sees it of finite losses"
     ),
     Dropped(SampledGaussianRenyi, "_sum_block", " + self._round_off(z, x, t, weight)"): (
@@ -82,7 +82,7 @@ UNSEEN = {
     Dropped(series, "allocated", " + 2 * (y * y / 2).exp() * parts.tail(arb(18))"): (
         "1e-72: a check at 256 bits does not see it, one at 4096 bits may"
     ),
-    Dropped(parts, "mixture", " * (y * (nearest - least) / 2).cos() ** (-a)"): (
+    Dropped(parts, "mixture", " * (y * (max_g - min_g) / 2).cos() ** (-a)"): (
         "the sizes it bounds fall faster than that; the theorem has a test of its own"
         " (size_on_a_line)"
     ),

@@ -42,16 +42,16 @@ def approximate_mean(
     n: int, dimension: int, epsilon: float, delta: float, radius: float
 ) -> LowerBound:
     """The greater of `fingerprint_risk` and `pair_risk` over the number of copies."""
-    found, choice = 0.0, "nothing"
+    risk, choice = 0.0, "nothing"
     for g in copy_counts(n):
         pair = pair_risk(n, g, epsilon, delta)
         traced, k = fingerprint_risk(n, g, dimension, epsilon, delta)
-        if pair > found:
-            found, choice = pair, f"a direction or its opposite, {g:,} times"
-        if traced > found:
-            found, choice = traced, f"{k:,} independent directions, {g:,} times each"
+        if pair > risk:
+            risk, choice = pair, f"a direction or its opposite, {g:,} times"
+        if traced > risk:
+            risk, choice = traced, f"{k:,} independent directions, {g:,} times each"
     return LowerBound(
-        value=radius * radius * found * (1 - 1e-9),
+        value=radius * radius * risk * (1 - 1e-9),
         published=None,
         statement="worst-case E |estimate - mean of the data|^2 over data sets of "
         f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
@@ -82,11 +82,11 @@ def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -
     ``e^-K`` of the sphere.
     """
     reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
-    far = cap_square(dimension, reach) + 2 * grown
+    by_cap = cap_square(dimension, reach) + 2 * grown
     if reach > 3:
-        return far
-    near = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
-    return min(near, far)
+        return by_cap
+    by_hyperbolic_sine = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
+    return min(by_hyperbolic_sine, by_cap)
 
 
 def cap_square(dimension: int, reach: float) -> float:
@@ -127,15 +127,15 @@ def best_guess_correlation(dimension: int, reach: float) -> float:
     log_moment = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
     log_odds = reach + math.log(-math.expm1(-reach))
 
-    def enough(height: float) -> bool:
+    def root_reached(height: float) -> bool:
         log_tail = log_moment + a * math.log1p(-height * height)
         if log_tail > -600:
-            # without the cap's mass, where that vanishes, the tail is only greater
-            rest = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
-            log_tail += math.log(max(rest, 1e-9))
+            # Without the mass of the cap, where it underflows, the tail is only greater.
+            share_outside = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
+            log_tail += math.log(max(share_outside, 1e-9))
         return log_odds + log_tail <= math.log(height)
 
-    return min(1.0, least_float_that(enough, 0.0, 1.0, steps=60) * (1 + 1e-9))
+    return min(1.0, least_float_that(root_reached, 0.0, 1.0, steps=60) * (1 + 1e-9))
 
 
 def copy_counts(n: int) -> list[int]:

@@ -119,15 +119,15 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
         raise ParameterError("s", s, f"below 2p / 3 = {2 * p / 3:g} (the packing)")
     epsilon = TheoremDomain(_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
-    found = (0.0, 0.0, 1, 1, 0.0)
+    best = (0.0, 0.0, 1, 1, 0.0)
     for signs in sorted({s, *(2**i for i in range(s.bit_length()))}):
-        for apart in sorted({max(1, round(2 * signs * i / 8)) for i in range(1, 9)}):
-            size = log_points(p, signs, apart)
+        for squared_distance in sorted({max(1, round(2 * signs * i / 8)) for i in range(1, 9)}):
+            size = log_points(p, signs, squared_distance)
             if size >= math.log(2):
-                error = partial(_estimation_error, n, signs, apart, size, epsilon, delta)
+                error = partial(_estimation_error, n, signs, squared_distance, size, epsilon, delta)
                 value, d = maximum_of_one_peak(error, 1.0)
-                found = max(found, (value, d, signs, apart, size))
-    value, d, signs, apart, size = found
+                best = max(best, (value, d, signs, squared_distance, size))
+    value, d, signs, squared_distance, size = best
     return LowerBound(
         value=round_down(value),
         published=central_rate(n, p, s, epsilon, delta) if delta else None,
@@ -137,15 +137,15 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
         valid_for="every epsilon, delta and n, s < 2p / 3; central, one record exchanged; signs x, "
         "||theta||_1 <= 1, |noise| <= 2",
         optimised_over=f"d in (0, 1]: {d:.6g}; packing of {signs}-sparse signs, squared distance "
-        f"{apart}, of e^{size:.4g} points",
+        f"{squared_distance}, of e^{size:.4g} points",
     )
 
 
 def _estimation_error(
-    n: int, signs: int, apart: int, size: float, epsilon: float, delta: float, d: float
+    n: int, signs: int, squared_distance: int, size: float, epsilon: float, delta: float, d: float
 ) -> float:
     """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding."""
-    half = d / signs * math.sqrt(apart) / 2
+    half = d / signs * math.sqrt(squared_distance) / 2
     return half * _decoding_error(n, d, signs, size, epsilon, delta)
 
 
@@ -155,8 +155,8 @@ def _decoding_error(
     """A lower bound on the probability that a decode of a uniform point of the packing is wrong."""
     points = math.exp(min(size, 600.0))
     # KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d, whatever the privacy
-    known = n * entropy_factor(d) * d * d / signs
-    right = most_right_given_information(known, points)
+    information = n * entropy_factor(d) * d * d / signs
+    right = most_right_given_information(information, points)
     # a coupling with P_0 changes Bin(n, TV) records, TV = E |<x, theta>| / 2 <= d / sqrt(4 signs)
     mean = n * min(1.0, d / (2 * math.sqrt(signs)))
     return 1 - min(right, _right_by_group_privacy(n, mean, size, epsilon, delta))
@@ -166,7 +166,7 @@ def _right_by_group_privacy(
     n: int, mean: float, size: float, epsilon: float, delta: float
 ) -> float:
     """``min_m e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``."""
-    most = 1.0
+    probability = 1.0
     for spread in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
         changed = min(float(n), math.ceil(mean + spread * math.sqrt(mean) + spread))
         tail = 0.0 if changed == n else _chernoff_tail(mean, changed)
@@ -174,8 +174,8 @@ def _right_by_group_privacy(
         if reach > 600:
             continue
         shared = math.exp(reach - size) + changed * math.exp(reach - epsilon) * delta
-        most = min(most, shared + tail)
-    return most
+        probability = min(probability, shared + tail)
+    return probability
 
 
 def _chernoff_tail(mean: float, changed: float) -> float:

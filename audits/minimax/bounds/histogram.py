@@ -62,7 +62,9 @@ def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
     epsilon = POSITIVE.check("epsilon", epsilon)
     pairs, shift = by_pairs(n, k, epsilon)
     curved, width = by_information(n, k, epsilon)
-    found = f"pairs shifted by {shift:.4g}: {pairs:.4g}; shares within {width:.4g}: {curved:.4g}"
+    candidates = (
+        f"pairs shifted by {shift:.4g}: {pairs:.4g}; shares within {width:.4g}: {curved:.4g}"
+    )
     return LowerBound(
         value=max(pairs, curved),
         published=None,
@@ -70,7 +72,7 @@ def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
         f"each epsilon = {epsilon:g} for their own label",
         construction=PairedShares(k, shift),
         valid_for="non-interactive epsilon-LDP, delta = 0, every epsilon, n and k",
-        optimised_over=f"the shift of pairs, and the width of a prior on shares; {found}",
+        optimised_over=f"the shift of pairs, and the width of a prior on shares; {candidates}",
     )
 
 
@@ -107,11 +109,11 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     """
     # one peak, at the share 1 / (e^epsilon + 1)
     peak = 1 / (1 + math.exp(min(epsilon, 700.0)))
-    # the last range that begins before it, or one beside that, is nearest
+    # The nearest range is the last that begins before the peak, or one next to that.
     count = integers_near(k * peak / (1 - width), k - 1)
     low = np.minimum((1 - width) * count / k, 1.0)
     high = np.minimum((1 + width) * count / k, 1.0)
-    share, rest = np.clip(peak, low, high), math.exp(-epsilon)
+    share, inverse = np.clip(peak, low, high), math.exp(-epsilon)
     # divided by E^2 above and below, so that no term overflows
-    spread = (1 - rest) ** 2 * share * (1 - share) / (rest + share * (1 - rest)) ** 2
+    spread = (1 - inverse) ** 2 * share * (1 - share) / (inverse + share * (1 - inverse)) ** 2
     return round_up(float(spread.max()), 64)

@@ -69,25 +69,27 @@ def label_optimisation(
     # a family on fewer labels may be harder: the other labels never occur
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
-    found = [
-        (maximum_of_one_peak(partial(_sharp_bound, n, used, epsilon), 1.0), used) for used in halves
+    optima = [
+        (maximum_of_one_peak(partial(_sharp_bound, n, label_count, epsilon), 1.0), label_count)
+        for label_count in halves
     ]
-    (value, d), used = max(found)
+    (value, d), label_count = max(optima)
     return LowerBound(
         value=round_down(lipschitz * diameter * value),
         published=round_down(lipschitz * diameter * _published_bound(n, even, epsilon)),
         statement=f"E [risk - least risk] of any estimate from {n:,} users whose labels, of {k:,}, "
         f"are {epsilon:g}-LDP, all at once ({_THEOREM}, sharper constants)",
-        construction=LabelFamily(used, d, lipschitz, diameter),
+        construction=LabelFamily(label_count, d, lipschitz, diameter),
         valid_for=f"every epsilon and n, k >= 2; convex losses, {lipschitz:g}-Lipschitz in l2, "
         f"diameter {diameter:g}; delta 0",
-        optimised_over=f"even number of labels up to {even:,}: {used:,}; d in (0, 1]: {d:.6g}",
+        optimised_over=f"even number of labels up to {even:,}: {label_count:,}; "
+        f"d in (0, 1]: {d:.6g}",
     )
 
 
-def _sharp_bound(n: int, used: int, epsilon: float, d: float) -> float:
+def _sharp_bound(n: int, label_count: int, epsilon: float, d: float) -> float:
     """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, with m of `sign_correlation`."""
-    return d / (2 * math.sqrt(used - 1)) * (1 - sign_correlation(n, used, epsilon, d))
+    return d / (2 * math.sqrt(label_count - 1)) * (1 - sign_correlation(n, label_count, epsilon, d))
 
 
 def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
@@ -100,9 +102,9 @@ def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
     reach = d * math.tanh(epsilon / 2)
     private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
     # reports carry no more information than the labels
-    whole = min(private, n * d**2 * entropy_factor(d))
+    information = min(private, n * d**2 * entropy_factor(d))
     # Bernoulli((1 + m) / 2) against a fair coin
-    return 2 * most_right_given_information(2 * whole / k, 2) - 1
+    return 2 * most_right_given_information(2 * information / k, 2) - 1
 
 
 def _published_bound(n: int, k: int, epsilon: float) -> float:

@@ -89,16 +89,18 @@ def label_regression(
 
     def right(norm: float, log_size: float) -> float:
         # over all pairs, ||theta - theta'||^2 is 2 norm^2 in the mean at most
-        known = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
-        return most_right_given_information(known, math.exp(min(log_size, 600.0)))
+        information = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
+        return most_right_given_information(information, math.exp(min(log_size, 600.0)))
 
-    def squared(norm: float, signs: int, apart: int, log_size: float) -> float:
-        # half the separation norm sqrt(apart / signs), squared
-        return norm**2 * apart / (4 * signs) * (1 - right(norm, log_size))
+    def squared(norm: float, signs: int, squared_distance: int, log_size: float) -> float:
+        # The square of half the separation, norm sqrt(squared_distance / signs).
+        return norm**2 * squared_distance / (4 * signs) * (1 - right(norm, log_size))
 
-    signs, apart, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
-    value, norm = maximum_of_one_peak(lambda norm: squared(norm, signs, apart, log_size), 1.0)
-    # the whole packing is only known to exist; a small one like it is shown
+    signs, squared_distance, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
+    value, norm = maximum_of_one_peak(
+        lambda norm: squared(norm, signs, squared_distance, log_size), 1.0
+    )
+    # The packing is only known to exist; a small one of the same kind is shown.
     shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
     return LowerBound(
         value=round_down(value),
@@ -109,18 +111,18 @@ def label_regression(
         valid_for=f"every epsilon and n, s < 2p / 3, restricted isometry {rip:g} on 2s columns, "
         f"||theta||_2 <= 1, |noise| <= {noise_bound:g}, slope at most {slope:g}; delta 0",
         optimised_over=f"norm in (0, 1]: {norm:.6g}; packing of {signs}-sparse signs, squared "
-        f"distance {apart}, of e^{log_size:.4g} points, {len(shown)} of them shown",
+        f"distance {squared_distance}, of e^{log_size:.4g} points, {len(shown)} of them shown",
     )
 
 
 def _published_bound(p: int, s: int, cost: float) -> float:
     """``(d^2 / 4)(1 - (8 cost d^2 + ln 2) / L)`` at its best ``d^2 <= 1/2``, 0 where L <= ln 2."""
     size = log_points_printed(p, s)
-    left = size - math.log(2)
-    if left <= 0:
+    log_ratio = size - math.log(2)
+    if log_ratio <= 0:
         return 0.0
-    square = min(0.5, left / (16 * cost)) if cost > 0 else 0.5
-    return square / 4 * (left - 8 * cost * square) / size
+    square = min(0.5, log_ratio / (16 * cost)) if cost > 0 else 0.5
+    return square / 4 * (log_ratio - 8 * cost * square) / size
 
 
 def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
@@ -128,14 +130,15 @@ def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
     sizes = {s, *(2**i for i in range(s.bit_length()))}
     tried = []
     for signs in sorted(size for size in sizes if size <= _MAX_SIGNS):
-        for apart in sorted({max(1, round(2 * signs * i / 12)) for i in range(1, 13)}):
-            size = log_points(p, signs, apart)
-            left = size - math.log(2)
-            if left > 0:
-                # I <= cost norm^2, and (norm^2 apart / (4 signs))(left - I) / size
-                square = min(1.0, left / (2 * cost)) if cost > 0 else 1.0
-                worth = square * apart / (4 * signs) * (left - cost * square) / size
-                tried.append((worth, signs, apart, size))
+        for squared_distance in sorted({max(1, round(2 * signs * i / 12)) for i in range(1, 13)}):
+            size = log_points(p, signs, squared_distance)
+            log_ratio = size - math.log(2)
+            if log_ratio > 0:
+                # With I <= cost norm^2:
+                # (norm^2 squared_distance / (4 signs)) (log_ratio - I) / size
+                square = min(1.0, log_ratio / (2 * cost)) if cost > 0 else 1.0
+                worth = square * squared_distance / (4 * signs) * (log_ratio - cost * square) / size
+                tried.append((worth, signs, squared_distance, size))
     if not tried:
         return 1, 1, log_points(p, 1, 1)
     return max(tried)[1:]

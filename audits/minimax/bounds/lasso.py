@@ -3,7 +3,7 @@
 w rows of signs whose column means are drawn from Beta(a, a), with label 1, among k orthogonal rows
 with label 0: a fit of the w rows must correlate with their means more than with the means they
 were drawn from.  Privacy forbids that unless its weights are large, which the orthogonal rows
-punish.  The proof stands beside the formulas below.
+punish.  The proof stands with the formulas below.
 """
 
 from __future__ import annotations
@@ -65,24 +65,24 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
-    found = (0.0, 0, 0, 0.0, 0.0)
+    best = (0.0, 0, 0, 0.0, 0.0)
     orders = [2**i for i in range(min(n - 1, 4 * p).bit_length()) if 2**i < n][-8:]
     for order in orders:
-        most = min(n - order, 10**7)
-        rows = np.unique(np.geomspace(1, most, 160).astype(int)).astype(float)
+        max_rows = min(n - order, 10**7)
+        rows = np.unique(np.geomspace(1, max_rows, 160).astype(int)).astype(float)
         # the orthogonal rows may be shorter than signs
         for weight in order * 2.0 ** -np.arange(0.0, 6.0):
             for prior in _PRIORS:
                 loss = _private_loss(rows, weight, prior, epsilon, delta)
                 worth = rows / n * (loss - _consensus_loss(rows, min(order, p), weight, prior))
-                at = int(np.argmax(worth))
-                found = max(found, (float(worth[at]), int(rows[at]), order, weight, prior))
-    value, w, order, weight, prior = found
+                index = int(np.argmax(worth))
+                best = max(best, (float(worth[index]), int(rows[index]), order, weight, prior))
+    value, w, order, weight, prior = best
     how = f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
     how += f" of weight {weight:g} in all"
-    apart, copies = _two_point_bound(n, epsilon, delta)
-    if apart > value:
-        value, how = apart, f"{copies:,} equal records, and the same with the other label"
+    two_point_value, copies = _two_point_bound(n, epsilon, delta)
+    if two_point_value > value:
+        value, how = two_point_value, f"{copies:,} equal records, and the same with the other label"
     return LowerBound(
         value=round_down(value),
         published=None,
@@ -102,8 +102,10 @@ def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
     """
     log_two, small = math.log(2), max(epsilon, 1e-300)
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
-    found = [(m / n * (1 - most_right_at_distance(log_two, m, small, delta)), m) for m in counts]
-    return max(found)
+    candidates = [
+        (m / n * (1 - most_right_at_distance(log_two, m, small, delta)), m) for m in counts
+    ]
+    return max(candidates)
 
 
 def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: float) -> Array:
@@ -116,11 +118,11 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     pull = 2 * prior / (w + 2 * prior)
     # r <= free costs 0
     free = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
-    # min over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c)
-    # by 1 / c, which is 0 where the score of a small epsilon is
+    # The minimum over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c),
+    # computed from 1 / c, which is 0 where a small epsilon underflows.
     cheap = w / weight * (math.sinh(epsilon) / pull) ** 2
-    least: Array = (1 - free) ** 2 / (1 + cheap)
-    return least
+    loss: Array = (1 - free) ** 2 / (1 + cheap)
+    return loss
 
 
 def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Array:

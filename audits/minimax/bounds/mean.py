@@ -81,7 +81,7 @@ def private_mean(
         )
     signs, shift = by_signs(n, p, epsilon)
     curved, width = by_information(n, p, epsilon)
-    found = f"signs of mean {shift:.4g}: {signs:.4g}; means up to {width:.4g}: {curved:.4g}"
+    candidates = f"signs of mean {shift:.4g}: {signs:.4g}; means up to {width:.4g}: {curved:.4g}"
     return LowerBound(
         value=radius * radius * max(signs, curved),
         published=None,
@@ -89,7 +89,7 @@ def private_mean(
         f"{n:,} users, each epsilon = {epsilon:g} for their own vector",
         construction=SignMeans(p, shift, radius),
         valid_for="non-interactive epsilon-LDP, delta = 0, every epsilon, n and dimension",
-        optimised_over=f"the signs' mean, and the width of a prior on means; {found}",
+        optimised_over=f"the signs' mean, and the width of a prior on means; {candidates}",
     )
 
 
@@ -111,8 +111,10 @@ def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float
     Fisher information if means are at most w.  It holds for sequential interaction, too.
     """
     widths = SHIFTS[:-1]
-    left = 1 - widths**2
-    fisher = np.minimum(2 * posterior_divergence(epsilon) / left**2, dimension / left)
+    variance_factor = 1 - widths**2
+    fisher = np.minimum(
+        2 * posterior_divergence(epsilon) / variance_factor**2, dimension / variance_factor
+    )
     risks = dimension / (n * fisher + dimension * math.pi**2 / widths**2)
     best = int(np.argmax(risks))
     return float(risks[best]) * (1 - 1e-12), float(widths[best])

@@ -124,8 +124,8 @@ class FewVotes:
         int
             The candidate, from 0 to ``k - 1``.
         """
-        given = np.asarray(estimate)
-        return int(np.argmax(given)) if given.ndim else int(given)
+        answer = np.asarray(estimate)
+        return int(np.argmax(answer)) if answer.ndim else int(answer)
 
     def most_right(self, n: int, epsilon: float, delta: float = 0.0) -> float:
         """Bound the probability of the right choice under central privacy for one replaced record.

@@ -93,14 +93,14 @@ def sparse_regression(
     high = min(1.0, label)
 
     def squared(d: float) -> float:
-        # a wrong decode is half a separation off at least
+        # A wrong decode has an error of half a separation at least.
         family = SignedBasis(p, d, noise_bound)
         return family.separation**2 / 4 * (1 - most_right(family, n, epsilon, interaction))
 
     def summed(d: float) -> float:
         # Le Cam between theta = 0 and the mixture of d e_j: (d / 2)(1 - TV), by Pinsker
-        known = le_cam_divergence(SignedBasis(p, d, noise_bound), n, epsilon).sharp
-        return d / 2 * (1 - math.sqrt(known / 2))
+        divergence = le_cam_divergence(SignedBasis(p, d, noise_bound), n, epsilon).sharp
+        return d / 2 * (1 - math.sqrt(divergence / 2))
 
     value, d = maximum_of_one_peak(summed if total else squared, high)
     # n (e^eps - 1)^2 / (p a^2): the information of one unit of d^2
@@ -124,9 +124,9 @@ def sparse_regression(
 
 def _by_fano(cost: float, high: float, p: int) -> float:
     """``(d^2 / 2)(1 - (cost d^2 / 4 + ln 2) / ln 2p)`` at its best d (Theorem 1)."""
-    left = math.log(2 * p) - math.log(2)
-    square = min(high**2, 2 * left / cost) if cost > 0 else high**2
-    return square / 2 * (left - cost * square / 4) / math.log(2 * p)
+    log_ratio = math.log(2 * p) - math.log(2)
+    square = min(high**2, 2 * log_ratio / cost) if cost > 0 else high**2
+    return square / 2 * (log_ratio - cost * square / 4) / math.log(2 * p)
 
 
 def _by_le_cam(cost: float, high: float, power: int) -> float:
@@ -232,8 +232,8 @@ def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
 
     def printed(d: float) -> float:
         # (d^2 / 4)(1 - sqrt(n chi2 d^2 / (2 p (1 - d)))), by Pinsker
-        known = chi_squared_divergence(SignedBasis(p, d), n, chi2).published
-        return d * d / 4 * (1 - math.sqrt(known / 2))
+        divergence = chi_squared_divergence(SignedBasis(p, d), n, chi2).published
+        return d * d / 4 * (1 - math.sqrt(divergence / 2))
 
     value, d = maximum_of_one_peak(sharp, 1.0)
     return LowerBound(

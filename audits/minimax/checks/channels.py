@@ -26,8 +26,8 @@ def point_distributions(family: SignedBasis) -> Array:
     w is sufficient: given w, (x, y) has one distribution under every point.
     """
     w = cube(family.p)
-    both = np.concatenate([w.T, -w.T])
-    chances: Array = (1 + family.lean * both) / len(w)
+    signs = np.concatenate([w.T, -w.T])
+    chances: Array = (1 + family.lean * signs) / len(w)
     return chances
 
 
@@ -35,8 +35,8 @@ def coordinate_response(p: int, at: int, epsilon: float) -> Array:
     """The sign of one coordinate of w by randomised response: (2^p, 2)."""
     positive = cube(p)[:, at] > 0
     true = 1 / (1 + math.exp(-epsilon))
-    first = np.where(positive, true, 1 - true)
-    return np.stack([first, 1 - first], axis=1)
+    positive_chance = np.where(positive, true, 1 - true)
+    return np.stack([positive_chance, 1 - positive_chance], axis=1)
 
 
 def translation_channel(members: Array, epsilon: float) -> Array:
@@ -56,8 +56,8 @@ def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple
     """Named epsilon-LDP channels on the cube: one sign, half-spaces, random sets, random noise."""
     yield "sign of a coordinate", coordinate_response(p, 0, epsilon)
     sums = cube(p).sum(axis=1)
-    for least in range(-p + 2, p + 1, 2):
-        yield f"half-space from {least}", translation_channel(sums >= least, epsilon)
+    for threshold in range(-p + 2, p + 1, 2):
+        yield f"half-space from {threshold}", translation_channel(sums >= threshold, epsilon)
     for _ in range(3):
         share = rng.uniform(0.1, 0.9)
         yield "random set", translation_channel(rng.random(2**p) < share, epsilon)
@@ -68,7 +68,9 @@ def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple
 
 def joint_distribution(tables: list[Array]) -> Array:
     """The joint distribution of independent reports, (points, outcomes) each: (points, product)."""
-    return reduce(lambda one, more: (one[:, :, None] * more[:, None]).reshape(len(one), -1), tables)
+    return reduce(
+        lambda joint, table: (joint[:, :, None] * table[:, None]).reshape(len(joint), -1), tables
+    )
 
 
 def mutual_information(law: Array) -> float:

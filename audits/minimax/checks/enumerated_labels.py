@@ -31,10 +31,10 @@ def check_distances(rng: np.random.Generator) -> Iterator[tuple[str, str, str, f
             k, points = int(rng.integers(2, 7)), int(rng.integers(2, 6))
             law = rng.dirichlet(np.full(k, rng.choice([0.05, 0.5, 5.0])), points)
             channel = subset_channel(k, int(rng.integers(1, k)), epsilon)
-            apart = np.abs(law[:, None] - law).sum(axis=2) / 2
+            distances = np.abs(law[:, None] - law).sum(axis=2) / 2
             n = int(rng.integers(1, 4))
             joint = joint_distribution([law @ channel] * n)
-            nats = distance_information(n, epsilon, float((apart**2).mean()))
+            nats = distance_information(n, epsilon, float((distances**2).mean()))
             case = f"epsilon = {epsilon:g}, n = {n}, k = {k}, {points} laws"
             yield "I(V; Z) by distances", "", case, mutual_information(joint), nats.sharp
             yield (
@@ -55,8 +55,8 @@ def check_signs() -> Iterator[tuple[str, str, str, float, float]]:
         for size, n in itertools.product(range(1, k), (1, 2, 3)):
             joint = joint_distribution([law @ subset_channel(k, size, epsilon)] * n)
             total = joint.sum(axis=0)
-            known = signs.T @ joint / total
-            exact = float((known**2 * total).sum() / len(law) / (k // 2))
+            sign_means = signs.T @ joint / total
+            exact = float((sign_means**2 * total).sum() / len(law) / (k // 2))
             bound = sign_correlation(n, k, epsilon, d) ** 2
             case = f", n = {n}, epsilon = {epsilon:g}, d = {d:g}, sets of {size}"
             yield "mean E[v_j | Z]^2", f"k = {k}", case, exact, bound

@@ -34,24 +34,24 @@ def check_sequential(
     def at_random(_: Array) -> Array:
         return questions[int(rng.integers(p))]
 
-    def some_set(_: Array) -> Array:
-        # a random channel of two reports: all of its columns in two heaps
+    def random_set(_: Array) -> Array:
+        # A random channel of two reports: its columns are split at random into two sets.
         channel = translation_channel(rng.random(2**p) < 0.5, epsilon)
-        first = channel[:, rng.random(2**p) < 0.5].sum(axis=1)
-        return np.stack([first, 1 - first], axis=1)
+        one_report = channel[:, rng.random(2**p) < 0.5].sum(axis=1)
+        return np.stack([one_report, 1 - one_report], axis=1)
 
-    ways: tuple[tuple[str, ChannelChoice], ...] = (
+    strategies: tuple[tuple[str, ChannelChoice], ...] = (
         ("likeliest coordinate", likeliest),
         ("random coordinate", at_random),
-        ("random sets", some_set),
+        ("random sets", random_set),
     )
-    for name, ask in ways:
+    for name, ask in strategies:
         joint, none = _report_tree(point_distributions(family), users, ask)
         case = f", n = {users}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
-        apart = float(kl_divergences(none, joint).mean())
+        divergence = float(kl_divergences(none, joint).mean())
         mixture = float(kl_divergences(none, joint.mean(axis=0)))
         nats = le_cam_divergence(family, users, epsilon)
-        yield "mean KL(M_0 || M_v), in turn", group, case, apart, nats.sharp
+        yield "mean KL(M_0 || M_v), in turn", group, case, divergence, nats.sharp
         yield "printed KL(M_0 || mean M_v), in turn", group, case, mixture, nats.published
         right = most_right(family, users, epsilon, "sequential")
         yield "P(right decode), in turn", group, case, best_decoding_rate(joint), right

@@ -39,7 +39,7 @@ _OUTCOMES = 20_000
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An exact value beside its bound.
+    """An exact value and its bound.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ def _noninteractive_rows(
 ) -> Iterator[CheckRow]:
     law, group = point_distributions(family), f"p = {family.p}"
     for name, channel in channels(family.p, epsilon, rng):
-        chi2 = _chi_squared(channel)
+        # the largest chi-squared divergence between the reports of two inputs
+        chi2 = float(np.max((channel**2) @ (1 / channel).T)) - 1
         for n in range(1, users + 1):
             if channel.shape[1] ** n > _OUTCOMES:
                 break
@@ -161,32 +162,27 @@ def _noninteractive_rows(
             )
             drawn = f"d = {family.d:g}, {name}"
             case = f", n = {n}, epsilon = {epsilon:g}, {drawn}"
-            known = fano_information(family, n, epsilon)
-            yield "I(V; Z), at once", group, case, mutual_information(joint), known.sharp
+            information = fano_information(family, n, epsilon)
+            yield "I(V; Z), at once", group, case, mutual_information(joint), information.sharp
             at = f"epsilon = {epsilon:g}"
             yield (
                 "I(V; Z), best channel",
                 at,
                 f", {group}, n = {n}, {drawn}",
                 mutual_information(joint),
-                known.sharp,
+                information.sharp,
             )
-            yield "printed I(V; Z)", group, case, mutual_information(joint), known.published
+            yield "printed I(V; Z)", group, case, mutual_information(joint), information.published
             right = most_right(family, n, epsilon)
             yield "P(right decode), at once", group, case, best_decoding_rate(joint), right
             if family.lean < 1:
-                apart = float(kl_divergences(none, joint).mean())
+                divergence = float(kl_divergences(none, joint).mean())
                 nats = chi_squared_divergence(family, n, chi2)
-                yield "mean KL(M_0 || M_v) by chi^2", group, case, apart, nats.sharp
-                yield "printed KL by chi^2", group, case, apart, nats.published
-            apart = float(kl_divergences(none, joint).mean())
+                yield "mean KL(M_0 || M_v) by chi^2", group, case, divergence, nats.sharp
+                yield "printed KL by chi^2", group, case, divergence, nats.published
+            divergence = float(kl_divergences(none, joint).mean())
             nats = le_cam_divergence(family, n, epsilon)
-            yield "mean KL(M_0 || M_v), at once", group, case, apart, nats.sharp
-
-
-def _chi_squared(channel: Array) -> float:
-    """The largest chi-squared divergence between the reports of two inputs."""
-    return float(np.max((channel**2) @ (1 / channel).T)) - 1
+            yield "mean KL(M_0 || M_v), at once", group, case, divergence, nats.sharp
 
 
 def c_infinity(law: Array) -> float:

@@ -26,14 +26,14 @@ def count_right_decodes(
     """
     n, runs = IntegerRange(1).check("n", n), IntegerRange(1).check("runs", runs)
     epsilon, source = _EPSILON.check("epsilon", epsilon), generator(rng)
-    asked = np.arange(n) % family.p
+    coordinate = np.arange(n) % family.p
     right = 0
     for _ in range(runs):
         which = int(source.integers(family.points))
         x, y = family.sample(which, n, source)
-        signs = np.sign(y) * x[np.arange(n), asked]
+        signs = np.sign(y) * x[np.arange(n), coordinate]
         reports = np.where(source.random(n) < 1 / (1 + math.exp(-epsilon)), signs, -signs)
-        sums = np.bincount(asked, reports, minlength=family.p)
+        sums = np.bincount(coordinate, reports, minlength=family.p)
         right += family.decode(sums.astype(float)) == which
     return right
 
@@ -61,7 +61,7 @@ def simulated_check(
     Returns
     -------
     Check
-        A lower bound on the rate of right decodes, with error probability 1e-6, beside the largest
+        A lower bound on the rate of right decodes, with error probability 1e-6, next to the largest
         possible probability, rounded up.
 
     Raises

@@ -62,9 +62,9 @@ def private_fano(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBo
     >>> round(error.sharp, 3), round(error.published, 3)
     (0.781, 0.461)
     """
-    known = fano_information(family, n, epsilon)
-    right = most_right_given_information(known.sharp, family.points)
-    printed = 1 - (known.published + math.log(2)) / math.log(family.points)
+    information = fano_information(family, n, epsilon)
+    right = most_right_given_information(information.sharp, family.points)
+    printed = 1 - (information.published + math.log(2)) / math.log(family.points)
     return DecodingErrorBound(1 - right, max(printed, 0.0))
 
 
@@ -104,9 +104,9 @@ def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingError
     >>> round(error.sharp, 3), round(error.published, 3)
     (0.705, 0.321)
     """
-    known = le_cam_divergence(family, n, epsilon)
+    divergence = le_cam_divergence(family, n, epsilon)
     return DecodingErrorBound(
-        *(max(1 - math.sqrt(nats / 2), 0.0) for nats in (known.sharp, known.published))
+        *(max(1 - math.sqrt(nats / 2), 0.0) for nats in (divergence.sharp, divergence.published))
     )
 
 
@@ -146,6 +146,6 @@ def private_many_points(family: SignedBasis, n: int, epsilon: float) -> Decoding
     >>> round(error.sharp, 3), round(error.published, 3)
     (0.722, 0.16)
     """
-    known = le_cam_divergence(family, n, epsilon)
-    right = most_right_given_divergence(known.sharp, family.points)
+    divergence = le_cam_divergence(family, n, epsilon)
+    right = most_right_given_divergence(divergence.sharp, family.points)
     return DecodingErrorBound(1 - right, private_le_cam(family, n, epsilon).published / 2)

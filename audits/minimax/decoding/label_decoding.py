@@ -22,8 +22,8 @@ def most_right_of_labels(family: SignedBasis, n: int, epsilon: float, delta: flo
 
     Features are public.  Every user reports once, at once or one after another; rounded up.
     """
-    known = label_information(family, n, epsilon, delta)
-    return most_right_given_information(known, family.points)
+    information = label_information(family, n, epsilon, delta)
+    return most_right_given_information(information, family.points)
 
 
 def label_information(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:

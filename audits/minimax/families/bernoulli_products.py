@@ -113,9 +113,9 @@ def fingerprinting_sum(answer: ColumnAnswer, n: int) -> float:
     """
     n = IntegerRange(1).check("n", n)
     total = 2 * np.arange(n + 1.0) - n
-    given = _checked_values(answer(total / n))
+    answers = _checked_values(answer(total / n))
     # of n signs any number of ones has probability 1 / (n + 1), and given it E[mu] = total / (n+2)
-    return float(np.mean(given * total * 2 / (n + 2) + (given - total / n) ** 2))
+    return float(np.mean(answers * total * 2 / (n + 2) + (answers - total / n) ** 2))
 
 
 def least_fingerprinting_sum(n: int) -> float:
@@ -144,13 +144,13 @@ def column_score_by_quadrature(answer: ColumnAnswer, n: int, reach: float = 0.45
     """`column_score` from its definition: all sums of a column, and quadrature over the means."""
     nodes, weights = legendre(60)
     end = REACH.check("reach", reach) * math.pi
-    total, found = 2 * np.arange(n + 1.0) - n, 0.0
-    given = _checked_values(answer(total / n))
+    total, score = 2 * np.arange(n + 1.0) - n, 0.0
+    answers = _checked_values(answer(total / n))
     for u, weight in zip(end * nodes, weights / 2, strict=True):
         mean = math.sin(u)
-        inside = _probabilities(n, mean) @ (given * (total - n * mean))
-        found += float(weight * inside / math.cos(u))
-    return found
+        inside = _probabilities(n, mean) @ (answers * (total - n * mean))
+        score += float(weight * inside / math.cos(u))
+    return score
 
 
 def _mean_answer(answer: ColumnAnswer, n: int, mean: float) -> float:
@@ -163,12 +163,12 @@ def _probabilities(n: int, mean: float) -> Array:
     """The probabilities of 0 to n ones among n signs of this mean, shape (n + 1,)."""
     from scipy.stats import binom
 
-    found: Array = binom.pmf(np.arange(n + 1), n, (1 + mean) / 2)
-    return found
+    probabilities: Array = binom.pmf(np.arange(n + 1), n, (1 + mean) / 2)
+    return probabilities
 
 
 def _checked_values(values: Array) -> Array:
-    given = np.asarray(values, dtype=float)
-    if not (np.abs(given) <= 1).all():
-        raise ParameterError("answer", given, "a function with values in [-1, 1]")
-    return given
+    checked = np.asarray(values, dtype=float)
+    if not (np.abs(checked) <= 1).all():
+        raise ParameterError("answer", checked, "a function with values in [-1, 1]")
+    return checked

@@ -1,4 +1,4 @@
-"""Data on which a good fit must memorise rows: a code of traceable rows beside a ridge.
+"""Data on which a good fit must memorise rows: a code of traceable rows and a ridge.
 
 References: Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that fits a computer.
 """
@@ -192,10 +192,10 @@ def agreement(loss_factor: float, split: float, tau: float) -> float:
     ``(1 - sqrt(a b) - sqrt(a split))^2 >= a tau`` and ``4 split^2 < (a - 1) tau``.
     """
     a = loss_factor
-    left = 1 - math.sqrt(a * split) - math.sqrt(a * tau)
-    if left <= 0 or 4 * split**2 >= (a - 1) * tau:
+    margin = 1 - math.sqrt(a * split) - math.sqrt(a * tau)
+    if margin <= 0 or 4 * split**2 >= (a - 1) * tau:
         return 0.0
-    return min(left**2 / a, 1.0)
+    return min(margin**2 / a, 1.0)
 
 
 def hadamard(order: int) -> Array:
@@ -227,15 +227,15 @@ def tracing_scores(estimate: Array, rows: Array, means: Array) -> Array:
     """
     signs = np.sign(np.asarray(estimate, dtype=float))
     spread = math.sqrt(float(np.abs(signs) @ (1 - means**2)))
-    found: Array = (rows - means) @ signs
-    return found / spread if spread else found
+    scores: Array = (rows - means) @ signs
+    return scores / spread if spread else scores
 
 
 def checked_features(features: object) -> int:
     """A power of two from 2 to 2^14, else `ParameterError`."""
-    whole = IntegerRange(MIN_FEATURES, MAX_FEATURES).check("features", features)
-    if whole & (whole - 1):
+    count = IntegerRange(MIN_FEATURES, MAX_FEATURES).check("features", features)
+    if count & (count - 1):
         raise ParameterError(
-            "features", whole, f"a power of two from {MIN_FEATURES} to {MAX_FEATURES:,}"
+            "features", count, f"a power of two from {MIN_FEATURES} to {MAX_FEATURES:,}"
         )
-    return whole
+    return count

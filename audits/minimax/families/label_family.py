@@ -141,8 +141,8 @@ class LabelFamily:
         n = IntegerRange(1).check("n", n)
         signs = signs_of(which, self.k // 2)
         pair = rng.integers(0, self.k // 2, n)
-        first = rng.random(n) < (1 + self.d * signs[pair]) / 2
-        labels: NDArray[np.int64] = 2 * pair + np.where(first, 0, 1)
+        is_even = rng.random(n) < (1 + self.d * signs[pair]) / 2
+        labels: NDArray[np.int64] = 2 * pair + np.where(is_even, 0, 1)
         return labels
 
     def decode(self, estimate: Array) -> int:
@@ -196,5 +196,5 @@ class LabelFamily:
             The excess, not rounded to either side.
         """
         shares = self.shares(which)
-        least = self.losses(self.parameter(which))
-        return float(shares @ (self.losses(theta) - least))
+        optimal_losses = self.losses(self.parameter(which))
+        return float(shares @ (self.losses(theta) - optimal_losses))

@@ -34,10 +34,10 @@ def log_points(p: int, s: int, squared: int) -> float:
     All ``C(p, s) 2^s`` vectors over those closer to one of them: a largest packing covers.
     """
     closer = _log_ball_sizes(p, s)
-    every, near = closer[-1], closer[min(squared, len(closer) - 1) - 1]
+    every, ball = closer[-1], closer[min(squared, len(closer) - 1) - 1]
     # a gamma function's logarithm is right to 15 digits of the largest one
     slack = 1e-13 * math.lgamma(p + 1) + 1e-9
-    return max(float(every - near) - slack, 0.0)
+    return max(float(every - ball) - slack, 0.0)
 
 
 @functools.lru_cache(maxsize=256)
@@ -231,18 +231,18 @@ def _as_vectors(places: Iterator[tuple[Any, Any]], p: int) -> Iterator[Signs]:
 
 
 def _select_separated(batches: Iterator[Signs], points: int, distance: int, how: str) -> Signs:
-    kept: list[Signs] = []
+    selected: list[Signs] = []
     for batch in batches:
-        near = np.zeros(len(batch), dtype=bool)
-        for earlier in kept:
-            near |= np.count_nonzero(batch != earlier, axis=1) < distance
+        too_close = np.zeros(len(batch), dtype=bool)
+        for earlier in selected:
+            too_close |= np.count_nonzero(batch != earlier, axis=1) < distance
         fresh: list[Signs] = []
-        for row in batch[~near]:
-            if all(np.count_nonzero(row != other) >= distance for other in fresh):
+        for row in batch[~too_close]:
+            if all(np.count_nonzero(row != accepted) >= distance for accepted in fresh):
                 fresh.append(row)
-        kept += fresh
-        if len(kept) >= points:
-            return np.array(kept[:points])
+        selected += fresh
+        if len(selected) >= points:
+            return np.array(selected[:points])
     raise ParameterError(
-        "points", points, f"at most {len(kept)}, the number found at distance {distance} {how}"
+        "points", points, f"at most {len(selected)}, the number found at distance {distance} {how}"
     )

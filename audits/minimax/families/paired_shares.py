@@ -118,9 +118,9 @@ class PairedShares:
         """
         labels = rng.integers(self.k, size=IntegerRange(1).check("n", n))
         signs = signs_of(which, self.pairs)
-        own = np.minimum(labels // 2, self.pairs - 1)
+        pair = np.minimum(labels // 2, self.pairs - 1)
         # a user with the rarer label of a pair takes the other one with probability shift
-        rarer = (labels < 2 * self.pairs) & ((labels % 2 == 1) == (signs[own] > 0))
+        rarer = (labels < 2 * self.pairs) & ((labels % 2 == 1) == (signs[pair] > 0))
         return np.where(rarer & (rng.random(n) < self.shift), labels ^ 1, labels)
 
     def decode(self, estimate: Array) -> int:
@@ -136,11 +136,11 @@ class PairedShares:
         int
             The point, from 0 to ``points - 1``.
         """
-        given = np.asarray(estimate, dtype=float)
-        if given.shape != (self.k,):
-            raise ParameterError("estimate", f"shape {given.shape}", f"shape ({self.k},)")
-        first, second = given[: 2 * self.pairs].reshape(-1, 2).T
-        return index_of_signs(first - second, self.pairs)
+        shares = np.asarray(estimate, dtype=float)
+        if shares.shape != (self.k,):
+            raise ParameterError("estimate", f"shape {shares.shape}", f"shape ({self.k},)")
+        even, odd = shares[: 2 * self.pairs].reshape(-1, 2).T
+        return index_of_signs(even - odd, self.pairs)
 
     def most_right(self, n: int, epsilon: float) -> float:
         """Bound the probability of a right decode from non-interactive epsilon-LDP reports.
@@ -157,8 +157,10 @@ class PairedShares:
         float
             The probability, rounded up.
         """
-        known = IntegerRange(1).check("n", n) * report_information(self.k, self.shift, epsilon)
-        return most_right_given_information(known, power_of_two(self.pairs))
+        information = IntegerRange(1).check("n", n) * report_information(
+            self.k, self.shift, epsilon
+        )
+        return most_right_given_information(information, power_of_two(self.pairs))
 
 
 def report_information(k: int, shift: float, epsilon: float) -> float:
@@ -167,17 +169,17 @@ def report_information(k: int, shift: float, epsilon: float) -> float:
     # E (1+L) ln(1+L) of a symmetric L in [-t, t] is at most c_2(t) E L^2, and E L^2 at most
     # d^2 / k f (E-1)^2 / (1 + f (E-1))^2, where one label of each of f k pairs is the likelier one
     curve = entropy_factor(shift * math.tanh(epsilon / 2))
-    rest = math.exp(-epsilon)
+    inverse = math.exp(-epsilon)
     # one peak, at the share 1 / (E - 1)
-    share = integers_near(k * rest / (1 - rest) if rest < 1 else k, k // 2) / k
-    uneven = share * (1 - rest) ** 2 / (rest + share * (1 - rest)) ** 2
+    share = integers_near(k * inverse / (1 - inverse) if inverse < 1 else k, k // 2) / k
+    uneven = share * (1 - inverse) ** 2 / (inverse + share * (1 - inverse)) ** 2
     spread = curve * shift**2 / k * float(uneven.max())
-    seen = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
-    return round_up(min(spread, seen, posterior_divergence(epsilon)), 1e4)
+    sign_bound = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
+    return round_up(min(spread, sign_bound, posterior_divergence(epsilon)), 1e4)
 
 
-def integers_near(place: float, most: int) -> Array:
-    """Whole numbers from 1 to ``most`` next to a place: what has one peak there is best at one."""
-    middle = math.floor(min(place, float(most)))
-    around: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(most))
-    return around
+def integers_near(centre: float, largest: int) -> Array:
+    """Whole numbers from 1 to ``largest`` nearest to a peak, one of which is the best of them."""
+    middle = math.floor(min(centre, float(largest)))
+    neighbours: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(largest))
+    return neighbours

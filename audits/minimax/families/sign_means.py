@@ -112,8 +112,8 @@ class SignMeans:
             Vectors of length ``radius``, shape (n, dimension).
         """
         signs = signs_of(which, self.dimension)
-        kept = rng.random((IntegerRange(1).check("n", n), self.dimension)) < (1 + self.shift) / 2
-        vectors: Array = np.where(kept, signs, -signs) * (self.radius / math.sqrt(self.dimension))
+        agrees = rng.random((IntegerRange(1).check("n", n), self.dimension)) < (1 + self.shift) / 2
+        vectors: Array = np.where(agrees, signs, -signs) * (self.radius / math.sqrt(self.dimension))
         return vectors
 
     def decode(self, estimate: Array) -> int:
@@ -146,10 +146,10 @@ class SignMeans:
         float
             The probability, rounded up.
         """
-        known = IntegerRange(1).check("n", n) * user_information(
+        information = IntegerRange(1).check("n", n) * user_information(
             self.dimension, self.shift, epsilon
         )
-        return most_right_given_information(known, power_of_two(self.dimension))
+        return most_right_given_information(information, power_of_two(self.dimension))
 
 
 @final

@@ -61,14 +61,14 @@ class SparsePacking:
         if rows.ndim != 2 or len(rows) < 2 or len(set(sizes)) > 1 or not sizes[0]:
             allowed = "two rows or more with the same number of +-1 in each, and 0 else"
             raise ParameterError("vectors", rows.shape, allowed)
-        # of 10^7 places np.isin takes seconds
+        # np.isin takes seconds for 10^7 entries.
         if not ((rows == 0) | (rows == 1) | (rows == -1)).all():
             raise ParameterError("vectors", "other entries", "rows of -1, 0 and 1")
         Interval(0.0, 1.0, "(]").check("norm", self.norm)
         POSITIVE.check("noise_bound", self.noise_bound)
-        own = rows.astype(np.int8)
-        own.flags.writeable = False
-        object.__setattr__(self, "vectors", own)
+        copy = rows.astype(np.int8)
+        copy.flags.writeable = False
+        object.__setattr__(self, "vectors", copy)
 
     @property
     def points(self) -> int:
@@ -89,10 +89,10 @@ class SparsePacking:
     def separation(self) -> float:
         """The least Euclidean distance of two parameters, over all pairs; rounded down."""
         wide = self.vectors.astype(np.int32)
-        least = min(
+        smallest = min(
             int(((wide[i + 1 :] - wide[i]) ** 2).sum(axis=1).min()) for i in range(len(wide) - 1)
         )
-        return self.norm * math.sqrt(least / self.s) * (1 - 8 * ULP)
+        return self.norm * math.sqrt(smallest / self.s) * (1 - 8 * ULP)
 
     def parameter(self, which: int) -> Array:
         """Compute the parameter ``norm v / sqrt(s)`` of a point.
@@ -152,5 +152,5 @@ class SparsePacking:
         theta = np.asarray(estimate, dtype=float)
         if theta.shape != self.vectors.shape[1:]:
             raise ParameterError("estimate", theta.shape, f"shape {self.vectors.shape[1:]}")
-        # all parameters have one norm, so the nearest is that of the largest product
+        # All parameters have the same norm: the nearest one has the largest inner product.
         return int(np.argmax(self.vectors @ theta))

@@ -11,20 +11,20 @@ from accountant.numerics.search import least_float_that
 ROUNDING = 1e-12
 
 
-def kl(first: float, second: float) -> float:
+def kl(p: float, q: float) -> float:
     """The KL divergence of two Bernoulli distributions by their success probabilities, in nats."""
-    # by what they differ: of coins nearly alike the logs would cancel
-    more = first - second
-    total = first * _log_ratio(first, second, more) if first > 0 else 0.0
-    if first < 1:
-        total += (1 - first) * _log_ratio(1 - first, 1 - second, -more)
+    # The logarithms use the difference: for nearly equal coins those of p and q would cancel.
+    difference = p - q
+    total = p * _log_ratio(p, q, difference) if p > 0 else 0.0
+    if p < 1:
+        total += (1 - p) * _log_ratio(1 - p, 1 - q, -difference)
     return total
 
 
-def _log_ratio(first: float, second: float, more: float) -> float:
-    """``ln(first / second)``, of ``more = first - second``."""
-    near = abs(more) < second / 2
-    return math.log1p(more / second) if near else math.log(first) - math.log(second)
+def _log_ratio(p: float, q: float, difference: float) -> float:
+    """``ln(p / q)``, of ``difference = p - q``."""
+    close = abs(difference) < q / 2
+    return math.log1p(difference / q) if close else math.log(p) - math.log(q)
 
 
 def most_right_given_information(information: float, points: float) -> float:

@@ -235,8 +235,8 @@ def distance_information(n: int, epsilon: float, mean_squared_tv: float) -> Cont
     # density under the mixture is at least q_min, of which there is at most 1 in all
     sharp = n * math.expm1(epsilon) ** 2 * mean_squared_tv / 2
     # a report's chi-squared to the mixture never exceeds sinh^2(eps / 2) (Bhatia & Davis, 2000)
-    most = n * math.sinh(epsilon / 2) ** 2
-    return Contraction(min(sharp, most), 4 * n * math.expm1(epsilon) ** 2 * mean_squared_tv)
+    by_variance = n * math.sinh(epsilon / 2) ** 2
+    return Contraction(min(sharp, by_variance), 4 * n * math.expm1(epsilon) ** 2 * mean_squared_tv)
 
 
 def published_information(n: int, epsilon: float, c_infinity: float) -> float:

@@ -23,7 +23,7 @@ def most_right_at_distance(
     reach = records * epsilon
     # N e^-K less e^-K: in logs, as N may be of any size
     odds = log_points + math.log1p(-math.exp(-log_points)) - reach
-    # both may be large and nearly alike
+    # Both may be large and nearly equal.
     odds -= 4 * ULP * (log_points + reach)
     right = 1 / (1 + math.exp(min(odds, 700.0)))
     return min(1.0, round_up(right + group_delta(records, epsilon, delta), 64))

@@ -25,10 +25,10 @@ def signs_of(which: int, dimension: int) -> Array:
 
 def index_of_signs(estimate: Array, dimension: int) -> int:
     """The number whose bits are the signs of an estimate; the inverse of `signs_of`."""
-    given = np.asarray(estimate, dtype=float)
-    if given.shape != (dimension,):
-        raise ParameterError("estimate", f"shape {given.shape}", f"shape ({dimension},)")
-    padded = np.concatenate([np.zeros(-dimension % 8, dtype=bool), given > 0])
+    values = np.asarray(estimate, dtype=float)
+    if values.shape != (dimension,):
+        raise ParameterError("estimate", f"shape {values.shape}", f"shape ({dimension},)")
+    padded = np.concatenate([np.zeros(-dimension % 8, dtype=bool), values > 0])
     return int.from_bytes(np.packbits(padded).tobytes(), "big")
 
 

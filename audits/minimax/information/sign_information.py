@@ -27,9 +27,9 @@ def posterior_divergence(epsilon: float) -> float:
     epsilon = POSITIVE.check("epsilon", epsilon)
     if epsilon < SMALL:
         return round_up(epsilon * epsilon / 8)
-    more = epsilon / -math.expm1(-epsilon) - 1
-    # of x - ln(1 + x) for x > 5e-4 at most ten digits cancel
-    return round_up(more - math.log1p(more), 1e7)
+    excess = epsilon / -math.expm1(-epsilon) - 1
+    # At most ten digits cancel in x - ln(1 + x) for x > 5e-4.
+    return round_up(excess - math.log1p(excess), 1e7)
 
 
 def sign_information(mean: Array) -> Array:
@@ -49,11 +49,11 @@ def sign_error(information: Array) -> Array:
 
     ``1 - m^2`` for the m whose `sign_information` is the information.
     """
-    known = np.asarray(information, dtype=float)
+    nats = np.asarray(information, dtype=float)
 
     def enough(m: Array) -> NDArray[np.bool_]:
-        return np.asarray((sign_information(m) >= known * (1 + 1e-12)) | (m >= 1))
+        return np.asarray((sign_information(m) >= nats * (1 + 1e-12)) | (m >= 1))
 
-    most = furthest_that(enough, np.ones_like(known), np.zeros_like(known))
-    error: Array = np.where(known >= math.log(2), 0.0, np.maximum(1 - most * most, 0.0))
+    magnitude = furthest_that(enough, np.ones_like(nats), np.zeros_like(nats))
+    error: Array = np.where(nats >= math.log(2), 0.0, np.maximum(1 - magnitude * magnitude, 0.0))
     return error * (1 - 1e-12)

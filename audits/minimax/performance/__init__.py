@@ -1,4 +1,4 @@
-"""Performance: the project's algorithms on the hard families, beside bound and theorem.
+"""Performance: the project's algorithms on the hard families, next to bound and theorem.
 
 It may import `problems`, `bounds` and the rooms below; it does not know `checks`.
 """

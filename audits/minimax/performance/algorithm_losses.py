@@ -18,9 +18,9 @@ from audits.minimax.families.signed_basis import SignedBasis
 Setting = Mapping[str, Any]
 
 
-def squared_distance(found: Array, truth: Array) -> float:
+def squared_distance(estimate: Array, truth: Array) -> float:
     """Squared Euclidean distance."""
-    return float(np.square(np.asarray(found) - truth).sum())
+    return float(np.square(np.asarray(estimate) - truth).sum())
 
 
 def uniform_index(points: int, rng: np.random.Generator) -> int:
@@ -41,8 +41,8 @@ def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
         which = uniform_index(hard.points, data)
         x, y = hard.sample(which, setting["n"], data)
         subject = EstimatorAdapter.of(make(setting))
-        found = subject.estimate(np.asarray(x, dtype=float), y, theirs, noise)
-        return float(squared_distance(found, hard.parameter(which)) ** (power / 2))
+        estimate = subject.estimate(np.asarray(x, dtype=float), y, theirs, noise)
+        return float(squared_distance(estimate, hard.parameter(which)) ** (power / 2))
 
     return loss
 
@@ -93,8 +93,8 @@ def family_loss(make: Any) -> Any:
         data, theirs = rng.spawn(2)
         which = uniform_index(family.points, data)
         users = family.sample(which, setting["n"], data)
-        found = EstimatorAdapter.of(make(setting)).release_result(users, theirs, noise)
-        return squared_distance(found, family.parameter(which))
+        estimate = EstimatorAdapter.of(make(setting)).release_result(users, theirs, noise)
+        return squared_distance(estimate, family.parameter(which))
 
     return loss
 
@@ -134,7 +134,7 @@ def selection_loss(
 def lasso_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """Excess of private Frank-Wolfe on fingerprinted rows beside a ridge; p is a power of two."""
+    """Excess of private Frank-Wolfe on fingerprinted rows and a ridge; p is a power of two."""
     from algorithms.frank_wolfe.private_lasso import PrivateLasso
 
     del bound
@@ -146,8 +146,8 @@ def lasso_loss(
         setting["epsilon"], setting["delta"], rounds=None if noise else 400, fit_intercept=False
     )
     x, y = append_ridge(rows)
-    found = EstimatorAdapter.of(model).estimate(x, y, theirs, noise)
-    return float((ridge_loss(rows, found) - least_ridge_loss(rows)) / n)
+    estimate = EstimatorAdapter.of(model).estimate(x, y, theirs, noise)
+    return float((ridge_loss(rows, estimate) - least_ridge_loss(rows)) / n)
 
 
 def ridge_loss(rows: Array, theta: Array) -> float:

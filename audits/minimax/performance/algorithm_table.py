@@ -199,4 +199,4 @@ ALGORITHM_TABLE = (
 
 def algorithms_for(problem: str) -> tuple[AlgorithmEntry, ...]:
     """The algorithms of a problem."""
-    return tuple(one for one in ALGORITHM_TABLE if one.problem == problem)
+    return tuple(entry for entry in ALGORITHM_TABLE if entry.problem == problem)

@@ -42,27 +42,27 @@ def report_problem(
 
     ``on_progress`` is called with a line for each algorithm.
     """
-    examples = [one.setting for one in algorithms_for(problem)]
+    examples = [entry.setting for entry in algorithms_for(problem)]
     accepted = inspect.signature(bound_function(problem)).parameters
     for name, value in given.items():
         if name not in accepted:
             raise ParameterError(
-                f"--{name}", value, f"left out: {problem} takes {_parameter_names(problem)}"
+                f"--{name}", value, f"left out: {problem} takes {', '.join(accepted)}"
             )
     setting = dict(examples[0] if examples else {}) | dict(given)
     bound = lower_bound(problem, **setting)
     users = None
     if error is not None:
-        rest = {name: value for name, value in setting.items() if name != "n"}
-        users = sample_size(problem, error, **rest)
-    found = []
-    for match, one in zip(algorithms_for(problem), rng.spawn(len(examples)), strict=True):
-        # an algorithm of another model, by its example, is not run on this one's
+        parameters = {name: value for name, value in setting.items() if name != "n"}
+        users = sample_size(problem, error, **parameters)
+    gaps = []
+    for match, stream in zip(algorithms_for(problem), rng.spawn(len(examples)), strict=True):
+        # An algorithm whose example has another model is not run on the family of this one.
         if _model(match.setting) != _model(setting):
             continue
         on_progress(f"{problem}: {match.algorithm}")
-        found.append(measure_risk_gap(match, setting, runs, one))
-    return ProblemReport(problem, setting, bound, tuple(found), error, users)
+        gaps.append(measure_risk_gap(match, setting, runs, stream))
+    return ProblemReport(problem, setting, bound, tuple(gaps), error, users)
 
 
 def _model(setting: Mapping[str, Any]) -> tuple[str, bool]:
@@ -80,7 +80,3 @@ def setting_text(setting: Mapping[str, Any]) -> str:
         f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
         for name, value in setting.items()
     )
-
-
-def _parameter_names(problem: str) -> str:
-    return ", ".join(inspect.signature(bound_function(problem)).parameters)

@@ -36,9 +36,9 @@ def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | Non
     return min(4.0, (size / 2 + 3.5 * default_step() * math.sqrt(17) * error) ** 2)
 
 
-def _bernstein(level: float, n: int, variance: float, most: float) -> float:
+def _bernstein(level: float, n: int, variance: float, largest: float) -> float:
     """t with ``n t^2 / (2 (variance + most t / 3)) = level``."""
-    half = level * most / 3
+    half = level * largest / 3
     return (half + math.sqrt(half**2 + 2 * n * level * variance)) / n
 
 
