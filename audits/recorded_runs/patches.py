@@ -281,6 +281,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         id(old): vars(owner)[name] for owner, name, old in undo
         if old is not _absent and not isinstance(owner, type) and callable(old)
     }  # fmt: skip
+    replaced, kinds = frozenset(new_of), frozenset(map(id, PLAIN_KINDS))
     generators: dict[int, Any] = {}
 
     def replacement(thing: Any) -> Any:
@@ -294,10 +295,13 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     def replace_in(names: Any) -> None:
         if not isinstance(names, dict):
             return
-        # this test is quick: all modules together have about a hundred thousand names
+        # most of the hundred thousand names of all modules are neither, so look at all at once
+        values = list(names.values())
+        if replaced.isdisjoint(map(id, values)) and kinds.isdisjoint(map(id, map(type, values))):
+            return
         references = [
             (name, thing) for name, thing in list(names.items())
-            if id(thing) in new_of or type(thing) in PLAIN_KINDS
+            if id(thing) in replaced or id(type(thing)) in kinds
         ]  # fmt: skip
         for name, thing in references:
             undo.append((names, name, thing))
