@@ -11,7 +11,11 @@ MOST = {
     shape.files_with_one_client: 125,
     shape.thresholds: 329,
 }
-MOST_LOADED = {"from mechanisms import Laplace": 44, "from accountant import Tight": 75, "import audits": 1}
+MOST_LOADED = {
+    "from mechanisms import Laplace": 44,
+    "from accountant import Tight": 75,
+    "import audits": 1,
+}
 MOST_ENTERED = {
     "52 Gaussians": 22,
     "DP-SGD": 32,
