@@ -78,10 +78,11 @@ class AlgorithmAudit:
             lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
             over = np.flatnonzero(lower > claimed)
             if over.size:
-                at = over[np.argmax(lower[over] / np.maximum(claimed[over], 1e-300))]
+                worst_index = over[np.argmax(lower[over] / np.maximum(claimed[over], 1e-300))]
                 return (
-                    f"privacy losses: delta at epsilon {epsilons[at]:.3g} is at least "
-                    f"{lower[at]:.3g}, the claim allows {claimed[at]:.3g}{direction}"
+                    f"privacy losses: delta at epsilon {epsilons[worst_index]:.3g} is at least "
+                    f"{lower[worst_index]:.3g}, the claim allows {claimed[worst_index]:.3g}"
+                    f"{direction}"
                 )
         return ""
 

@@ -84,24 +84,27 @@ def assert_private(
     noisy leaks epsilon >= 1.848 at delta = 0, and 1 is claimed
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    said = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
-    if said is None and not isinstance(release, Mechanism):
+    checked_loss = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
+    if checked_loss is None and not isinstance(release, Mechanism):
         raise ParameterError("claim", None, CLAIM_FORMS)
     name = repr(release) if isinstance(release, Mechanism) else release_name(release)
-    if isinstance(release, Mechanism) and isinstance(said, Loss):
-        at = claimed_delta(said) if delta is None else delta
-        cost, allowed = Tight().epsilon(release, at), said.epsilon_at(at)
+    if isinstance(release, Mechanism) and isinstance(checked_loss, Loss):
+        tested_delta = claimed_delta(checked_loss) if delta is None else delta
+        cost, allowed = (
+            Tight().epsilon(release, tested_delta),
+            checked_loss.epsilon_at(tested_delta),
+        )
         if cost > allowed * (1 + TOLERANCE):
             raise AssertionError(
-                f"{name} costs epsilon = {cost:.6g} at delta = {at:.4g}, and {allowed:.6g} is "
-                "claimed (computed, no runs)"
+                f"{name} costs epsilon = {cost:.6g} at delta = {tested_delta:.4g}, and "
+                f"{allowed:.6g} is claimed (computed, no runs)"
             )
-        said = release.loss
-    finding = audit(release, pair, said, runs, confidence, delta, rng)
+        checked_loss = release.loss
+    finding = audit(release, pair, checked_loss, runs, confidence, delta, rng)
     allowed_outcome = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
     if finding.outcome is Outcome.SURVIVED or allowed_outcome:
         return finding
-    raise AssertionError(_verdict_sentence(name, said, finding))
+    raise AssertionError(_verdict_sentence(name, checked_loss, finding))
 
 
 def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Finding) -> str:

@@ -59,9 +59,9 @@ def audit_declared(
             for candidate, score in scored_pairs
         ]
     cuts = [best_cuts(values, objective, mass) for values, mass in distributions]
-    at = max(range(len(pairs)), key=lambda index: cuts[index][2].bound)
-    pair, score, law = pairs[at], scores[at], distributions[at]
-    rule = _threshold_rule(score, *cuts[at])
+    best_index = max(range(len(pairs)), key=lambda index: cuts[index][2].bound)
+    pair, score, law = pairs[best_index], scores[best_index], distributions[best_index]
+    rule = _threshold_rule(score, *cuts[best_index])
     rules: list[DecisionRule] = [rule]
     objectives = [
         Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points

@@ -52,9 +52,11 @@ def distinguish(
     if isinstance(release, Mechanism) and claim is None:
         claim = release.loss
     claim = checked_claim(claim)
-    at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
-    epsilon = None if claim is None else claim.epsilon_at(at)
-    objective = Objective(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
+    tested_delta = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
+    epsilon = None if claim is None else claim.epsilon_at(tested_delta)
+    objective = Objective(
+        runs, tested_delta, 1 - confidence, epsilon if tested_delta == 0 or epsilon else None
+    )
     points = [] if claim is None or delta is not None else claim_points(claim)
     if isinstance(release, Mechanism):
         shaped_pair = None if pair is None else pair_of_one_shape(pair)
@@ -70,8 +72,8 @@ def distinguish(
         )
     finding = Finding(
         outcome=Outcome.SURVIVED,
-        epsilon_lower=result.guesses.epsilon_lower(at, confidence),
-        delta=at,
+        epsilon_lower=result.guesses.epsilon_lower(tested_delta, confidence),
+        delta=tested_delta,
         runs=runs,
         confidence=confidence,
         witness=result.witness(),

@@ -162,13 +162,13 @@ def watch(
     claim = checked_claim(claim)
     if claim is None:
         raise ParameterError("claim", claim, "a loss to bet against, such as PureLoss(1.0)")
-    at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
-    epsilon, error = claim.epsilon_at(at), 1 - confidence
+    tested_delta = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
+    epsilon, error = claim.epsilon_at(tested_delta), 1 - confidence
     # confidence of the bound at the horizon
     bound_confidence = 1 - (1 - BETTING_ERROR_SHARE) * error
     if not math.isfinite(epsilon):
-        raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {at:g}")
-    objective = Objective(runs, at, 1 - bound_confidence, epsilon)
+        raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
+    objective = Objective(runs, tested_delta, 1 - bound_confidence, epsilon)
     own_pair = pair is None and isinstance(release, Mechanism)
     if isinstance(release, Mechanism):
         pair = release.worst_pair(epsilon) if own_pair else pair_of_one_shape(pair)
@@ -180,24 +180,28 @@ def watch(
         if isinstance(draw, ReadDraw):
             draw = draw.bounded(first_output(draw, pair[0]), runs)
     proof = -math.log(BETTING_ERROR_SHARE * error)
-    table = _BettingState(epsilon, at, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES)))
+    table = _BettingState(
+        epsilon, tested_delta, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES))
+    )
     rule, guesses, unseen = _bet_until_stopped(
         table, draw, pair, objective, exact, source, executor
     )
-    falsified = table.stopped is not None or guesses.refutes(claim, at, bound_confidence)
+    falsified = table.stopped is not None or guesses.refutes(claim, tested_delta, bound_confidence)
     witness = RuleResult(pair, rule, guesses, made_by_mechanism=own_pair).witness()
     if table.stopped is not None:
         witness = (
             f"bets against the claim had grown {math.exp(proof):.3g}-fold by run {table.stopped:,}"
         )
-    able = guesses.all_right.refutes(claim, at, bound_confidence) or table.could_stop(
-        guesses.runs, exact
-    )
-    survived = Outcome.SURVIVED if able and not unseen else Outcome.INCONCLUSIVE
+    could_falsify = guesses.all_right.refutes(
+        claim, tested_delta, bound_confidence
+    ) or table.could_stop(guesses.runs, exact)
+    survived = Outcome.SURVIVED if could_falsify and not unseen else Outcome.INCONCLUSIVE
     return Finding(
         outcome=Outcome.FALSIFIED if falsified else survived,
-        epsilon_lower=epsilon if table.stopped else guesses.epsilon_lower(at, bound_confidence),
-        delta=at,
+        epsilon_lower=epsilon
+        if table.stopped
+        else guesses.epsilon_lower(tested_delta, bound_confidence),
+        delta=tested_delta,
         runs=table.runs,
         confidence=confidence,
         witness=witness,

@@ -246,9 +246,9 @@ class _Timer:
 
 def _mean_noise(output: Any, value: Any) -> float:
     """Mean distance of outputs from the value; 0 if either is not a number."""
-    outputs, at = np.asarray(output), np.asarray(value)
-    if outputs.dtype.kind not in "biuf" or at.dtype.kind not in "biuf":
+    outputs, centre = np.asarray(output), np.asarray(value)
+    if outputs.dtype.kind not in "biuf" or centre.dtype.kind not in "biuf":
         return 0.0
-    if outputs.shape[1:] != at.shape:
+    if outputs.shape[1:] != centre.shape:
         return float(np.mean(np.abs(outputs.astype(float))))
-    return float(np.mean(np.abs(outputs.astype(float) - at.astype(float))))
+    return float(np.mean(np.abs(outputs.astype(float) - centre.astype(float))))

@@ -210,6 +210,10 @@ def _tail_rates(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
     size, share = scores[order], mass[order]
     guess_rate, right = np.cumsum(share), np.cumsum(share / (1 + np.exp(-size)))
     # a cut takes all runs of its size or more; about 500 cuts are enough
-    at = np.flatnonzero(np.append(size[1:] < size[:-1], True)[: size.size])
-    at = at[np.unique(np.linspace(0, at.size - 1, 500).astype(int))] if at.size else at
-    return size[at], guess_rate[at], right[at]
+    cut_index = np.flatnonzero(np.append(size[1:] < size[:-1], True)[: size.size])
+    cut_index = (
+        cut_index[np.unique(np.linspace(0, cut_index.size - 1, 500).astype(int))]
+        if cut_index.size
+        else cut_index
+    )
+    return size[cut_index], guess_rate[cut_index], right[cut_index]

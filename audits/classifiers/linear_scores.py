@@ -34,8 +34,8 @@ class CategoryTable:
 
     def __call__(self, output: Codes) -> Array:
         """The log-odds of outputs."""
-        at = np.minimum(np.searchsorted(self.known, output), self.known.size - 1)
-        return np.where(self.known[at] == output, self.log_odds[at], 0.0)
+        index = np.minimum(np.searchsorted(self.known, output), self.known.size - 1)
+        return np.where(self.known[index] == output, self.log_odds[index], 0.0)
 
 
 @final

@@ -72,18 +72,21 @@ class Objective:
             two_sided,
             SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN,
         )
-        at = int(np.argmax(bound))
+        best_index = int(np.argmax(bound))
         if self.learning_runs is not None and self.delta == 0 and not self.every_run:
-            at = self._broader(at, right, guess_rate, two_sided)
+            best_index = self._broader(best_index, right, guess_rate, two_sided)
         if self.epsilon is not None:
             surest = int(np.argmax(sureness - self._learning_error(right, guess_rate, two_sided)))
             # the guesses are scaled up from the learning runs, and so is the error of their counts
             luck = math.sqrt(1 + self.runs / max(self.learning_runs or self.runs, 1))
-            if sureness[surest] > Z_IN_REACH * luck and sureness[at] < Z_CERTAIN:
-                at = surest
-        share = float(right[at] / max(guess_rate[at], 1e-300))
-        return at, ExpectedOutcome(
-            float(bound[at]), float(sureness[at]), float(guess_rate[at]), share
+            if sureness[surest] > Z_IN_REACH * luck and sureness[best_index] < Z_CERTAIN:
+                best_index = surest
+        share = float(right[best_index] / max(guess_rate[best_index], 1e-300))
+        return best_index, ExpectedOutcome(
+            float(bound[best_index]),
+            float(sureness[best_index]),
+            float(guess_rate[best_index]),
+            share,
         )
 
     def _broader(

@@ -79,8 +79,8 @@ class TrainedScore:
         self, low: int, high: int, up: int, expected: ExpectedOutcome
     ) -> IntervalRule:
         """The two tails as intervals of the number itself."""
-        edges, at = self.cells.edges, np.arange(self.cells.edges.size + 1)
-        upper, lower = at >= high, at < low
+        edges, cells_index = self.cells.edges, np.arange(self.cells.edges.size + 1)
+        upper, lower = cells_index >= high, cells_index < low
         if isinstance(self.score, StepFunction):
             steps = self.score.cells
             lower_cut, cut = self._cuts_of_steps(steps, low, high)
@@ -187,10 +187,10 @@ def best_tails(
             for below, above in ((second_mass, first_mass), (first_mass, second_mass))
         ]
     )
-    at, expected = objective.best_rule(right, np.tile(guess_rate, 2), np.tile(two_sided, 2))
+    best_index, expected = objective.best_rule(right, np.tile(guess_rate, 2), np.tile(two_sided, 2))
     if not expected.bound > -np.inf:
         return 0, size, 1, NO_GUESS
-    up, tail_pair = (1, at) if at < low.size else (-1, at - low.size)
+    up, tail_pair = (1, best_index) if best_index < low.size else (-1, best_index - low.size)
     return int(low[tail_pair]), int(high[tail_pair]), up, expected
 
 

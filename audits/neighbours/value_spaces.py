@@ -158,11 +158,11 @@ def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator)
         return space.array(value + steps)
     if relation is ValueMoves.ANY or not space.shape:
         return space.random(rng)
-    at = int(rng.integers(len(value)))
-    fresh = np.asarray(space.random(rng))[at % space.shape[0]]
+    row = int(rng.integers(len(value)))
+    fresh = np.asarray(space.random(rng))[row % space.shape[0]]
     if relation is Adjacency.ADD_REMOVE:
         few = len(value) < 2
-        return np.append(value, fresh[None], axis=0) if few else np.delete(value, at, axis=0)
+        return np.append(value, fresh[None], axis=0) if few else np.delete(value, row, axis=0)
     neighbour = value.copy()
-    neighbour[at] = fresh
+    neighbour[row] = fresh
     return neighbour

@@ -109,7 +109,7 @@ def audit_scores(
     level = CONFIDENCE.check("confidence", confidence)
     own_delta = OrNone(DELTA).check("delta", delta)
     paired = SPLITS.check("split", split) == "fixed"
-    at = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
+    tested_delta = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
     seed, source = seed_and_generator(rng)
     _check_sizes(scores[0].size, scores[1].size, paired=paired)
     if paired:
@@ -117,7 +117,7 @@ def audit_scores(
     else:
         mixed = source.permutation(scores[0].size + scores[1].size)
         ranked = ranked_coins(np.concatenate(scores)[mixed], mixed < scores[0].size)
-    finding = _audited(Evidence(ranked, 1 - level, one_way=not paired), claimed, at, seed)
+    finding = _audited(Evidence(ranked, 1 - level, one_way=not paired), claimed, tested_delta, seed)
     return replace(finding, seconds=time.perf_counter() - start)
 
 
@@ -128,9 +128,9 @@ def audit_in_order(
     start = time.perf_counter()
     claimed, level = checked_plan(claim), CONFIDENCE.check("confidence", confidence)
     own_delta = OrNone(DELTA).check("delta", delta)
-    at = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
+    tested_delta = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
     evidence = Evidence(ranked_coins(scores, is_in), 1 - level, one_way=True)
-    finding = _audited(evidence, claimed, at, None)
+    finding = _audited(evidence, claimed, tested_delta, None)
     return replace(finding, seconds=time.perf_counter() - start)
 
 

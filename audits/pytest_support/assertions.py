@@ -95,13 +95,13 @@ def assert_release(
     with report_parameter_errors():
         claim = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
-        at = None if delta is None else DELTA.check("delta", delta)
+        tested_delta = None if delta is None else DELTA.check("delta", delta)
     if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
         if claim is not None:
-            at_cost = claimed_delta(claim) if at is None else at
+            at_cost = claimed_delta(claim) if tested_delta is None else tested_delta
             _assert_costs(repr(release), release, claim, at_cost, trial)
-        return _attack(release, pair, release.loss, DECLARED_CLAIM, at, runs, trial)
-    return _attack(release, pair, claim, TEST_CLAIM, at, runs, trial)
+        return _attack(release, pair, release.loss, DECLARED_CLAIM, tested_delta, runs, trial)
+    return _attack(release, pair, claim, TEST_CLAIM, tested_delta, runs, trial)
 
 
 def _assert_returned_release(

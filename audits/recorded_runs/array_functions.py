@@ -96,9 +96,12 @@ def chosen(tape: Tape, name: str, thing: Any, pick: Callable[[Any], Any], wrap: 
     return choose(tape, name, [thing], lambda _: parts, wrap)
 
 
-def _where(tape: Tape, wrap: Wrap, condition: Any, one: Any, other: Any) -> Any:
+def _where(tape: Tape, wrap: Wrap, condition: Any, true_values: Any, false_values: Any) -> Any:
     condition = use(condition)
-    things = [thing if event_of(thing) is not None else np.asarray(thing) for thing in (one, other)]
+    things = [
+        thing if event_of(thing) is not None else np.asarray(thing)
+        for thing in (true_values, false_values)
+    ]
     return choose(tape, "where", things, lambda a, b: np.where(condition, a, b), wrap)
 
 

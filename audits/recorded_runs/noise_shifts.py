@@ -228,8 +228,11 @@ def _matrix(
             column_of[n]: f * scales[column_of[n]] for n, f in terms.items() if f and n not in moves
         }
         size = max(map(abs, free.values())) if free else sum(map(abs, constants)) or 1.0
-        for at, factor in free.items():
-            entries += [(k, at, factor / size), (k, at + len(column_of), -factor / size)]
+        for noise_column, factor in free.items():
+            entries += [
+                (k, noise_column, factor / size),
+                (k, noise_column + len(column_of), -factor / size),
+            ]
         limits.append(sum(constants) / size)
     row, column, value = np.array(entries).T if entries else np.zeros((3, 0))
     shape = (len(rows), 2 * len(column_of))

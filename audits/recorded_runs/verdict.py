@@ -159,13 +159,16 @@ def judged(
 ) -> Recorded:  # fmt: skip
     """The verdict on what the checks and the cost say."""
     loss = _loss_of(claim, result)
-    at = claimed_delta(loss) if delta is None else delta
+    tested_delta = claimed_delta(loss) if delta is None else delta
     if loss is None and delta is None and math.isinf(spent.epsilon(0.0)) and not spent.infinite:
-        at = DELTA_OF_NO_CLAIM
-    claimed = None if loss is None else loss.epsilon_at(at)
-    cost, unchecked = spent.epsilon(at), list(dict.fromkeys([*spent.unknown, *spent.assumed]))
+        tested_delta = DELTA_OF_NO_CLAIM
+    claimed = None if loss is None else loss.epsilon_at(tested_delta)
+    cost, unchecked = (
+        spent.epsilon(tested_delta),
+        list(dict.fromkeys([*spent.unknown, *spent.assumed])),
+    )
     cost_is_known = not spent.unknown or bool(spent.infinite)
-    declared = _declared_cost(pairs, first_tape, draws, at)
+    declared = _declared_cost(pairs, first_tape, draws, tested_delta)
     coins = sorted({recorded.site for recorded, _ in pairs if recorded.coins})
     for event, reason in spent.infinite:
         if reason not in ("reused noise", "no noise"):
@@ -176,7 +179,7 @@ def judged(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"
         )
-    elif over and not is_above(spent.epsilon(at, scaled=True), claimed):
+    elif over and not is_above(spent.epsilon(tested_delta, scaled=True), claimed):
         unchecked.append(
             f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
         )
@@ -186,14 +189,16 @@ def judged(
     elif is_above(declared, claimed):
         unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
     if loss is None and cost == math.inf and not spent.infinite:
-        unchecked.append(f"the cost at a delta above {at:g}, where it may be finite")
+        unchecked.append(f"the cost at a delta above {tested_delta:g}, where it may be finite")
     if ended := exception_of(result):
         unchecked.append(f"what follows the {ended} that ended the run")
         cost_is_known = False
     ordered = tuple(dict.fromkeys(findings))
     cost_is_known = cost_is_known and not UNBOUNDED & {finding.kind for finding in ordered}
     shown = cost if cost_is_known else None
-    return Recorded(ordered, tuple(unchecked), shown, declared, claimed, at, _count(first_tape))
+    return Recorded(
+        ordered, tuple(unchecked), shown, declared, claimed, tested_delta, _count(first_tape)
+    )
 
 
 def _declared_cost(

@@ -88,14 +88,14 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
     slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
     # if P(R >= right) were alpha: the sums of right and of wrong guesses over R >= k
     rights, wrongs = right * alpha, (guesses - right) * alpha
-    last_line, at, spare = len(slopes) - 1, 0, 1 - FLOAT_ERROR
+    last_line, line, spare = len(slopes) - 1, 0, 1 - FLOAT_ERROR
     for k in range(right - 1, -1, -1):
-        least_wrong = (rights * spare - offsets[at]) * slopes[at]
-        while at < last_line:
-            following = (rights * spare - offsets[at + 1]) * slopes[at + 1]
+        least_wrong = (rights * spare - offsets[line]) * slopes[line]
+        while line < last_line:
+            following = (rights * spare - offsets[line + 1]) * slopes[line + 1]
             if following < least_wrong:
                 break
-            at, least_wrong = at + 1, following
+            line, least_wrong = line + 1, following
         if least_wrong <= wrongs:
             return False  # the curve allows the guesses: smaller k change nothing
         rights += k / (guesses - k) * (least_wrong - wrongs)
