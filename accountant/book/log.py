@@ -121,7 +121,8 @@ class Log(LogReader):
             entry_facts["index"] = new_nodes(keys, root, seq + 1, self.nodes_of)
         else:
             entry_facts["root"] = root
-        self._refuse_unsigned(entry_facts)
+        if self.signing_key is None and self._head is not None and "mac" in self._head.facts:
+            raise ParameterError("key", None, "given: the entries of this book are signed")
         body = canonical_json(entry_facts)
         if self.signing_key is not None:
             entry_facts["mac"] = self.signing_key.sign_entry(previous, body)
@@ -154,10 +155,6 @@ class Log(LogReader):
             last_seqs.update(dict.fromkeys(keys, entry.seq))
         for key, seq in last_seqs.items():
             self.append("index", {"at": seq}, also=key)
-
-    def _refuse_unsigned(self, facts: dict[str, Any]) -> None:
-        if self.signing_key is None and self._head is not None and "mac" in self._head.facts:
-            raise ParameterError("key", None, "given: the entries of this book are signed")
 
     def _pinned(self) -> ChainHead | None:
         return None if self._pin is None else self._pin.read()
