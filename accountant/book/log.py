@@ -166,7 +166,7 @@ class Log(LogReader):
         # the root of the index is needed next, and was read together with the head
         for row, before in pairwise(last_rows[1:]):
             if row[0] == head.index_root == before[0] + 1:
-                self._kept[row[0]] = self._checked([row, before], row[0])
+                self._cached_entries[row[0]] = self._checked([row, before], row[0])
         for link in (self.last_seen_head, pinned):
             if link is not None:
                 self.refuse_unless_there(link, head)
