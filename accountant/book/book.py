@@ -226,7 +226,7 @@ class Book(BookTerms):
             budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
             plan, runs, verified, proof,
         )  # fmt: skip
-        if budget is not None and self._found(checked_name("name", name)) is None:
+        if budget is not None and self._opened_account(checked_name("name", name)) is None:
             if self._verified and verified is None:
                 requested_terms = requested_terms._replace(verified=True)
             requested_terms.write(self._log, name)

@@ -194,7 +194,7 @@ class BookStatus(TableDisplay):
     def _table(self) -> Table:
         return statuses_table(self.status(name) for name in self.names)
 
-    def _found(self, name: str) -> Account | None:
+    def _opened_account(self, name: str) -> Account | None:
         if name not in self._accounts:
             with self._log.reading():
                 opened = self._log.entry_with_key(dataset_key(name))
@@ -204,7 +204,7 @@ class BookStatus(TableDisplay):
         return self._accounts[name]
 
     def _account(self, name: str) -> Account:
-        account = self._found(checked_name("name", name))
+        account = self._opened_account(checked_name("name", name))
         if account is None:
             raise ParameterError("name", name, "a data set of this book; dataset() opens one")
         return account

@@ -34,8 +34,8 @@ class ChargeCheck:
         # entries that set runs aside, and how many runs were made
         self._runs: dict[str, tuple[LogEntry, int]] = {}
         self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
-        self._last: Any = None
-        self._known: tuple[list[str], Total[Any]] = ([], Total(0, 0))
+        self._last_loss_key: Any = None
+        self._last_cost: tuple[list[str], Total[Any]] = ([], Total(0, 0))
 
     def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
         """Check that the total an entry states is the previous total plus its cost."""
@@ -152,14 +152,14 @@ class ChargeCheck:
         if "repr" in loss:
             return notion.decode(facts["cost"])
         loss_key = (account.name, facts.get("counting"), loss)
-        if loss_key != self._last:  # encoding takes longer than this comparison
+        if loss_key != self._last_loss_key:  # encoding takes longer than this comparison
             key = (account.name, facts.get("counting"), str(loss))
             if key not in self._costs:
                 loss_plan: Any = from_dict(loss)
                 encoded_cost = notion.encode(notion.cost(as_plan(loss_plan)))
                 self._costs[key] = encoded_cost, notion.decode(encoded_cost)
-            self._last, self._known = loss_key, self._costs[key]
-        encoded_cost, cost = self._known
+            self._last_loss_key, self._last_cost = loss_key, self._costs[key]
+        encoded_cost, cost = self._last_cost
         if encoded_cost != facts["cost"]:
             self._refuse("its cost is not what its loss costs")
         return cost

@@ -47,7 +47,8 @@ def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
 def status_facts(status: Status) -> dict[str, Any]:
     """Return a status as plain values."""
     quotas = [quota._asdict() for quota in status.quotas]
-    return {**status._asdict(), "budget": _budget(status), "quotas": quotas}
+    budget = {"epsilon": status.budget.epsilon, "delta": status.budget.delta}
+    return {**status._asdict(), "budget": budget, "quotas": quotas}
 
 
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
@@ -128,7 +129,3 @@ def registry_json(rows: list[dict[str, Any]]) -> str:
 def registry_csv(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the rows of a registry as CSV."""
     return csv_lines([list(rows[0]), *(list(row.values()) for row in rows)])
-
-
-def _budget(status: Status) -> dict[str, float]:
-    return {"epsilon": status.budget.epsilon, "delta": status.budget.delta}

@@ -88,12 +88,12 @@ class LineReader:
     def __init__(self, account: Account, after: int) -> None:
         self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
-        self._words: dict[str, str] = {}
+        self._printed_forms: dict[str, str] = {}
         # of the latest line; later lines share equal values
-        self._what: tuple[dict[str, Any] | None, str] = None, ""
+        self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
         # numbers of spends, and of their answers; 0 for a failure
-        self._of, self._by = array("q"), array("q")
+        self._spend_numbers, self._answer_numbers = array("q"), array("q")
         self._counting: str | None = None  # how the notion is named in entries
         changed = self._last_until(after, "'terms'") if after else None
         terms = account.opening if changed is None else Terms.of(changed.facts)
@@ -121,14 +121,15 @@ class LineReader:
 
     def add_outcome(self, outcome: Outcome) -> None:
         """Note the outcome of a spend, in a few bytes."""
-        self._of.append(outcome.of)
-        self._by.append(outcome.seq if outcome.kind == "release" else 0)
+        self._spend_numbers.append(outcome.of)
+        self._answer_numbers.append(outcome.seq if outcome.kind == "release" else 0)
 
     def sort_outcomes(self) -> None:
         """Sort what was noted, so that the outcomes of a page are found by bisection."""
-        order = np.argsort(self._of, kind="stable")
-        self._of, self._by = (
-            array("q", np.asarray(column)[order].tobytes()) for column in (self._of, self._by)
+        order = np.argsort(self._spend_numbers, kind="stable")
+        self._spend_numbers, self._answer_numbers = (
+            array("q", np.asarray(column)[order].tobytes())
+            for column in (self._spend_numbers, self._answer_numbers)
         )
 
     def lines(self, spends: list[Spend]) -> list[Line]:
@@ -151,11 +152,11 @@ class LineReader:
             self._spent, self._charge = spend.total, spend.seq
             if spend.counting != self._counting:
                 self._change_notion(spend.counting)
-        if released != self._what[0]:
-            self._what = released, self._printed(released)
+        if released != self._mechanism[0]:
+            self._mechanism = released, self._printed(released)
         if spend.loss != self._loss[0]:
             self._loss = spend.loss, self._printed(spend.loss)
-        facts, description = self._what
+        facts, description = self._mechanism
         return Line(
             spend.seq, spend.time, spend.author, kind, description, facts or {}, self._loss[1],
             self._spent, None if who is None else _count_of_users(who), spend.label,
@@ -180,8 +181,10 @@ class LineReader:
 
     def _outcomes(self, first_seq: int, last_seq: int) -> dict[int, tuple[str, int | None]]:
         """Return the outcomes of the spends between two numbers."""
-        part = slice(bisect_left(self._of, first_seq), bisect_right(self._of, last_seq))
-        pairs = zip(self._of[part], self._by[part], strict=True)
+        part = slice(
+            bisect_left(self._spend_numbers, first_seq), bisect_right(self._spend_numbers, last_seq)
+        )
+        pairs = zip(self._spend_numbers[part], self._answer_numbers[part], strict=True)
         return {of: ("answered", by) if by else ("failed", None) for of, by in pairs}
 
     def _run(self, plan: int) -> str | None:
@@ -192,9 +195,9 @@ class LineReader:
 
     def _printed(self, plain: dict[str, Any] | None) -> str:
         key = str(plain)
-        if key not in self._words:
-            self._words[key] = "" if plain is None else printed_form(plain)
-        return self._words[key]
+        if key not in self._printed_forms:
+            self._printed_forms[key] = "" if plain is None else printed_form(plain)
+        return self._printed_forms[key]
 
 
 def printed_form(plain: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ class IndexCheck:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._root: int | None = None  # None while entries have no index
-        self._last: dict[str, int] = {}  # the last entry under each key
+        self._last_seqs: dict[str, int] = {}  # the last entry under each key
         self._nodes: dict[int, list[Node]] = {}
         self._old: dict[str, int] = {}  # keys of entries without an index
         self._signed = False
@@ -35,10 +35,10 @@ class IndexCheck:
             self._move(seq, nodes)  # the same key as before has the same path
             return
         if entry.index_root is None:
-            self._old.update(self._last)
+            self._old.update(self._last_seqs)
             self._old.update(dict.fromkeys(keys, seq))
             self._root = None
-            self._last.clear()
+            self._last_seqs.clear()
             self._nodes.clear()
             return
         self._root = self._root or 0
@@ -70,17 +70,17 @@ class IndexCheck:
 
     def _move(self, seq: int, nodes: list[Node]) -> None:
         del self._nodes[self._root or 0]
-        self._nodes[seq], self._last[nodes[0][0]], self._root = nodes, seq, seq
+        self._nodes[seq], self._last_seqs[nodes[0][0]], self._root = nodes, seq, seq
 
     def _add(self, seq: int, nodes: list[Node]) -> None:
         for key, _ in nodes:
-            before = self._last.get(key)
+            before = self._last_seqs.get(key)
             if before is not None:  # no path leads to the earlier node any more
                 remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
                 self._nodes[before] = remaining_nodes
                 if not remaining_nodes:
                     del self._nodes[before]
-            self._last[key] = seq
+            self._last_seqs[key] = seq
         self._nodes[seq] = nodes
         self._root = seq
 

@@ -121,7 +121,8 @@ class Log(LogReader):
             entry_facts["index"] = new_nodes(keys, root, seq + 1, self.nodes_of)
         else:
             entry_facts["root"] = root
-        self._refuse_unsigned(entry_facts)
+        if self.signing_key is None and self._head is not None and "mac" in self._head.facts:
+            raise ParameterError("key", None, "given: the entries of this book are signed")
         body = canonical_json(entry_facts)
         if self.signing_key is not None:
             entry_facts["mac"] = self.signing_key.sign_entry(previous, body)
@@ -155,10 +156,6 @@ class Log(LogReader):
         for key, seq in last_seqs.items():
             self.append("index", {"at": seq}, also=key)
 
-    def _refuse_unsigned(self, facts: dict[str, Any]) -> None:
-        if self.signing_key is None and self._head is not None and "mac" in self._head.facts:
-            raise ParameterError("key", None, "given: the entries of this book are signed")
-
     def _pinned(self) -> ChainHead | None:
         return None if self._pin is None else self._pin.read()
 
@@ -169,7 +166,7 @@ class Log(LogReader):
         # the root of the index is needed next, and was read together with the head
         for row, before in pairwise(last_rows[1:]):
             if row[0] == head.index_root == before[0] + 1:
-                self._kept[row[0]] = self._checked([row, before], row[0])
+                self._cached_entries[row[0]] = self._checked([row, before], row[0])
         for link in (self.last_seen_head, pinned):
             if link is not None:
                 self.refuse_unless_there(link, head)

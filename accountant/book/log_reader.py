@@ -37,7 +37,7 @@ class LogReader:
     def __init__(self, storage: Storage, signing_key: SigningKey | None = None) -> None:
         self.storage, self.signing_key = storage, signing_key
         self._head: LogEntry | None = None
-        self._kept: dict[int, LogEntry] = {}
+        self._cached_entries: dict[int, LogEntry] = {}
 
     @property
     def name(self) -> str:
@@ -55,15 +55,15 @@ class LogReader:
         """Return the entry with this number, after checking its hash."""
         if self._head is not None and seq == self._head.seq:
             return self._head
-        if seq not in self._kept:
+        if seq not in self._cached_entries:
             rows = self.storage.ask(
                 "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) "
                 "ORDER BY seq DESC", seq=seq, before=seq - 1,
             )  # fmt: skip
-            if len(self._kept) >= ENTRIES_KEPT:
-                self._kept.clear()
-            self._kept[seq] = self._checked(rows, seq)
-        return self._kept[seq]
+            if len(self._cached_entries) >= ENTRIES_KEPT:
+                self._cached_entries.clear()
+            self._cached_entries[seq] = self._checked(rows, seq)
+        return self._cached_entries[seq]
 
     def entry_with_key(self, key: str) -> LogEntry | None:
         """Return the last entry under this key; None if there is none."""
@@ -113,7 +113,7 @@ class LogReader:
 
     def forget_entries(self) -> None:
         """Forget the entries that were kept, so that they are read anew."""
-        self._kept.clear()
+        self._cached_entries.clear()
 
     def nodes_of(self, seq: int) -> list[Node]:
         """Return the nodes that an entry has in the index of keys."""

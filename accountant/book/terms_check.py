@@ -22,7 +22,8 @@ class TermsCheck:
 
     def __init__(self, book: str) -> None:
         self._book, self._latest = book, ""
-        self._own: defaultdict[str, Owns] = defaultdict(dict)  # what each author charged
+        # what each author charged, by data set
+        self._charged_by_author: defaultdict[str, Owns] = defaultdict(dict)
         self._timed = False  # whether some terms depend on the time
 
     def check_time(self, entry: LogEntry) -> None:
@@ -91,7 +92,7 @@ class TermsCheck:
     def _check_own(self, account: Account, entry: LogEntry) -> None:
         """Check what a charge says of its author's own total, while there are quotas."""
         author, facts = entry.facts["author"], entry.facts
-        charged_by_author = self._own[account.name]
+        charged_by_author = self._charged_by_author[account.name]
         if account.users is None or account.terms.quotas:  # with users the sums take long
             account.add_own(charged_by_author, entry)
         if not account.terms.quotas:
@@ -110,7 +111,7 @@ class TermsCheck:
         whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
         if {**quotas, **whose} != facts["quotas"]:
             self._refuse("changes other terms than it says", entry)
-        charged_by_author = self._own[account.name]
+        charged_by_author = self._charged_by_author[account.name]
         if account.users is not None and not quotas:
             for earlier in account.log.entries_after(START):
                 if earlier.seq >= entry.seq:

@@ -34,17 +34,17 @@ class PrivateCopies:
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last: Any = None  # the next mechanism is mostly the same
+        self._last_copy: Any = None  # the next mechanism is mostly the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
         # the class first, so that no undeclared class decides on equality
         if id(type(mechanism)) in DECLARED_RELEASES:
-            last_copy = self._last  # read once, because other threads write it
+            last_copy = self._last_copy  # read once, because other threads write it
             if mechanism == last_copy:
                 return last_copy
             try:
-                self._last = own_copy = self._copies[mechanism]
+                self._last_copy = own_copy = self._copies[mechanism]
             # a new mechanism, or one with a function, which has no hash
             except (KeyError, TypeError):
                 pass
@@ -57,7 +57,7 @@ class PrivateCopies:
 
     def of_spent(self, plan: Any) -> Any:
         """Return a copy of a plan, a loss or a mechanism that is spent elsewhere."""
-        last_copy = self._last
+        last_copy = self._last_copy
         if id(type(plan)) in DECLARED_RELEASES and plan == last_copy:
             return last_copy
         if not isinstance(plan, Plan):

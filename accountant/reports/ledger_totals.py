@@ -70,15 +70,15 @@ class LedgerTotals:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, GroupTotal]] = {name: {} for name in GROUPINGS}
-        self._last: Line | None = None  # latest line that changed the total
+        self._last_line: Line | None = None  # latest line that changed the total
 
     def note(self, line: Line) -> None:
         """Take the next line of the history."""
         added = 0.0
         # steps of a plan do not change the total
-        if self._last is None or line.spent != self._last.spent:
+        if self._last_line is None or line.spent != self._last_line.spent:
             added = max(line.total - self._total_before(line), 0.0)
-            self._last = line
+            self._last_line = line
         if line.kind == TERMS:
             return
         unnamed = SET_ASIDE if line.outcome == ASIDE else UNNAMED_RUN
@@ -88,14 +88,16 @@ class LedgerTotals:
 
     def _total_before(self, line: Line) -> float:
         """Return the total before a line in its unit; the groups are converted to a new unit."""
-        if self._last is None:
+        if self._last_line is None:
             return 0.0
-        if line.counts == self._last.counts:
-            return self._last.total
-        before = line.total * min(self._last.epsilon / line.epsilon, 1.0) if line.epsilon else 0.0
+        if line.counts == self._last_line.counts:
+            return self._last_line.total
+        before = (
+            line.total * min(self._last_line.epsilon / line.epsilon, 1.0) if line.epsilon else 0.0
+        )
         for groups in self._groups.values():
             for group in groups.values():
-                group.amount *= before / self._last.total if self._last.total else 0.0
+                group.amount *= before / self._last_line.total if self._last_line.total else 0.0
         return before
 
     def shares(self, status: Status) -> dict[str, list[GroupShare]]:

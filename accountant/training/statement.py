@@ -60,8 +60,8 @@ class TrainingStatement(StatementFacts):
     Examples
     --------
     >>> from accountant import dp_sgd
-    >>> found = dp_sgd(examples=100, batch=100, epochs=2, noise=2.0, delta=1e-4)
-    >>> round(found.epsilon, 4), found.plan.count, found.plan.part.rate
+    >>> statement = dp_sgd(examples=100, batch=100, epochs=2, noise=2.0, delta=1e-4)
+    >>> round(statement.epsilon, 4), statement.plan.count, statement.plan.part.rate
     (2.5325, 2, 1.0)
     """
 

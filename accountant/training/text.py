@@ -30,7 +30,7 @@ def page_of(statement: StatementFacts) -> str:
     lines += ["", "Epsilon of every loader at the same noise, length and delta (*: of this run)"]
     # fewer digits where lines get too long
     tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]
-    lines += ["", *next(filter(_fits, tables), tables[-1])]
+    lines += ["", *next((table for table in tables if max(map(len, table)) <= WIDTH), tables[-1])]
     if statement.run.examples_per_user is None:
         lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]
     lines.append("")
@@ -46,10 +46,6 @@ def _filled(text: str, indent: int = 0) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
-
-
-def _fits(lines: list[str]) -> bool:
-    return max(map(len, lines)) <= WIDTH
 
 
 def _table(statement: StatementFacts, digits: int) -> list[str]:

@@ -41,7 +41,8 @@ def run_words(statement: StatementFacts) -> str:
     many = "step" if run.taken == 1 else "steps"
     length = f"{run.taken:,} {many}"
     if run.epochs is not None:
-        length = f"{_epochs(run.epochs)} ({length})"
+        epochs = "1 epoch" if run.epochs == 1 else f"{run.epochs:,.15g} epochs"
+        length = f"{epochs} ({length})"
     noise = f"noise multiplier {noise_words(statement)}"
     if statement.found == "noise":
         noise += f" (the least for epsilon {format_short(statement.target or 0.0)})"
@@ -64,10 +65,6 @@ def noise_words(statement: StatementFacts) -> str:
     """Return the noise multiplier as it was given, or rounded up if it was calibrated."""
     is_given = statement.found != "noise"
     return f"{statement.noise:.12g}" if is_given else format_upper(statement.noise, 8)
-
-
-def _epochs(epochs: float) -> str:
-    return "1 epoch" if epochs == 1 else f"{epochs:,.15g} epochs"
 
 
 def _meaning(statement: StatementFacts) -> str:

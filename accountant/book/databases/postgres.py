@@ -58,14 +58,14 @@ class Postgres:
             allowed = "'sqlite:///PATH'; for PostgreSQL: pip install 'psycopg[binary]'"
             raise ParameterError("url", "postgresql", allowed) from None
         self._psycopg, self._wait, self._lock = psycopg, wait, threading.RLock()
-        self._to = self._connection_parameters(url)
-        self.name = _shown_name(self._to)
+        self._parameters = self._connection_parameters(url)
+        self.name = _shown_name(self._parameters)
         settings = {
             "lock_timeout": max(int(wait * 1000), 1), "statement_timeout": 0,
             "idle_in_transaction_session_timeout": HOLDING_TIMEOUT, "synchronous_commit": "on",
         }  # fmt: skip
         options = (f"-c {name}={value}" for name, value in settings.items())
-        self._to["options"] = " ".join([str(self._to.get("options", "")), *options])
+        self._parameters["options"] = " ".join([str(self._parameters.get("options", "")), *options])
         self._db: Any = None
         self._table: int | None = None  # the server's number of the table of entries
         self._not_begun = ""  # statement that begins the transaction, until it is sent
@@ -197,7 +197,7 @@ class Postgres:
     def _transaction(self, begin: str) -> Iterator[None]:
         with self._lock, self._translated_errors():
             if self._db is None or self._db.closed:
-                self._db = self._psycopg.connect(**self._to, autocommit=True)
+                self._db = self._psycopg.connect(**self._parameters, autocommit=True)
             try:
                 self._not_begun = begin
                 yield
