@@ -65,7 +65,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
         if len(losses) > MAX_EXACT_LOSSES:
             return cf_ratios_from_cgf(self.sum_cgf, losses, counts, z)
         a, w = z[0, 0].real, 2 * z + 1
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        product, round_off = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             m = loss.shift
             turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
@@ -74,8 +74,8 @@ class LaplaceCGF(ExactCGF[Shifted]):
             ratio = ((z + 1) * turn + low * z * turn.conj()) / w
             ratio /= ratio[0, 0].real
             product *= complex_power(ratio, int(count))
-            missed += power_round_off(count, m, z)
-        return product, missed
+            round_off += power_round_off(count, m, z)
+        return product, round_off
 
     def log_cf_bounds(self, losses: Sequence[Shifted], counts: Array, a: float, u: Array) -> Array:
         """Bound each factor by ``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))``, ``w = a + 1/2``."""

@@ -82,9 +82,13 @@ def interpolated_at_zero(points: SearchPoints) -> float | None:
 def _slope_at_zero(points: SearchPoints) -> float | None:
     """Return the slope, where it is 0, of the curve through a few points."""
     step = 1e-4 * (points[-1][0] - points[-2][0])
-    moved = interpolated_at_zero([(x - step, y) for x, y in points])
-    here = interpolated_at_zero(points)
-    return None if moved is None or here is None or moved == here else step / (moved - here)
+    moved_root = interpolated_at_zero([(x - step, y) for x, y in points])
+    root = interpolated_at_zero(points)
+    return (
+        None
+        if moved_root is None or root is None or moved_root == root
+        else step / (moved_root - root)
+    )
 
 
 def usual_slope(epsilon: float, delta: float) -> float:
@@ -146,7 +150,7 @@ def _rough_epsilon(direction: OneWay, delta: float) -> float:
     return math.nan if certificate is None else certificate.upper
 
 
-def is_dear(plan: Plan, delta: float) -> bool:
+def is_expensive(plan: Plan, delta: float) -> bool:
     """Return whether one answer of `Tight` takes some tens of milliseconds."""
     return _is_expensive(one_way(plan, ROUGH_WIDTHS[0][0], at_zero=delta == 0))
 
