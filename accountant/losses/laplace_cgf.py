@@ -49,7 +49,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
         value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
         standing, weights = interpolation_nodes(shifts, counts)
         interpolant, size = sum_in_blocks(_laplace_cgf, standing, weights, z[interpolated])
-        # what interpolation misses, see `interpolation_nodes`
+        # The error of the interpolation, see `interpolation_nodes`.
         squares = float(ordered_dot(shifts * shifts, counts))
         size += 1e-13 * np.abs(z[interpolated] * (z[interpolated] + 1)) * squares
         value[interpolated], error[interpolated] = interpolant, size
@@ -109,7 +109,7 @@ def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
             large = np.broadcast_to(shift * z, far.shape)[far]
             tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
             value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
-        # what the terms cancel to is inexact by an ulp of them
+        # The difference of the terms has an error of an ulp of the terms.
         terms = np.abs(z) * shift * np.exp(z.real * shift - value.real)
         size = terms + np.abs(value) + far
     return value, 16 * ULP * size

@@ -191,7 +191,7 @@ def _parts_at(loss: PublicChoice, z: Any) -> list[tuple[Any, Array]]:
 def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:
     """Return the cumulant of one loss, and a bound on its error."""
     cumulants = _parts_at(loss, z)
-    # relative to the largest part; parts that are infinite are out of reach, and so is the sum
+    # Terms are relative to the largest part.  The sum is infinite where a part is.
     top = np.max([value.real for value, _ in cumulants], axis=0)
     top = np.where(np.isfinite(top), top, 0.0)
     weights = np.array(loss.weights)

@@ -75,9 +75,9 @@ def complex_power(base: Complex, exponent: int) -> Complex:
 
 
 def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, float]:
-    """``E e^{zL} / E e^{aL}`` on uniform nodes; what multiplies ``|u|`` in its round-off; the rest.
+    """``E e^{zL} / E e^{aL}`` on uniform nodes, and two coefficients of its round-off.
 
-    Both are in units of `power_round_off`.
+    The first multiplies ``|u|``, the second is constant; both in units of `power_round_off`.
     """
     exponent = z[0, 0].real * loss + log_mass
     weight = np.exp(exponent - np.max(exponent))

@@ -19,11 +19,11 @@ TOLERANCE = 1e-6
 STEPS = 12
 SECOND = math.log(1.1)  # the second point tried, over the first
 MAX_LOG_STEP = math.log(50.0)  # the longest step
-# of epsilon, what lattices aim at, and from how many nats of it one step of the polynomial is
-# enough; each search starts from the last
+# Relative widths of epsilon that lattices aim at, each with the distance in nats within which one
+# step of the polynomial suffices.  Each search starts from the end of the previous one.
 ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
 MAX_POINTS = 2**17  # of a lattice: its upper end is that of much finer ones to some 1e-7
-CLEARLY_LESS = 0.98  # of the other direction: it is then not asked for again
+CLEARLY_LESS = 0.98  # a direction below this share of the other one is not computed again
 MAX_RELEASES = 300  # of more a lattice is no quicker
 FEW_TERMS = 16  # of a cumulant: one with more is a quadrature
 
