@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH_READY := .venv-bench/.ready
 
 # what both ends of the declared versions run: the parts that lean on other packages most
 ENDS_EXTRAS := plot,cluster,postgres,verify
@@ -94,7 +95,7 @@ docs:  ## the site in site/: every page, notebook and docstring; a warning or de
 site: $(READY)  ## build the site, and look at three of its pages in a browser
 	$(BIN)/python -m pytest -q -m slow tests/docs/test_site.py
 
-bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
+bench: $(READY) $(BENCH_READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
 
 mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
@@ -106,6 +107,12 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	touch $(READY)
 
+# whose peers need an older scikit-learn than ours
+$(BENCH_READY): pyproject.toml
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python $(PIP_INSTALL) --editable ".[peers]"
+	touch $(BENCH_READY)
+
 table: $(READY)  ## write the types of mechanisms, and their table in docs/ with times measured now
 	$(BIN)/python -c "from mechanisms.base.package_stub import write_stub; write_stub()"
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
@@ -115,4 +122,4 @@ numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="
 	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-docs .mutants site
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-docs .venv-bench .mutants site

@@ -57,11 +57,11 @@ app.add_typer(ledger, name="ledger")
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    words = sys.argv[1:] if arguments is None else arguments
+    command_line = sys.argv[1:] if arguments is None else arguments
     # a first word that is no command means `compare`
-    if not words or words[0] not in {*COMMANDS, "ledger", "--help", "--version"}:
-        words = ["compare", *words]
-    return run_app(app, program, words)
+    if not command_line or command_line[0] not in {*COMMANDS, "ledger", "--help", "--version"}:
+        command_line = ["compare", *command_line]
+    return run_app(app, program, command_line)
 
 
 if __name__ == "__main__":

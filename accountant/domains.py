@@ -70,12 +70,12 @@ class IntegerRange:
             self.floats and isinstance(value, (float, np.floating)) and float(value).is_integer()
         )
         try:
-            whole = int(value) if whole_float else operator.index(value)  # type: ignore[call-overload, arg-type]  # that is the question
+            integer = int(value) if whole_float else operator.index(value)  # type: ignore[call-overload, arg-type]  # that is the question
         except TypeError:
             raise ParameterError(argument, value, str(self)) from None
-        if not self.low <= whole <= self.high:
+        if not self.low <= integer <= self.high:
             raise ParameterError(argument, value, str(self))
-        return whole
+        return integer
 
     def __str__(self) -> str:
         return f"a whole number from {self.low} to {self.high:,}"
@@ -125,7 +125,7 @@ def _real(value: object) -> float:
     return math.nan
 
 
-# Short of the ends of the floats: sums, and products with moderate factors, stay finite.
+# Within the range of floats, so that sums, and products with moderate factors, stay finite.
 POSITIVE = Interval(1e-300, 1e300)
 NON_NEGATIVE = Interval(0.0, 1e300)
 REAL = Interval(-1e300, 1e300)

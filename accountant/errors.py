@@ -67,8 +67,8 @@ class PrivateValueError(ParameterError):
         self.args = (argument, allowed, index)
 
     def __str__(self) -> str:
-        place = ", ".join(map(str, self.index or ()))
-        where = f"wrong at index {place}; " if place else ""
+        index_text = ", ".join(map(str, self.index or ()))
+        where = f"wrong at index {index_text}; " if index_text else ""
         return f"{self.argument} must be {self.allowed} ({where}the value is private and not shown)"
 
 
@@ -232,10 +232,14 @@ class BudgetExceeded(RuntimeError):
             return f"{numbers}, budget {self.budget!r}" + (
                 f"; {self.remedy}" if self.remedy else ""
             )
-        left = max(self.limit - self.spent, 0.0)
-        # as many digits as it takes to see that more is asked for than is left
-        digits = next((d for d in range(6, 17) if f"{self.asked:.{d}g}" != f"{left:.{d}g}"), 17)
-        needs = f"this needs {self.unit} {self.asked:.{digits}g}, and {left:.{digits}g} is left"
+        remaining = max(self.limit - self.spent, 0.0)
+        # enough digits to show that more is requested than remains
+        digits = next(
+            (d for d in range(6, 17) if f"{self.asked:.{d}g}" != f"{remaining:.{d}g}"), 17
+        )
+        needs = (
+            f"this needs {self.unit} {self.asked:.{digits}g}, and {remaining:.{digits}g} is left"
+        )
         total = f"of the limit {self.limit:.6g} ({self.spent:.6g} is spent; {self.budget!r})"
         return f"{needs} {total}" + (f"; {self.remedy}" if self.remedy else "")
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from accountant.errors import ParameterError
 from accountant.formatting import escape_control
 
-FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
+# characters before text that a spreadsheet would run, or not show
+FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")
 
 
 def check_writable(targets: dict[str, str | None]) -> None:
     """Raise `ParameterError` unless each option's file is distinct and can be written now."""
-    given = {option: Path(name) for option, name in targets.items() if name is not None}
-    for option, path in given.items():
+    paths = {option: Path(name) for option, name in targets.items() if name is not None}
+    for option, path in paths.items():
         name, folder = targets[option], path.parent
         if name in {"", "-"} or path.is_dir() or not folder.is_dir():
             raise ParameterError(option, name, "a file in a folder that exists")
@@ -31,9 +32,9 @@ def check_writable(targets: dict[str, str | None]) -> None:
                 pass
         except OSError:
             raise ParameterError(option, name, "a file that may be written") from None
-    if len({path.resolve() for path in given.values()}) < len(given):
-        *_, last = given
-        raise ParameterError(last, targets[last], "another file than the others")
+    if len({path.resolve() for path in paths.values()}) < len(paths):
+        *_, last_option = paths
+        raise ParameterError(last_option, targets[last_option], "another file than the others")
 
 
 def read_text(path: Path) -> str:
@@ -52,8 +53,8 @@ def write_text(name: str | None, text: str | Iterable[str]) -> None:
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write to a temporary file and rename it, so that no partial file is ever visible."""
     pieces = [content] if isinstance(content, str | bytes) else content
-    raw = (one.encode() if isinstance(one, str) else one for one in pieces)
-    path = path.resolve()  # a link keeps pointing at what it points at
+    raw = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+    path = path.resolve()  # the target of a link is replaced, not the link
     if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
         with open(path, "wb") as file:
             file.writelines(raw)
@@ -74,7 +75,7 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
-        writer.writerow([_cell(one) for one in row])
+        writer.writerow([_cell(value) for value in row])
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -85,7 +86,7 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    words = escape_control(value)
-    # full-width and small signs, which some spreadsheets read as the plain ones
-    plain = unicodedata.normalize("NFKC", words.lstrip()[:1])
-    return f"'{words}" if plain.startswith(FORMULA_PREFIXES) else words
+    text = escape_control(value)
+    # some spreadsheets read full-width and small signs as the plain ones
+    plain = unicodedata.normalize("NFKC", text.lstrip()[:1])
+    return f"'{text}" if plain.startswith(FORMULA_PREFIXES) else text

@@ -8,13 +8,13 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 DIGITS = 4
 
 
-def escape_control(words: object) -> str:
+def escape_control(value: object) -> str:
     r"""Return the text on one line, with every non-printing character as its escape.
 
     Control characters, terminal escapes, line breaks and marks that reverse the reading order
     become ``\x1b``, ``\n``, ``\u202e``: a reader sees each character that is there.
     """
-    text = str(words)
+    text = str(value)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -36,13 +36,13 @@ def _format_rounded(x: float, context: Context) -> str:
     if x == 0:
         return "0"
     # as it is printed, so that 0.1 stays 0.1
-    kept = context.create_decimal(repr(float(x)))
-    size = kept.adjusted()
+    decimal = context.create_decimal(repr(float(x)))
+    size = decimal.adjusted()
     if not -5 <= size < context.prec + 3:
-        return f"{kept.normalize():e}"
+        return f"{decimal.normalize():e}"
     if size >= context.prec - 1:
-        return f"{int(kept):,}"
-    return str(kept.quantize(Decimal(1).scaleb(size - context.prec + 1)))
+        return f"{int(decimal):,}"
+    return str(decimal.quantize(Decimal(1).scaleb(size - context.prec + 1)))
 
 
 def format_short(x: float) -> str:
@@ -59,5 +59,5 @@ def as_displayed(epsilon: float, digits: int = DIGITS) -> float:
 
 def format_remaining(total: float, taken: float) -> str:
     """Return what remains of the whole after the displayed ``taken``, in decimal."""
-    left = Decimal(repr(total)) - Decimal(repr(as_displayed(taken)))
-    return format_lower(max(0.0, float(left)))
+    remaining = Decimal(repr(total)) - Decimal(repr(as_displayed(taken)))
+    return format_lower(max(0.0, float(remaining)))

@@ -43,7 +43,7 @@ def keyed_generator(key: int) -> np.random.Generator:
 def public_generator(source: np.random.Generator) -> np.random.Generator:
     """Return a fast generator for bits that may be published, seeded by words of ``source``.
 
-    A cipher pays for secrecy, which such bits do not need; its words beside the seed stay secret.
+    Such bits need no secrecy, and so no cipher.  All other words of ``source`` stay secret.
     A generator that is no cipher is returned itself.
     """
     if not type(source.bit_generator).__module__.startswith("randomgen."):

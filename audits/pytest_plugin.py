@@ -53,19 +53,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker and check the options."""
     config.addinivalue_line("markers", MARKER_HELP)
-    for name, least in (("--dp-seed", 0), ("--dp-runs", 10)):
-        if config.getoption(name) < least:
-            raise pytest.UsageError(f"{name} must be a whole number of at least {least}")
+    for name, minimum in (("--dp-seed", 0), ("--dp-runs", 10)):
+        if config.getoption(name) < minimum:
+            raise pytest.UsageError(f"{name} must be a whole number of at least {minimum}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before the terminal reports the count
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Count the audits that share the flake rate: each worker of a parallel run sees them all."""
-    found = sum(map(_has_mark, session.items)) + sum(map(_uses_fixture, session.items))
-    given = session.config.getoption("--dp-audits")
-    if given is not None and given < found:
-        raise pytest.UsageError(f"--dp-audits must be at least {found}, the audits collected")
-    session.config.stash[AUDIT_COUNT_KEY] = found if given is None else given
+    collected = sum(map(_has_mark, session.items)) + sum(map(_uses_fixture, session.items))
+    declared_count = session.config.getoption("--dp-audits")
+    if declared_count is not None and declared_count < collected:
+        raise pytest.UsageError(f"--dp-audits must be at least {collected}, the audits collected")
+    session.config.stash[AUDIT_COUNT_KEY] = collected if declared_count is None else declared_count
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
@@ -149,8 +149,8 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
         return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
 
     if not _uses_fixture(item):
-        words = "make the fixture audit an argument of the test: only then is it counted"
-        pytest.fail(f"{words} in the flake rate", pytrace=False)
+        remedy = "make the fixture audit an argument of the test: only then is it counted"
+        pytest.fail(f"{remedy} in the flake rate", pytrace=False)
     return audited
 
 
@@ -178,8 +178,8 @@ def confidence_of(rate: float) -> float:
 
 def seed_of(seed: int, test: str, call: int) -> int:
     """The seed of an audit: a function of its test's node id and its place in the test only."""
-    words = f"{seed} {test} {call}".encode()
-    return int.from_bytes(hashlib.sha256(words).digest()[:6], "big")
+    call_id = f"{seed} {test} {call}".encode()
+    return int.from_bytes(hashlib.sha256(call_id).digest()[:6], "big")
 
 
 def _trial(item: pytest.Item, call: int) -> Trial:
@@ -203,10 +203,13 @@ def _mark_arguments(mark: pytest.Mark) -> dict[str, Any]:
     by_epsilon = "epsilon" in names and names <= {"epsilon", "delta"}
     by_claim = names == {"claim"} and mark.kwargs["claim"] is not None
     if mark.args or not (by_epsilon or by_claim):
-        given = [*map(repr, mark.args), *(f"{name}={one!r}" for name, one in mark.kwargs.items())]
+        argument_texts = [
+            *map(repr, mark.args),
+            *(f"{name}={value!r}" for name, value in mark.kwargs.items()),
+        ]
         pytest.fail(
             "the mark dp takes epsilon and delta=0.0, or claim, and runs=None, by name, not "
-            f"({', '.join(given)})",
+            f"({', '.join(argument_texts)})",
             pytrace=False,
         )
     return {"epsilon": 0.0, "delta": 0.0, "runs": None, **mark.kwargs}

@@ -3,7 +3,7 @@
 Errors of top 10 are people: how many fewer than possible the chosen categories have, and the mean
 error of the released counts.  A person is added or removed, and has one category.  Keys: how many
 of those that 1, 2, 3, ... people hold are lost.  A ratio is ours over a peer's; below 1 ours is
-better.
+better.  `make bench` installs the peers in a folder of their own; without one of them this fails.
 """
 
 import csv
@@ -23,6 +23,7 @@ from mechanisms.families.key_counts import KeyCounts
 ADULT = "adult/adult.csv.gz"
 COLUMNS = ("education", "occupation", "native_country")
 K = 10
+DEVIATIONS = 6  # of a mean error below the least one, until a peer is called wrong
 
 
 def column(name, quick):
@@ -88,32 +89,53 @@ METHODS = {
 }  # fmt: skip
 
 
-def errors(method, codes, counts, epsilon, seeds):
-    """(people missed, error of counts), or None where the library is not here."""
+def measured(method, codes, counts, epsilon, seeds):
+    """By seed: people missed, error of counts, seconds of processor time; None without the peer."""
     best, found = np.sort(counts)[-K:].sum(), []
     for seed in range(seeds):
+        start = time.process_time()
         try:
             top, noisy = METHODS[method](codes, counts, epsilon, seed)
         except ImportError:
             return None
-        found.append([best - counts[top].sum(), np.abs(noisy - counts[top]).mean()])
-    return np.mean(found, axis=0)
+        seconds = time.process_time() - start
+        if len(set(top.tolist())) != K:
+            raise ValueError(f"{method} names {top}: not {K} categories")
+        found.append([best - counts[top].sum(), np.abs(noisy - counts[top]).mean(), seconds])
+    return np.array(found)
+
+
+def is_wrong(count_errors, epsilon):
+    """Whether the errors of counts are less than any epsilon-private count has."""
+    # Ghosh, Roughgarden & Sundararajan (2009): geometric noise is the best, 2 a / (1 - a^2) with
+    # a = e^-epsilon
+    least = 1 / math.sinh(epsilon)
+    spread = np.std(count_errors, ddof=1) / math.sqrt(count_errors.size)
+    return bool(np.mean(count_errors) + DEVIATIONS * spread < least)
 
 
 def compare(name, epsilon, given):
+    """Print a row of all methods, and the ratios to each peer; return the peers that are absent."""
     _, codes = np.unique(column(name, given.quick), return_inverse=True)
     counts = np.bincount(codes)
-    row = {}
-    for method in METHODS:
-        found = errors(method, codes, counts, epsilon, given.seeds)
-        if found is not None:
-            row[method] = found
+    runs = {method: measured(method, codes, counts, epsilon, given.seeds) for method in METHODS}
+    means = {method: run.mean(axis=0) for method, run in runs.items() if run is not None}
     words = ", ".join(
-        f"{method} {missed:.4g} and {off:.4g}" for method, (missed, off) in row.items()
+        f"{one} {missed:.4g} and {off:.4g}" for one, (missed, off, _) in means.items()
     )
     print(f"top {K} of {counts.size} {name}, epsilon {epsilon:g}: {words}", flush=True)
-    for method in list(row)[1:]:
-        print(f"  error of counts: {beside(row['ours'][1], row[method][1], method)}")
+    for method in list(means)[1:]:
+        if is_wrong(runs[method][:, 1], epsilon):
+            print(f"  {method} is wrong: less noise than epsilon {epsilon:g} needs")
+            continue
+        ours_missed, ours_off, _ = means["ours"]
+        missed, off, _ = means[method]
+        # the first run also imports the library
+        ours_seconds, seconds = (np.median(runs[one][:, 2]) for one in ("ours", method))
+        people = f", people missed {beside(ours_missed, missed, method)}" if missed else ""
+        print(f"  error of counts {beside(ours_off, off, method)}{people}, "
+              f"processor time {beside(ours_seconds, seconds, method)}")  # fmt: skip
+    return [method for method, run in runs.items() if run is None]
 
 
 def keys(given):
@@ -143,10 +165,15 @@ def main():
     given = options(__doc__, seeds=50)
     if given.quick:
         given.seeds = 3
+    absent = []
     for name in COLUMNS[:1] if given.quick else COLUMNS:
         for epsilon in (0.1, 1.0):
-            compare(name, epsilon, given)
+            absent = compare(name, epsilon, given)
     keys(given)
+    if absent:
+        print(f"left out, for they are not installed: {', '.join(absent)}")
+    if absent and not given.quick:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -86,8 +86,8 @@ class AboveThreshold(ScoreMechanism):
         # answer + 2 scale L_i >= threshold + scale L
         noisy = source.laplace(scale=2.0, size=shape)
         noisy += scaled_difference(answers, self.threshold, self.scale)
-        found = noisy >= source.laplace(size=(*shape[:-1], 1))
-        return np.where(found.any(axis=-1), found.argmax(axis=-1), shape[-1])[()]
+        above = noisy >= source.laplace(size=(*shape[:-1], 1))
+        return np.where(above.any(axis=-1), above.argmax(axis=-1), shape[-1])[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of the index: one integral over the threshold's noise."""
@@ -119,14 +119,12 @@ class AboveThreshold(ScoreMechanism):
         for below in np.linspace(-2.0, 8.0, 11):
             heights = np.append(np.full(10, -below), 1.0)
             moved = heights + rise * self.sensitivity / self.scale
-            log_p, log_q = (
-                log_first_above_probabilities(heights),
-                log_first_above_probabilities(moved),
-            )
+            log_p = log_first_above_probabilities(heights)
+            log_q = log_first_above_probabilities(moved)
             stick = float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum())
             if stick > best:
-                first = self.threshold + self.scale * heights
-                best, pair = stick, (first, first + self.sensitivity * rise)
+                answers = self.threshold + self.scale * heights
+                best, pair = stick, (answers, answers + self.sensitivity * rise)
         return pair
 
     @property
@@ -155,8 +153,8 @@ def log_first_above_probabilities(heights: Array) -> Array:
     z, weights, _ = gauss_legendre_panels(np.unique(np.append(steps, kinks)), 12)
     away = (z[:, None] - heights) / 2
     tail = -np.abs(away) - np.log(2)
-    rest = np.log1p(-np.exp(tail))
-    log_below, log_above = np.where(away < 0, [tail, rest], [rest, tail])
+    log_complement = np.log1p(-np.exp(tail))
+    log_below, log_above = np.where(away < 0, [tail, log_complement], [log_complement, tail])
     terms = np.zeros((z.size, heights.size + 1))
     np.cumsum(log_below, axis=1, out=terms[:, 1:])
     terms[:, :-1] += log_above

@@ -68,10 +68,10 @@ class BinaryLabel(FixedLengthMeanOracle):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return ``ln (1/2 +- (keep - 1/2) value / bound)``, summed."""
-        numbers, given = self.values.check(value), np.asarray(output, dtype=float)
+        numbers, reports = self.values.check(value), np.asarray(output, dtype=float)
         tilt = (2 * self.keep - 1) * (numbers / self.bound)
-        possible = np.abs(given) == self.length
-        terms = np.where(possible, np.log1p(np.sign(given) * tilt) - np.log(2), -np.inf)
+        possible = np.abs(reports) == self.length
+        terms = np.where(possible, np.log1p(np.sign(reports) * tilt) - np.log(2), -np.inf)
         return sum_log_density(terms, numbers.ndim, each)
 
     @property

@@ -93,10 +93,10 @@ class ClampedSupport(Support):
 
     def cells(self, first: Any, second: Any) -> Cells | None:
         """Return the inner cells between the ends, and the two ends."""
-        found = self.inner.cells(first, second)
-        if found is None:
+        inner_cells = self.inner.cells(first, second)
+        if inner_cells is None:
             return None
-        inside = (found.outputs > self.low) & (found.outputs < self.high)
-        outputs = np.concatenate([[self.low], found.outputs[inside], [self.high]])
-        measure = np.concatenate([[1.0], found.measure[inside], [1.0]])
+        inside = (inner_cells.outputs > self.low) & (inner_cells.outputs < self.high)
+        outputs = np.concatenate([[self.low], inner_cells.outputs[inside], [self.high]])
+        measure = np.concatenate([[1.0], inner_cells.measure[inside], [1.0]])
         return Cells(outputs, measure, lambda output: np.searchsorted(outputs, output))

@@ -72,8 +72,8 @@ class CubeLinf(FixedLengthMeanOracle):
         reports = np.empty(draw_shape(size, vectors.shape))
         rows = reports.reshape(-1, self.dimension)
         for at in cache_blocks(rows, 8 * self.dimension):
-            # every coordinate is rounded to an end of its range, without bias; any rounding is
-            # private, also a public one (docs/proofs/vectors.md)
+            # Every coordinate is rounded to an end of its range, without bias.  The guarantee holds
+            # for any rounding, also for a public one (docs/proofs/vectors.md).
             uniform = public.random(rows[at].shape)
             uniform -= 0.5
             uniform *= 2 * self.radius
@@ -82,29 +82,30 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
-        # A uniform corner is flipped where the coin of probability keep says so, to agree with
-        # the user's or not: 2 keep and 2 (1 - keep) times uniform.  One that is halfway is kept
-        # with probability 2 (1 - keep), else all is drawn anew.  Only exact bits decide.
+        # A uniform corner is flipped if a coin of probability keep says so, to agree with
+        # the user's corner or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A
+        # corner halfway is kept
+        # with probability 2 (1 - keep); otherwise all is drawn again.  Only exact bits decide.
         reported = np.empty_like(corners)
-        left = np.arange(len(corners))
-        while left.size:
-            drawn, own = fair_bit_rows(left.size, self.dimension, rng), corners[left]
-            agreeing = 2 * np.count_nonzero(drawn == own, axis=1) - self.dimension
-            agree = bernoulli(self.keep, left.shape, rng)
+        pending = np.arange(len(corners))
+        while pending.size:
+            drawn, true_corners = fair_bit_rows(pending.size, self.dimension, rng), corners[pending]
+            agreeing = 2 * np.count_nonzero(drawn == true_corners, axis=1) - self.dimension
+            agree = bernoulli(self.keep, pending.shape, rng)
             drawn ^= ((agreeing > 0) != agree)[:, None] & (agreeing != 0)[:, None]
-            reported[left] = drawn
-            halfway = left[agreeing == 0]
-            left = halfway[bernoulli(2 * self.keep - 1, halfway.shape, rng)]
+            reported[pending] = drawn
+            halfway = pending[agreeing == 0]
+            pending = halfway[bernoulli(2 * self.keep - 1, halfway.shape, rng)]
         return reported
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of a corner, summed."""
-        vectors, given = self.values.check(value), np.asarray(output, dtype=float)
+        vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
         # P(z | v) = lie + (truth - lie) P(more than half of the rounded coordinates agree with z)
-        agree = (1 + np.sign(given) * (vectors / self.radius)) / 2
-        more = majority_probability(agree)
-        terms = np.log1p(-self.keep + (2 * self.keep - 1) * more) - math.log(self._mean_weight)
-        possible = (np.abs(given) == self.end).all(axis=-1)
+        agree = (1 + np.sign(reports) * (vectors / self.radius)) / 2
+        majority = majority_probability(agree)
+        terms = np.log1p(-self.keep + (2 * self.keep - 1) * majority) - math.log(self._mean_weight)
+        possible = (np.abs(reports) == self.end).all(axis=-1)
         terms = np.where(possible, terms - self.dimension * math.log(2), -np.inf)
         return sum_log_density(terms, vectors.ndim - 1, each)
 
@@ -133,8 +134,8 @@ class CubeLinf(FixedLengthMeanOracle):
     @property
     def loss(self) -> PairLoss:
         """The loss of three outcomes: corners of this half, of the other half, and between them."""
-        each = (1 - self._halfway_share) / 2 / self._mean_weight
-        return response_pair(self.keep * each, (1 - self.keep) * each, 16.0)
+        density = (1 - self._halfway_share) / 2 / self._mean_weight
+        return response_pair(self.keep * density, (1 - self.keep) * density, 16.0)
 
     @property
     def _halfway_share(self) -> float:
@@ -183,8 +184,8 @@ def majority_probability(chances: Array) -> Array:
         happens = counts[..., :-1] * chance
         counts *= 1 - chance
         counts[..., 1:] += happens
-    more: Array = counts[..., dimension // 2 + 1 :].sum(axis=-1)
-    return more
+    probability: Array = counts[..., dimension // 2 + 1 :].sum(axis=-1)
+    return probability
 
 
 def fair_bit_rows(count: int, length: int, rng: np.random.Generator) -> NDArray[np.bool_]:

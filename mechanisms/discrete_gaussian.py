@@ -57,8 +57,10 @@ class DiscreteGaussian(AdditiveNoise):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
-        whole, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.scale, 2).add_to(whole, draw_shape(size, whole.shape), source)
+        integers, source = self.values.check(value), generator(rng)
+        return IntegerNoise(self.scale, 2).add_to(
+            integers, draw_shape(size, integers.shape), source
+        )
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-(output - value)^2 / (2 scale^2) - ln sum_k exp(-k^2 / (2 scale^2))``."""

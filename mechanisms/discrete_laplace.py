@@ -52,9 +52,9 @@ class DiscreteLaplace(AdditiveNoise):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
-        whole, source = self.values.check(value), generator(rng)
+        integers, source = self.values.check(value), generator(rng)
         return IntegerNoise(self.drawn_scale, 1).add_to(
-            whole, draw_shape(size, whole.shape), source
+            integers, draw_shape(size, integers.shape), source
         )
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:

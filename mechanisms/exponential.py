@@ -69,7 +69,7 @@ class Exponential(SelectionMechanism):
         if self.arithmetic is EXACT:
             return drawn_winners(draw_by_weights, scores, self.drawn_scale, size, source)
         cumulative = np.cumsum(np.exp(self.log_probabilities(scores)), axis=-1)
-        cumulative[..., -1] = np.inf  # rounding must not leave a gap above the last
+        cumulative[..., -1] = np.inf  # rounding must not leave a gap above the last entry
         if scores.ndim == 1:
             uniform = source.random(draw_shape(size, ()))
             return np.searchsorted(cumulative, uniform, side="right")

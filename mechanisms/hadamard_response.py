@@ -86,9 +86,9 @@ class HadamardResponse(FrequencyOracle):
         word = smallest_uint(self.order)
         rows = (labels + 1).astype(word)
         columns = rng.integers(0, self.order, labels.size, word)
-        wrong = has_odd_parity(rows & columns) == bernoulli(self.keep, labels.shape, rng)
-        # the lowest bit of the row, flipped in the column, changes the sign
-        columns ^= (rows & (~rows + word.type(1))) * wrong
+        wrong_sign = has_odd_parity(rows & columns) == bernoulli(self.keep, labels.shape, rng)
+        # Flipping the lowest bit of the row in the column changes the sign.
+        columns ^= (rows & (~rows + word.type(1))) * wrong_sign
         return columns
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ class HadamardResponse(FrequencyOracle):
         while half < self.order:
             even, uneven = np.moveaxis(sums.reshape(-1, 2, half), 1, 0)
             sums, half = np.stack([even + uneven, even - uneven], axis=1).reshape(-1), 2 * half
-        # reports at +1 less reports at -1
+        # The number of reports at +1 minus the number at -1.
         supporting: NDArray[np.int64] = (len(reports) + sums[1 : self.k + 1]) // 2
         return supporting
 

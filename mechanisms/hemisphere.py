@@ -77,8 +77,8 @@ class HemisphereL2(FixedLengthMeanOracle):
         reports: Array = np.empty(draw_shape(size, vectors.shape))
         rows = reports.reshape(-1, self.dimension)
         for at in cache_blocks(rows, 8 * self.dimension):
-            own = (vectors, shares) if vectors.ndim == 1 else (vectors[at], shares[at])
-            self._fill_reports(rows[at], *own, public, source)
+            block = (vectors, shares) if vectors.ndim == 1 else (vectors[at], shares[at])
+            self._fill_reports(rows[at], *block, public, source)
         return reports
 
     def _fill_reports(
@@ -100,11 +100,11 @@ class HemisphereL2(FixedLengthMeanOracle):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density relative to the uniform distribution on the sphere, summed."""
-        vectors, given = self.values.check(value), np.asarray(output, dtype=float)
-        along = np.sign(np.einsum("...i,...i", given / self.length, vectors))
+        vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
+        along = np.sign(np.einsum("...i,...i", reports / self.length, vectors))
         # P(own hemisphere) = 1/2 + (keep - 1/2) |v| / radius, and each is half of the sphere
         tilt = (2 * self.keep - 1) * np.minimum(relative_norm(vectors, self.radius), 1.0)
-        terms = np.where(on_sphere(given, self.length), np.log1p(along * tilt), -np.inf)
+        terms = np.where(on_sphere(reports, self.length), np.log1p(along * tilt), -np.inf)
         return sum_log_density(terms, vectors.ndim - 1, each)
 
     @property

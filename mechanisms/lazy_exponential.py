@@ -38,9 +38,10 @@ from mechanisms.families.bounded_scores import (
 )
 from mechanisms.families.grid_scores import ScoreMechanism
 
-# Given a number of trials, the candidate that each proposes and whether it accepts.
+# A function that takes a number of trials and returns the candidate of each, and whether it is
+# accepted.
 Proposals = Callable[[int], tuple[IndexArray, NDArray[np.bool_]]]
-MAX_REJECTIONS = 16  # rejections of one draw before all scores are looked at
+MAX_REJECTIONS = 16  # rejections of one draw before all scores are computed
 
 
 @final
@@ -78,11 +79,11 @@ class LazyExponential(ScoreMechanism):
         if objects.ndim == 0:
             drawn = self._draw(objects.item(), source, 1 if size is None else size)
             return drawn[0] if size is None else drawn
-        places: dict[int, list[int]] = {}
-        for place, one in enumerate(objects.flat):
-            places.setdefault(id(one), []).append(place)
+        indices: dict[int, list[int]] = {}
+        for index, bounded_scores in enumerate(objects.flat):
+            indices.setdefault(id(bounded_scores), []).append(index)
         drawn = np.empty(objects.size, dtype=np.intp)
-        for same in places.values():
+        for same in indices.values():
             drawn[same] = self._draw(objects.item(same[0]), source, len(same))
         return drawn.reshape(objects.shape)
 
@@ -91,12 +92,12 @@ class LazyExponential(ScoreMechanism):
         exact = self.arithmetic is EXACT
         propose = (self._exact_proposals if exact else self._float_proposals)(value, source)
         for _ in range(MAX_REJECTIONS):
-            candidates, taken = propose(waiting.size)
-            winners[waiting[taken]] = candidates[taken]
-            waiting = waiting[~taken]
+            candidates, accepted = propose(waiting.size)
+            winners[waiting[accepted]] = candidates[accepted]
+            waiting = waiting[~accepted]
             if waiting.size == 0:
                 return winners
-        # draws rejected so often are drawn by the listed mechanism: the same distribution
+        # Draws that were rejected so often are made by the listed mechanism: it has the same law.
         winners[waiting] = self._listed.release(value.scores(), source, waiting.size)
         return winners
 
@@ -105,13 +106,13 @@ class LazyExponential(ScoreMechanism):
         weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
 
         def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
-            one, two, three = source.random((3, size))
-            level = np.searchsorted(weights, one * weights[-1], side="right")
+            level_draw, member_draw, accept_draw = source.random((3, size))
+            level = np.searchsorted(weights, level_draw * weights[-1], side="right")
             level = np.minimum(level, bounds.size - 1)
-            place = np.minimum((two * counts[level]).astype(np.intp), counts[level] - 1)
-            candidates = value.members(level, place)
+            member = np.minimum((member_draw * counts[level]).astype(np.intp), counts[level] - 1)
+            candidates = value.members(level, member)
             below = (bounds[level] - value.at(candidates)) / self.scale
-            return candidates, three < np.exp(-_checked_gaps(below))
+            return candidates, accept_draw < np.exp(-_checked_gaps(below))
 
         return propose
 
@@ -121,18 +122,18 @@ class LazyExponential(ScoreMechanism):
         table = WeightTable.of(bounds[None], scale, counts[None])
 
         def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
-            words = random_words(size, source) >> np.uint64(1)
-            level, taken = table.accept(words, None, source)
+            uniform_words = random_words(size, source) >> np.uint64(1)
+            level, accepted = table.accept(uniform_words, None, source)
             candidates = rounded.members(level, source.integers(0, counts[level]))
             scores, bound = rounded.at(candidates), bounds[level]
 
             def exact(i: int) -> Fraction:
                 return exact_gap(float(bound[i]), float(scores[i]), scale)
 
-            with np.errstate(over="ignore"):  # an infinite gap is never taken, or asks decimals
+            with np.errstate(over="ignore"):  # an infinite gap is rejected, or decimals decide
                 below = _checked_gaps((bound - scores) / scale)
-            taken &= exponential_coins(random_words(size, source), below, exact, source)
-            return candidates, taken
+            accepted &= exponential_coins(random_words(size, source), below, exact, source)
+            return candidates, accepted
 
         return propose
 
@@ -148,7 +149,7 @@ class LazyExponential(ScoreMechanism):
     def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
         """Return the log-probability of the winner, for which all scores are computed."""
         objects = self.values.check(value)
-        scores = np.stack([one.scores() for one in objects.ravel()])
+        scores = np.stack([bounded_scores.scores() for bounded_scores in objects.ravel()])
         return self._listed.log_density(output, scores.reshape(*objects.shape, -1), each)
 
     def selection_error(self, candidates: int) -> float:
@@ -178,8 +179,8 @@ class LazyExponential(ScoreMechanism):
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[ListedScores, ListedScores]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
-        first, second = self._listed.worst_pair(epsilon)
-        return ListedScores(first), ListedScores(second)
+        scores, neighbour_scores = self._listed.worst_pair(epsilon)
+        return ListedScores(scores), ListedScores(neighbour_scores)
 
     @property
     def values(self) -> BoundedScoreValues:

@@ -85,9 +85,12 @@ class LocalHashing(FrequencyOracle):
     def collision(self) -> float:
         """The probability that two given labels have the same hash."""
         # The pair (a x + b, a y + b) is uniform among the ordered pairs of different residues.  Of
-        # those below the prime, `more` buckets hold each + 1 and the other buckets hold `each`.
-        each, more = divmod(self.prime, self.buckets)
-        pairs = more * (each + 1) * each + (self.buckets - more) * each * (each - 1)
+        # those below the prime, `larger_buckets` buckets hold `bucket_size` + 1 and the others hold
+        # `bucket_size`.
+        bucket_size, larger_buckets = divmod(self.prime, self.buckets)
+        pairs = larger_buckets * (bucket_size + 1) * bucket_size + (
+            self.buckets - larger_buckets
+        ) * bucket_size * (bucket_size - 1)
         return pairs / (self.prime * (self.prime - 1))
 
     @classmethod
@@ -117,7 +120,8 @@ class LocalHashing(FrequencyOracle):
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Return a random hash and a bucket for each label."""
-        public = public_generator(rng)  # the hash is part of the report, and says nothing alone
+        # The hash function is part of the report and does not depend on the label.
+        public = public_generator(rng)
         factor = public.integers(1, self.prime, labels.size)
         offset = public.integers(0, self.prime, labels.size)
         steps = rng.integers(1, self.buckets, labels.size)
@@ -156,10 +160,10 @@ class LocalHashing(FrequencyOracle):
     def _hash(
         self, factor: NDArray[Any], offset: NDArray[Any], labels: NDArray[Any]
     ) -> NDArray[np.int64]:
-        a, b, x = (np.asarray(each).astype(np.uint64) for each in (factor, offset, labels))
+        a, b, x = (np.asarray(array).astype(np.uint64) for array in (factor, offset, labels))
         hashed = np.asarray(a * x + b)
         for modulus in (np.uint64(self.prime), np.uint64(self.buckets)):
-            hashed -= hashed // modulus * modulus  # numpy has this vectorised, and % not
+            hashed -= hashed // modulus * modulus  # numpy vectorises this, but not %
         return hashed.astype(np.int64)
 
 

@@ -71,30 +71,30 @@ class Mapped(PostProcessing):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the function of the inner release; see `Mechanism.release`."""
         released = self.inner.release(value, rng, size)
-        made = self.function(released)
-        if np.shape(made) != np.shape(released):
-            shapes = f"{np.shape(released)} to {np.shape(made)}"
+        image = self.function(released)
+        if np.shape(image) != np.shape(released):
+            shapes = f"{np.shape(released)} to {np.shape(image)}"
             raise ParameterError(
                 "function", f"one that maps shape {shapes}", str(ElementwiseFunctions())
             )
-        return made
+        return image
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the sum over all inner outputs that the function maps to ``output``."""
         values = np.asarray(value)
         reported = np.asarray(output)
         terms = np.empty(np.broadcast_shapes(reported.shape, values.shape))
-        for one in np.unique(values):
-            images, log_mass = self._image_distribution(one.item())
+        for label in np.unique(values):
+            images, log_mass = self._image_distribution(label.item())
             at = np.minimum(np.searchsorted(images, reported), images.size - 1)
             same = np.isclose(images[at], reported, rtol=0, atol=0, equal_nan=True)
-            found = np.where(same, log_mass[at], -np.inf)
-            terms = np.where(values == one, found, terms)
+            log_probability = np.where(same, log_mass[at], -np.inf)
+            terms = np.where(values == label, log_probability, terms)
         return sum_log_density(terms, values.ndim, each)
 
     def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
         try:
-            # by its class: super() does not know a class that got slots
+            # The class is named, as super() fails in a dataclass with slots.
             return PostProcessing._may_release(self, outputs, values)  # noqa: SLF001
         except ParameterError:  # the inner outputs cannot be listed
             return True
@@ -110,9 +110,9 @@ class Mapped(PostProcessing):
         if cells is None or cells.parts is not None or self.inner.values.axes != 0:
             allowed = "a mechanism whose value is a label and whose outputs can be listed"
             raise ParameterError("inner", self.inner, f"{allowed}, for a density to be known")
-        images, back = np.unique(self.function(cells.outputs), return_inverse=True)
+        images, image_index = np.unique(self.function(cells.outputs), return_inverse=True)
         log_terms = self.inner.log_density(cells.outputs, value) + np.log(cells.measure)
-        inside = np.where(back == np.arange(images.size)[:, None], log_terms, -np.inf)
+        inside = np.where(image_index == np.arange(images.size)[:, None], log_terms, -np.inf)
         return images, logsumexp(inside)
 
 

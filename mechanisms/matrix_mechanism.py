@@ -50,8 +50,8 @@ from mechanisms.exact_noise.rounding_grid import (
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
 from mechanisms.families.step_sums import Participations, StepSums, Strategies
 
-TRIED_STARTS = 64  # of patterns, for the worst pair
-MOST_DECODED = 2048  # rows of a matrix that is decoded whole, for its error
+TRIED_STARTS = 64  # starts of patterns that are tried for the worst pair
+MOST_DECODED = 2048  # largest number of rows of a matrix whose error is computed by decoding
 DECODERS = ("prefix sums", "steps", "rows")
 
 
@@ -117,20 +117,20 @@ class MatrixMechanism(Mechanism):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the decoded noisy rows; see `Mechanism.release`."""
-        given, source = self.values.check(value), generator(rng)
-        many = given.ndim > self.values.axes
-        refuse_size_for_batch(size, given, self.values.axes)
+        steps, source = self.values.check(value), generator(rng)
+        is_batch = steps.ndim > self.values.axes
+        refuse_size_for_batch(size, steps, self.values.axes)
         coordinates = self.dimension or 1
-        batch = given.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
+        batch = steps.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
         draws = batch.shape[1] if size is None else draw_shape(size, ())[0]
         noisy = self._noisy_rows(batch, source, (self.strategy.rows, draws, coordinates))
-        made = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
-        made = made if many or size is not None else made[0]
+        decoded = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
+        decoded = decoded if is_batch or size is not None else decoded[0]
         if self.dimension is None:
-            made = made[..., 0]
-        single = self.values.axes == 0 and made.shape[-1] == 1
-        found: Array = made[..., 0] if single else made
-        return found
+            decoded = decoded[..., 0]
+        single = self.values.axes == 0 and decoded.shape[-1] == 1
+        answer: Array = decoded[..., 0] if single else decoded
+        return answer
 
     def _noisy_rows(self, steps: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Return ``C x`` plus noise, in whole steps of a grid or in floats."""
@@ -148,28 +148,25 @@ class MatrixMechanism(Mechanism):
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return that of Gaussian rows, and of what a decoder makes of them."""
         centre, coordinates = np.asarray(value, dtype=float), self.dimension or 1
-        found = np.asarray(output, dtype=float)
+        outputs = np.asarray(output, dtype=float)
         length = self.strategy.rows if self.decoder == "rows" else self.strategy.columns
         axes = self.values.axes + (self.values.axes == 0 and length > 1)
-        found = found.reshape(*found.shape[: found.ndim - axes], length, coordinates)
+        outputs = outputs.reshape(*outputs.shape[: outputs.ndim - axes], length, coordinates)
         lead = centre.shape[: centre.ndim - self.values.axes]
         centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
-        found = np.moveaxis(found, -2, 0)
-        # rows of least squares are as far from C x as the steps' own rows are
+        outputs = np.moveaxis(outputs, -2, 0)
+        # Rows by least squares are as far from C x as the rows of the steps.
         if self.decoder == "rows":
-            apart = found - self._rows_of(centre, found.ndim)
+            residual = outputs - _with_axes(self.strategy.times(centre), outputs.ndim)
         else:
             sums = self.decoder == "prefix sums"
-            steps = np.diff(found, axis=0, prepend=0.0) if sums else found
-            apart = self.strategy.times(steps - _with_axes(centre, found.ndim))
+            steps = np.diff(outputs, axis=0, prepend=0.0) if sums else outputs
+            residual = self.strategy.times(steps - _with_axes(centre, outputs.ndim))
         volume = 0.0 if self.decoder == "rows" else self.strategy.log_volume
         scale = self.drawn_scale
-        each_of = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
-        density: Array = each_of - np.square(apart / scale).sum(axis=(0, -1)) / 2
+        log_constant = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
+        density: Array = log_constant - np.square(residual / scale).sum(axis=(0, -1)) / 2
         return density.sum(axis=-1) if lead and not each else density
-
-    def _rows_of(self, centre: Array, axes: int) -> Array:
-        return _with_axes(self.strategy.times(centre), axes)
 
     @property
     def moved(self) -> Sensitivity:
@@ -193,8 +190,8 @@ class MatrixMechanism(Mechanism):
         """How much farther rounding can move neighbours apart: of entries, steps, and rows."""
         moved = _rounded_sensitivity(self.strategy, self.participation)
         step, coordinates = grid_step(self.scale), self.dimension or 1
-        # a step's sum moves by a grid step in each coordinate of the steps of a pattern, and a row
-        # by one in each of all rows: half a step at both ends
+        # Rounding moves each coordinate of the steps of a pattern, and of all rows, by half a step
+        # at both neighbours, so by one step in total.
         of_steps = moved * math.sqrt(coordinates) * step
         of_rows = math.sqrt(self.strategy.rows * coordinates) * step
         of_entries = max(moved - self.moved.value, 0.0) * self.sensitivity
@@ -226,22 +223,22 @@ class MatrixMechanism(Mechanism):
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return steps that differ in a pattern, along one coordinate, and steps without."""
         del epsilon
-        first = np.zeros(self.values.shape)
-        if first.ndim == 0:
+        steps = np.zeros(self.values.shape)
+        if steps.ndim == 0:
             return self.sensitivity, 0.0
-        first.reshape(len(first), -1)[self._worst_steps[0], 0] = self.sensitivity
-        return first, np.zeros_like(first)
+        steps.reshape(len(steps), -1)[self._worst_steps[0], 0] = self.sensitivity
+        return steps, np.zeros_like(steps)
 
     @property
     def _worst_steps(self) -> tuple[NDArray[np.int64], float]:
         """Return the best pattern of steps at equal distances, and how far it moves the rows."""
-        uses, apart = _equal_distances(self.participation, self.strategy.columns)
-        room = self.strategy.columns - (uses - 1) * apart
+        uses, distance = _equal_distances(self.participation, self.strategy.columns)
+        room = self.strategy.columns - (uses - 1) * distance
         starts = np.unique(np.linspace(0, room - 1, TRIED_STARTS).astype(int))
-        patterns = starts + apart * np.arange(uses)[:, None]
-        used = np.zeros((self.strategy.columns, starts.size))
-        used[patterns, np.arange(starts.size)] = 1.0
-        norms = np.sqrt(np.square(self.strategy.times(used)).sum(axis=0))
+        patterns = starts + distance * np.arange(uses)[:, None]
+        indicators = np.zeros((self.strategy.columns, starts.size))
+        indicators[patterns, np.arange(starts.size)] = 1.0
+        norms = np.sqrt(np.square(self.strategy.times(indicators)).sum(axis=0))
         best = int(np.argmax(norms))
         return patterns[:, best], float(norms[best])
 
@@ -257,7 +254,7 @@ class MatrixMechanism(Mechanism):
 
 
 def _decoded(strategy: Strategy, decoder: str, rows: Array) -> Array:
-    """Return what a decoder makes of rows along the first axis."""
+    """Return the decoded rows, along the first axis."""
     if decoder == "rows":
         return rows
     steps = strategy.recovered(rows)
@@ -270,9 +267,9 @@ def _largest_error(strategy: Strategy, decoder: str) -> float:
     if decoder == "rows":
         return 1.0
     if isinstance(strategy, (Toeplitz, BufferedToeplitz)):
-        # the decoding matrix is Toeplitz too: its last row is its first column
-        first = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
-        return float(np.linalg.norm(first))
+        # The decoding matrix is Toeplitz too: its last row is its first column reversed.
+        first_column = _decoded(strategy, decoder, np.eye(strategy.rows, 1))
+        return float(np.linalg.norm(first_column))
     if strategy.rows > MOST_DECODED:
         raise ParameterError(
             "strategy", strategy, f"of at most {MOST_DECODED:,} rows for its error"
@@ -292,7 +289,7 @@ def _with_axes(array: Array, axes: int) -> Array:
 
 
 def _equal_distances(participation: Participation, steps: int) -> tuple[int, int]:
-    """Return how often, and in which distance, a record can be used."""
+    """Return how often a record can be used, and the distance of its uses."""
     match participation:
         case FixedEpochs():
             return participation.epochs, participation.period(steps)

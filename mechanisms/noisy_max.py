@@ -78,7 +78,7 @@ class NoisyMax(SelectionMechanism):
         scores, source = self.noise_centre(self.values.check(value)), generator(rng)
         refuse_size_for_batch(size, scores, 1)
         if self.arithmetic is EXACT:
-            # the largest score with Gumbel noise is drawn by weights, which is the same
+            # The largest score with Gumbel noise has the law of a draw by weights.
             sampler = draw_by_weights if self.noise == "gumbel" else draw_noisy_max
             return drawn_winners(sampler, scores, self.drawn_scale, size, source)
         sample = source.gumbel if self.noise == "gumbel" else source.laplace
@@ -113,7 +113,7 @@ class NoisyMax(SelectionMechanism):
         """
         if self.noise == "gumbel":
             return self._by_weights.selection_error(candidates)
-        # the best score's noise has mean 0, and no noise exceeds the largest absolute value
+        # The noise of the best score has mean 0, and no noise exceeds the largest absolute value.
         return self.drawn_scale * expected_max_exponential(candidates) + self._rounding_error
 
     @property
@@ -136,7 +136,7 @@ class NoisyMax(SelectionMechanism):
         """Return scores of two candidates whose gap shrinks by the largest amount."""
         if self.noise == "gumbel":
             return self._by_weights.worst_pair(epsilon)
-        # P(first wins) at a gap is that of the difference of two Laplace draws
+        # P(first wins) at a gap is a probability of the difference of two Laplace draws.
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         sticks = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)

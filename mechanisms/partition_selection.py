@@ -40,7 +40,7 @@ from mechanisms.families.key_counts import (
     strangers,
 )
 
-WORDS = 1 << 63  # a probability is a number of these words
+WORDS = 1 << 63  # a probability is stored as a number of these words
 MOST_STEPS = 1 << 20
 MOST_KEYS = 1024
 
@@ -91,39 +91,41 @@ class PartitionSelection(Mechanism):
         refuse_size_for_batch(size, objects, 0)
         if objects.ndim:
             return self._batch(objects, source)
-        one = objects.item()
+        key_counts = objects.item()
         if size is not None:
-            return kept_rows(one.keys, self._kept(one.counts, draw_shape(size, ())[0], source))
-        found = one.keys[self._kept(one.counts, 1, source)[0]]
-        # strings of a width of their own: that of the longest key of all stays secret
-        return np.array(found.tolist(), dtype=str) if found.dtype.kind == "U" else found
+            return kept_rows(
+                key_counts.keys, self._kept(key_counts.counts, draw_shape(size, ())[0], source)
+            )
+        selected = key_counts.keys[self._kept(key_counts.counts, 1, source)[0]]
+        # The strings get a new width: the width of the longest key of all is private.
+        return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
 
     def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
-        """Return a row for each object, equal ones together."""
-        places: dict[int, list[int]] = {}
-        for place, one in enumerate(objects):
-            places.setdefault(id(one), []).append(place)
-        width = max((one.keys.size for one in objects), default=0)
-        text = any(one.keys.dtype.kind == "U" for one in objects)
+        """Return a row for each object; the rows of equal objects are drawn together."""
+        indices: dict[int, list[int]] = {}
+        for index, key_counts in enumerate(objects):
+            indices.setdefault(id(key_counts), []).append(index)
+        width = max((key_counts.keys.size for key_counts in objects), default=0)
+        text = any(key_counts.keys.dtype.kind == "U" for key_counts in objects)
         rows: Any = np.full((objects.size, width), "" if text else -1, dtype=object)
-        for same in places.values():
-            one = objects[same[0]]
-            rows[same, : one.keys.size] = kept_rows(
-                one.keys, self._kept(one.counts, len(same), source)
+        for same in indices.values():
+            key_counts = objects[same[0]]
+            rows[same, : key_counts.keys.size] = kept_rows(
+                key_counts.keys, self._kept(key_counts.counts, len(same), source)
             )
-        found: NDArray[Any] = rows.astype(str if text else np.int64)
-        return found
+        released: NDArray[Any] = rows.astype(str if text else np.int64)
+        return released
 
     def _kept(
         self, counts: NDArray[np.int64], size: int, source: np.random.Generator
     ) -> NDArray[np.bool_]:
         """Return ``size`` rows of coins, one for every count."""
         table = self._words
-        words = random_words(size * counts.size, source).reshape(size, counts.size)
-        kept: NDArray[np.bool_] = (words >> np.uint64(1)) < table[
+        uniform_words = random_words(size * counts.size, source).reshape(size, counts.size)
+        coins: NDArray[np.bool_] = (uniform_words >> np.uint64(1)) < table[
             np.minimum(counts, table.size - 1)
         ]
-        return kept
+        return coins
 
     def keep_probability(self, counts: ArrayLike) -> Array:
         """Return the probability that a key is kept which so many people hold.
@@ -139,8 +141,8 @@ class PartitionSelection(Mechanism):
             Probabilities, to nearest; the coins have them to 2^-63, rounded towards privacy.
         """
         held_by = np.asarray(counts, dtype=np.int64)
-        found: Array = self._words[np.minimum(held_by, self._words.size - 1)] / float(WORDS)
-        return found
+        probabilities: Array = self._words[np.minimum(held_by, self._words.size - 1)] / float(WORDS)
+        return probabilities
 
     @property
     def _words(self) -> NDArray[np.uint64]:
@@ -153,16 +155,20 @@ class PartitionSelection(Mechanism):
         if objects.ndim == 0:
             return self._log_probability(np.asarray(output), objects.item())
         rows = np.asarray(output)
-        found = np.stack(
-            [self._log_probability(rows[..., i, :], one) for i, one in enumerate(objects)], axis=-1
+        log_probabilities = np.stack(
+            [
+                self._log_probability(rows[..., i, :], key_counts)
+                for i, key_counts in enumerate(objects)
+            ],
+            axis=-1,
         )
-        return found if each else found.sum(axis=-1)
+        return log_probabilities if each else log_probabilities.sum(axis=-1)
 
-    def _log_probability(self, output: NDArray[Any], one: KeyCounts) -> Array:
-        chance = self.keep_probability(one.counts)
+    def _log_probability(self, output: NDArray[Any], key_counts: KeyCounts) -> Array:
+        chance = self.keep_probability(key_counts.counts)
         with np.errstate(divide="ignore"):
-            terms = np.where(held(output, one.keys), np.log(chance), np.log1p(-chance))
-        total: Array = np.where(strangers(output, one.keys), -np.inf, terms.sum(axis=-1))
+            terms = np.where(held(output, key_counts.keys), np.log(chance), np.log1p(-chance))
+        total: Array = np.where(strangers(output, key_counts.keys), -np.inf, terms.sum(axis=-1))
         return total
 
     @property
@@ -172,7 +178,7 @@ class PartitionSelection(Mechanism):
 
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
         """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
-        # a set of keys has any length; rows of strings are not for workers
+        # A set of keys has any length, and workers do not return rows of strings.
         fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
         return (
             ""
@@ -204,14 +210,14 @@ class PartitionSelection(Mechanism):
         """Return counts where a person more adds delta at the declared epsilon."""
         del epsilon
         names = np.arange(self.keys)
-        # the last count whose successor is limited by the probability of being kept
+        # The last count whose successor is limited by the probability that a key is kept.
         chance = self.keep_probability(np.arange(self._words.size))
         rising = chance[1:] >= math.exp(self.key_epsilon) * chance[:-1] + self.key_delta * (
             1 - 1e-9
         )
-        last = int(np.flatnonzero(rising)[-1])
-        more, less = (KeyCounts(names, np.full(self.keys, last + one)) for one in (1, 0))
-        return more, less
+        last_count = int(np.flatnonzero(rising)[-1])
+        larger = KeyCounts(names, np.full(self.keys, last_count + 1))
+        return larger, KeyCounts(names, np.full(self.keys, last_count))
 
     @property
     def values(self) -> KeyCountValues:
@@ -226,38 +232,38 @@ class PartitionSelection(Mechanism):
 
 @functools.lru_cache(maxsize=64)
 def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
-    """Return how many of 2^63 words keep a key that 0, 1, 2, ... people hold.
+    """Return how many of 2^63 words keep a key, by the number 0, 1, 2, ... of people who hold it.
 
     The greatest whole numbers w_k with ``w_{k+1} <= e^eps w_k + delta 2^63`` and
     ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63``.
     """
     high = exponential_bounds(Fraction(epsilon), 40)[1]  # not below e^-epsilon
-    lost = math.floor(Fraction(delta) * WORDS)
-    words = [0]
-    while words[-1] < WORDS:
-        now = words[-1]
-        rising = math.floor(now / high) + lost
-        falling = WORDS - math.ceil(max(WORDS - now - lost, 0) * high)
-        words.append(min(rising, falling, WORDS))
-    found = np.array(words, dtype=np.uint64)
-    found.flags.writeable = False
-    return found
+    delta_words = math.floor(Fraction(delta) * WORDS)
+    thresholds = [0]
+    while thresholds[-1] < WORDS:
+        previous = thresholds[-1]
+        rising = math.floor(previous / high) + delta_words
+        falling = WORDS - math.ceil(max(WORDS - previous - delta_words, 0) * high)
+        thresholds.append(min(rising, falling, WORDS))
+    table = np.array(thresholds, dtype=np.uint64)
+    table.flags.writeable = False
+    return table
 
 
 @functools.lru_cache(maxsize=256)
 def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
-    """Return the loss of (epsilon, delta) for each of so many keys."""
+    """Return the loss of ``keys`` keys that each have (epsilon, delta)."""
     if keys == 1:
         return ApproxLoss(epsilon, delta)
-    # j of the keys lose -epsilon, the others epsilon, none is lost: binomial masses
+    # Of the keys, j have loss -epsilon and the others epsilon, with binomial masses.
     e0 = round_up(epsilon)
     none_lost = keys * math.log1p(-delta)
     size, masses = keys * math.log1p(math.exp(-e0)), []
     for j in range(keys + 1):
-        ways = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
-        masses.append(math.exp(none_lost + ways - j * e0 - size))
-    lost = -math.expm1(none_lost)
-    scale = (1 - lost) / sum(masses)  # lgamma's error
-    finite = [one * scale for one in masses]
-    pair = PairLoss((lost, *finite, 0.0), (0.0, *finite[::-1], lost))
+        log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
+        masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
+    lost_mass = -math.expm1(none_lost)
+    scale = (1 - lost_mass) / sum(masses)  # it removes the error of lgamma
+    finite = [mass * scale for mass in masses]
+    pair = PairLoss((lost_mass, *finite, 0.0), (0.0, *finite[::-1], lost_mass))
     return pair.with_rounding(1e-12 * keys)

@@ -72,17 +72,17 @@ class PiecewiseUniform(MeanOracle):
         if self.arithmetic is EXACT:
             # a cell of the number's piece, or of the rest; the report is the middle of the cell
             piece, starts = piece_cells(self.keep), self._first_cells(numbers)
-            near = bernoulli(self.keep, shape, source)
-            rest: Any = source.integers(0, 2 * CENTRES, shape)
-            rest += piece * (rest >= starts)  # the piece is left out
-            cell = np.where(near, starts + source.integers(0, piece, shape), rest)
+            in_piece = bernoulli(self.keep, shape, source)
+            outside: Any = source.integers(0, 2 * CENTRES, shape)
+            outside += piece * (outside >= starts)  # the piece is left out
+            cell = np.where(in_piece, starts + source.integers(0, piece, shape), outside)
             return ((cell + 0.5 - (CENTRES + piece / 2)) * self._step)[()]
         low = self._piece_start(numbers)
-        near = source.random(shape) < self.keep
-        place = source.random(shape)
-        rest = place * (self.reach + 1) - self.reach
-        rest += (self.reach - 1) * (rest > low)  # the piece is left out
-        report = np.where(near, low + place * (self.reach - 1), rest)
+        in_piece = source.random(shape) < self.keep
+        uniform = source.random(shape)
+        outside = uniform * (self.reach + 1) - self.reach
+        outside += (self.reach - 1) * (outside > low)  # the piece is left out
+        report = np.where(in_piece, low + uniform * (self.reach - 1), outside)
         return (np.clip(report, -self.reach, self.reach) * self.radius)[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
@@ -91,9 +91,11 @@ class PiecewiseUniform(MeanOracle):
         low, at = self._piece_start(numbers), np.asarray(output, dtype=float) / self.radius
         width = self._piece_width
         heights = np.array([self.keep / width, (1 - self.keep) / (2 * self.reach - width)])
-        near, far = np.log(heights) - np.log(self.radius)
+        log_inside, log_outside = np.log(heights) - np.log(self.radius)
         piece = (low <= at) & (at <= low + width)
-        terms = np.where(piece, near, np.where(np.abs(at) <= self.reach, far, -np.inf))
+        terms = np.where(
+            piece, log_inside, np.where(np.abs(at) <= self.reach, log_outside, -np.inf)
+        )
         return sum_log_density(terms, numbers.ndim, each)
 
     def variance(self, value: ArrayLike) -> Array:
@@ -178,7 +180,7 @@ class PiecewiseUniform(MeanOracle):
 
 @functools.lru_cache(maxsize=256)
 def piece_cells(keep: float) -> int:
-    """Return the cells of a piece: rounded up, so that one of the rest is not too improbable."""
+    """Return the number of cells of a piece, rounded up so that other cells stay probable."""
     # (1 - keep) / 2 CENTRES against keep / piece: at most the square of (1 - keep) / keep
     return math.ceil(2 * CENTRES * (1 - Fraction(keep)) / Fraction(keep))
 

@@ -47,10 +47,10 @@ from mechanisms.families.mean_oracle import (
 )
 from mechanisms.families.sphere_support import SphereSupport
 
-ROUND_OFF = 2.0**-49  # of a share, absolute
-REST = 2.0**-36  # smallest probability of the rest that `optimised` chooses; floats resolve it
-SMALLEST_CAP = 2.0**-24  # of the sphere
-LEAST_ACCEPTANCE = 2.0**-11  # of proposals of the cap
+ROUND_OFF = 2.0**-49  # absolute error of a share
+REST = 2.0**-36  # smallest probability outside the cap that `optimised` chooses; floats resolve it
+SMALLEST_CAP = 2.0**-24  # share of the sphere
+LEAST_ACCEPTANCE = 2.0**-11  # share of the proposals for the cap
 
 
 @final
@@ -131,7 +131,7 @@ class PrivUnit(FixedLengthMeanOracle):
         height = float(minimize_scalar(log_length, bounds=(0.0, highest), method="bounded").x)
         fields: dict[str, Any] = {"dimension": p, "height": height, "radius": radius}
         mass = cap_mass(p, height)
-        if (1 - mass) * math.exp(-target) < mass * REST:  # keep would be 1 but for round-off
+        if (1 - mass) * math.exp(-target) < mass * REST:  # keep would round to 1
             return PrivUnit(keep=1 - REST, **fields)
         return calibrate(PrivUnit, epsilon=target, **fields)
 
@@ -146,21 +146,24 @@ class PrivUnit(FixedLengthMeanOracle):
     def _exact_reports(
         self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
     ) -> Array:
-        # Anywhere, or with probability `_cap_share` in the cap: an integer vector, whose law is
-        # the same for all values but for the cap.  The rounding to full length and the axis of a
-        # zero vector may be public: which bits a row gets depends on its place alone, not on what
-        # other rows are.
+        # The report is an integer vector in the cap with probability `_cap_share`, and anywhere
+        # otherwise.  Its law is the same for all values but for the cap.  The rounding to full
+        # length and the axis of a zero vector may be public: the bits of a row depend on its
+        # position alone, not on the other rows.
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
+        # About so many proposals are needed until one is in the cap.
+        log_chance = log_acceptance(self.dimension, self.height, self._cap_mass)
+        trials = math.exp(min(-log_chance, 12.0))
         for at in cache_blocks(rows, 8 * self.dimension):
-            own, public = rows[at], public_generator(source)
-            up = stochastic_round(relative_norm(own, self.radius), (len(own),), public)
-            lost = ~own.any(axis=-1, keepdims=True)
-            if lost.any():
-                own = np.where(lost, public.standard_normal(own.shape), own)
-            axes = integer_axes(np.where(up[:, None], own, -own))
-            capped = bernoulli(self._cap_share, (len(own),), source)
-            drawn = directions(axes, capped, self.height, source, self._trials)
+            block, public = rows[at], public_generator(source)
+            up = stochastic_round(relative_norm(block, self.radius), (len(block),), public)
+            is_zero = ~block.any(axis=-1, keepdims=True)
+            if is_zero.any():
+                block = np.where(is_zero, public.standard_normal(block.shape), block)
+            axes = integer_axes(np.where(up[:, None], block, -block))
+            capped = bernoulli(self._cap_share, (len(block),), source)
+            drawn = directions(axes, capped, self.height, source, trials)
             reports[at] = drawn * (self.length / norms(drawn, 2))[:, None]
         return reports.reshape(shape)
 
@@ -173,10 +176,10 @@ class PrivUnit(FixedLengthMeanOracle):
         users = reports.shape[:-1]
         # (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2): invert its upper tail within the cap,
         # its lower one within the rest; around v all directions are equally probable
-        near = source.random(users) < self.keep
-        tail = source.random(users) * np.where(near, self._cap_mass, 1 - self._cap_mass)
+        in_cap = source.random(users) < self.keep
+        tail = source.random(users) * np.where(in_cap, self._cap_mass, 1 - self._cap_mass)
         half = (self.dimension - 1) / 2
-        along = (1 - 2 * betaincinv(half, half, tail)) * np.where(near, 1.0, -1.0)
+        along = (1 - 2 * betaincinv(half, half, tail)) * np.where(in_cap, 1.0, -1.0)
         # the value is rounded to full length or to its opposite, without bias
         along *= np.where(
             stochastic_round(relative_norm(vectors, self.radius), users, source), 1.0, -1.0
@@ -185,9 +188,9 @@ class PrivUnit(FixedLengthMeanOracle):
         reports[..., 0] = 0.0
         reports *= (self.length * np.sqrt(1 - along * along) / norms(reports, 2))[..., None]
         # for a zero vector every direction is equal
-        lost = ~vectors.any(axis=-1, keepdims=True)
-        if lost.any():
-            vectors = np.where(lost, source.standard_normal(reports.shape), vectors)
+        is_zero = ~vectors.any(axis=-1, keepdims=True)
+        if is_zero.any():
+            vectors = np.where(is_zero, source.standard_normal(reports.shape), vectors)
         mirror = unit_vectors(vectors)
         sign = np.where(mirror[..., 0] < 0, -1.0, 1.0)
         mirror[..., 0] += sign
@@ -198,16 +201,16 @@ class PrivUnit(FixedLengthMeanOracle):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density relative to the uniform distribution on the sphere, summed."""
-        vectors, given = self.values.check(value), np.asarray(output, dtype=float)
+        vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
         axes = unit_vectors(vectors)
-        along = np.einsum("...i,...i", given / self.length, axes)
-        far = 1 - self._cap_share
-        near = far + self._cap_share / self._cap_mass
+        along = np.einsum("...i,...i", reports / self.length, axes)
+        outside = 1 - self._cap_share
+        inside = outside + self._cap_share / self._cap_mass
         weight = (1 + relative_norm(vectors, self.radius)) / 2
-        density = weight * np.where(along >= self.height, near, far)
-        density += (1 - weight) * np.where(-along >= self.height, near, far)
+        density = weight * np.where(along >= self.height, inside, outside)
+        density += (1 - weight) * np.where(-along >= self.height, inside, outside)
         density = np.where(axes.any(axis=-1), density, 1.0)
-        terms = np.where(on_sphere(given, self.length), np.log(density), -np.inf)
+        terms = np.where(on_sphere(reports, self.length), np.log(density), -np.inf)
         return sum_log_density(terms, vectors.ndim - 1, each)
 
     @property
@@ -274,11 +277,6 @@ class PrivUnit(FixedLengthMeanOracle):
     def _cap_mass(self) -> float:
         return cap_mass(self.dimension, self.height)
 
-    @property
-    def _trials(self) -> float:
-        """About how many proposals it takes until one is in the cap."""
-        return math.exp(min(-log_acceptance(self.dimension, self.height, self._cap_mass), 12.0))
-
 
 def cap_mass(dimension: int, height: float) -> float:
     """Return the share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
@@ -288,7 +286,7 @@ def cap_mass(dimension: int, height: float) -> float:
     if square > 0.5:  # near 1 the square is rounded, and 1 - height is not
         return float(betainc(half, 0.5, (1 - height) * (1 + height))) / 2
     below = float(betainc(0.5, half, square))
-    # scipy's complement is good to 1e-10 only where it is nearly 1
+    # The complement of scipy has an error of up to 1e-10, unless it is nearly 1.
     return (1 - below) / 2 if below < 0.75 else float(betaincc(0.5, half, square)) / 2
 
 
@@ -326,10 +324,10 @@ def lost_share(dimension: int, mass: float) -> float:
     return error / (1 - error) + 4e-12 if error <= 0.5 else math.inf
 
 
-def least_keep(made: PrivUnit) -> float:
-    """Return the mass of the cap; for exact reports more, so that something is left to give up."""
-    mass = cap_mass(made.dimension, made.height)
-    if made.arithmetic != EXACT or mass < 1e-290:
+def least_keep(mechanism: PrivUnit) -> float:
+    """Return the mass of the cap; exact reports need more, as they lose a share of it."""
+    mass = cap_mass(mechanism.dimension, mechanism.height)
+    if mechanism.arithmetic != EXACT or mass < 1e-290:
         return mass
-    lost = min(2 * lost_share(made.dimension, mass) + 2 * ROUND_OFF, 1.0)
-    return mass + (1 - mass) * lost
+    share_lost = min(2 * lost_share(mechanism.dimension, mass) + 2 * ROUND_OFF, 1.0)
+    return mass + (1 - mass) * share_lost

@@ -37,7 +37,7 @@ from mechanisms.exact_noise.exact_bernoulli import bernoulli_each
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.gaussian import Gaussian
 
-# beyond ln 2 half of e^odds is no probability
+# For odds above ln 2, e^odds / 2 exceeds 1.
 ODDS = Interval(1e-6, math.log(2))
 
 
@@ -48,10 +48,10 @@ class NumberMechanisms(MechanismsWithAttribute):
 
     def check(self, argument: str, value: object) -> Mechanism:
         """Return the mechanism, or raise `ParameterError`."""
-        found = MechanismsWithAttribute.check(self, argument, value)
-        if found.value_axes == 1:
+        mechanism = MechanismsWithAttribute.check(self, argument, value)
+        if mechanism.value_axes == 1:
             raise ParameterError(argument, value, str(self))
-        return found
+        return mechanism
 
 
 @final
@@ -98,15 +98,15 @@ class PureFromApproximate(PostProcessing):
         """Return the public samples and the index of one; see `Mechanism.release`."""
         values, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, values.shape)
-        some = math.prod(shape) * self.candidates
+        sample_size = math.prod(shape) * self.candidates
         samples = np.reshape(
-            self.inner.release(self.reference_value, source, some), (*shape, self.candidates)
+            self.inner.release(self.reference_value, source, sample_size), (*shape, self.candidates)
         )
         bits = bernoulli_each(self._bit_probabilities(samples, values), source)
-        bits |= ~bits.any(axis=-1, keepdims=True)  # where there are no ones, all may be chosen
+        bits |= ~bits.any(axis=-1, keepdims=True)  # without ones, all samples may be chosen
         ones = bits.cumsum(axis=-1)
-        place = source.integers(0, ones[..., -1])
-        index = np.argmax(ones > place[..., None], axis=-1)
+        rank = source.integers(0, ones[..., -1])
+        index = np.argmax(ones > rank[..., None], axis=-1)
         return np.concatenate([samples, index[..., None]], axis=-1)
 
     def chosen(self, reports: ArrayLike) -> Array:
@@ -124,8 +124,8 @@ class PureFromApproximate(PostProcessing):
         """
         reported = np.asarray(reports)
         index = reported[..., -1:].astype(np.intp)
-        found: Array = np.take_along_axis(reported, index, axis=-1)[..., 0]
-        return found
+        samples: Array = np.take_along_axis(reported, index, axis=-1)[..., 0]
+        return samples
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density of the public samples and of the index given them."""
@@ -137,11 +137,11 @@ class PureFromApproximate(PostProcessing):
         x, w = legendre(self.candidates // 2 + 1)
         z = (x + 1) / 2
         at = np.clip(index, 0, self.candidates - 1).astype(np.intp)[..., None]
-        own = np.take_along_axis(p, at, axis=-1)
+        p_chosen = np.take_along_axis(p, at, axis=-1)
         logs = np.log1p(-p[..., None, :] * (1 - z[:, None])).sum(axis=-1)
-        others = np.exp(logs - np.log1p(-own * (1 - z)))
+        no_others = np.exp(logs - np.log1p(-p_chosen * (1 - z)))
         no_ones = np.exp(np.log1p(-p).sum(axis=-1))
-        chance = own[..., 0] * (others @ w) / 2 + no_ones / self.candidates
+        chance = p_chosen[..., 0] * (no_others @ w) / 2 + no_ones / self.candidates
         drawn = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
         possible = (index >= 0) & (index < self.candidates) & (index == np.floor(index))
         terms = np.where(possible, drawn + np.log(chance), -np.inf)
@@ -154,12 +154,12 @@ class PureFromApproximate(PostProcessing):
         P(t) grows with p_t and falls with every other p_s, so the extremes are one high probability
         among low ones and one low among high ones.
         """
-        least, most = self._extreme_probabilities
+        lowest, highest = self._extreme_probabilities
         return PureLoss(
             round_up(
                 math.log(
-                    self._selection_probability(most, least)
-                    / self._selection_probability(least, most)
+                    self._selection_probability(highest, lowest)
+                    / self._selection_probability(lowest, highest)
                 ),
                 64,
             )
@@ -191,11 +191,11 @@ class PureFromApproximate(PostProcessing):
         """The index, given many rows of public samples."""
         return RotatedSamples(self)
 
-    def _selection_probability(self, own: float, other: float) -> float:
+    def _selection_probability(self, p_chosen: float, p_others: float) -> float:
         # E[1 / (1 + Bin(T - 1, p))] = (1 - (1 - p)^T) / (T p)
         t = self.candidates
-        none = (1 - own) * (1 - other) ** (t - 1) / t
-        return own * (1 - (1 - other) ** t) / (t * other) + none
+        no_ones = (1 - p_chosen) * (1 - p_others) ** (t - 1) / t
+        return p_chosen * (1 - (1 - p_others) ** t) / (t * p_others) + no_ones
 
     def _bit_probabilities(self, samples: Array, values: NDArray[Any]) -> Array:
         """Return the probability of a one for each sample; 1/2 beyond the allowed odds."""
@@ -204,7 +204,7 @@ class PureFromApproximate(PostProcessing):
             odds = odds - self.inner.terms(samples, np.asarray(self.reference_value))
             inside = np.abs(odds) <= self.odds
             chances: Array = np.where(inside, np.exp(np.where(inside, odds, 0.0)) / 2, 0.5)
-        # whatever floats make of the odds, the loss is that of these two ends
+        # The loss is computed from these two ends, so rounding of the odds does not matter.
         return np.clip(chances, *self._extreme_probabilities)
 
     @property

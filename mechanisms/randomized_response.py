@@ -82,7 +82,7 @@ class RandomizedResponse(FrequencyOracle):
         reported += labels.astype(word)
         reports: Reports = np.minimum(
             reported, reported - word.type(self.k)
-        )  # below 0 wraps to a huge number
+        )  # a number below 0 wraps to a huge one
         return reports
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:

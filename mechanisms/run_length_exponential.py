@@ -37,7 +37,7 @@ from mechanisms.exponential import Exponential
 from mechanisms.families.selection import scaled_gap_to_best
 
 IndexArray = NDArray[np.int64]
-MOST_CANDIDATES = 2.0**52  # of one list: sums of lengths are exact in floats
+MOST_CANDIDATES = 2.0**52  # of one list; sums of lengths are then exact in floats
 
 
 @final
@@ -86,12 +86,12 @@ class RunLengthExponential(Mechanism):
         rows, counts = scores.reshape(-1, runs), lengths.reshape(-1, runs)
         winners = np.empty(len(rows), dtype=np.int64)
         for part in row_chunks(*rows.shape):
-            found = self._weights(rows[part], counts[part]).draw(None, source)
-            winners[part] = _places(found, counts[part], source)
+            drawn_runs = self._weights(rows[part], counts[part]).draw(None, source)
+            winners[part] = _places(drawn_runs, counts[part], source)
         return winners.reshape(lists.shape[:-2])
 
     def _weights(self, scores: Array, lengths: Array) -> WeightTable:
-        # the best score of a list is that of a run which is not empty
+        # Only runs that are not empty count for the best score of a list.
         best = np.where(lengths > 0, scores, -np.inf).max(axis=-1, keepdims=True)
         return WeightTable.of(np.minimum(scores, best), self.scale, lengths)  # type: ignore[arg-type]  # whole floats
 
@@ -140,8 +140,8 @@ class RunLengthExponential(Mechanism):
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return one list of two candidates whose gap shrinks by the largest amount."""
-        first, second = self._listed.worst_pair(epsilon)
-        return np.stack([first, np.ones(2)])[None], np.stack([second, np.ones(2)])[None]
+        scores, neighbour_scores = self._listed.worst_pair(epsilon)
+        return np.stack([scores, np.ones(2)])[None], np.stack([neighbour_scores, np.ones(2)])[None]
 
     @property
     def hidden_axes(self) -> int:
@@ -164,8 +164,8 @@ def _places(runs: NDArray[np.intp], lengths: Array, rng: np.random.Generator) ->
     counts = lengths.astype(np.int64)
     starts = np.cumsum(counts, axis=-1) - counts
     row = np.arange(len(lengths)) if len(lengths) == len(runs) else np.zeros(len(runs), np.intp)
-    found: IndexArray = starts[row, runs] + rng.integers(0, counts[row, runs])
-    return found
+    candidates: IndexArray = starts[row, runs] + rng.integers(0, counts[row, runs])
+    return candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +184,10 @@ class RunValues:
         if lists.ndim not in (3, 4) or lists.shape[-2] != 2 or not lists.shape[-1]:
             raise PrivateValueError("value", "an array of shape (lists, 2, runs)")
         lengths = lists[..., 1, :]
-        wrong = (lengths < 0) | (lengths != np.floor(lengths))
-        if wrong.any():
+        invalid = (lengths < 0) | (lengths != np.floor(lengths))
+        if invalid.any():
             allowed = "lengths that are whole numbers from 0"
-            raise PrivateValueError("value", allowed, first_true_index(wrong))
+            raise PrivateValueError("value", allowed, first_true_index(invalid))
         total = lengths.sum(axis=-1)
         if not ((total > 0) & (total <= MOST_CANDIDATES)).all():
             raise PrivateValueError("value", "lists of 1 to 2^52 candidates")

@@ -31,7 +31,7 @@ from mechanisms.base import (
 from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
-CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
+CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells next to an answer, in units of its noise
 CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour
 
 
@@ -62,7 +62,7 @@ class SparseVector(Mechanism):
         POSITIVE, "noise scale on the threshold; twice as much on an answer in the comparison",
         typical=(2.0,), knob=True,
     )  # fmt: skip
-    # large, so that a target epsilon of 0.01 leaves most of it to the calibrated scale
+    # This scale is large, so that most of a target epsilon of 0.01 goes to the calibrated scale.
     answer_scale: float = param(POSITIVE, "noise scale on the released answer", typical=(1000.0,))
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
@@ -73,24 +73,26 @@ class SparseVector(Mechanism):
         answers = self.values.check(value)
         source = generator(rng)
         index = np.asarray(self.comparison.release(answers, source, size))
-        found = index < answers.shape[-1]
-        chosen = entries_at(answers, np.where(found, index, 0))
+        has_index = index < answers.shape[-1]
+        chosen = entries_at(answers, np.where(has_index, index, 0))
         noisy = self.answer_noise.release(chosen, source)
-        return np.stack([index, np.where(found, noisy, np.nan)], axis=-1)
+        return np.stack([index, np.where(has_index, noisy, np.nan)], axis=-1)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of the index plus the Laplace log-density of the answer."""
         answers, reported = self.values.check(value), np.asarray(output, dtype=float)
         index, noisy = reported[..., 0], reported[..., 1]
-        found = self.comparison.log_density(index, answers, each=True)
-        centres = _with_none(self.answer_noise.noise_centre(answers))
-        chosen = entries_at(centres, np.where(np.isneginf(found), 0, index).astype(np.intp))
+        log_index = self.comparison.log_density(index, answers, each=True)
+        # NaN stands for the number of the last index: no answer is above the threshold.
+        no_answer = np.full((*answers.shape[:-1], 1), np.nan)
+        centres = np.append(self.answer_noise.noise_centre(answers), no_answer, axis=-1)
+        chosen = entries_at(centres, np.where(np.isneginf(log_index), 0, index).astype(np.intp))
         scale = self.answer_noise.drawn_scale
         away = np.abs(scaled_difference(noisy, chosen, scale))
         spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * scale))
         # an index without its number, a number without its index, and infinity are impossible
         possible = (np.isnan(noisy) == np.isnan(chosen)) & ~np.isinf(noisy)
-        terms: Array = np.where(possible, found + spread, -np.inf)
+        terms: Array = np.where(possible, log_index + spread, -np.inf)
         return terms if each or answers.ndim == 1 else terms.sum(axis=-1)
 
     @property
@@ -148,16 +150,16 @@ class IndexAndValue(Support):
         """
         scale = self.noise.drawn_scale
         centres = (self.noise.noise_centre(answers) for answers in (first, second))
-        edges = [self._cell_edges(*both) for both in zip(*centres, strict=True)]
+        edges = [self._cell_edges(*centre_pair) for centre_pair in zip(*centres, strict=True)]
         outputs, measure = [], []
         for index, inner in enumerate(edges):
-            # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b), whichever the sign; and what is
-            # beyond an edge has b times the density there
+            # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b) for both signs.  The mass
+            # beyond an edge is b times the density there.
             half = scaled_difference(inner[1:], inner[:-1], 2 * scale)
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])
             outputs.append(np.stack([np.full(places.size, float(index)), places], axis=-1))
-            within = 2 * np.sinh(np.minimum(half, 700.0))  # wider ones are far from both answers
+            within = 2 * np.sinh(np.minimum(half, 700.0))  # wider cells are far from both answers
             measure.append(scale * np.concatenate([[1.0], within, [1.0]]))
         starts = np.cumsum([0, *map(len, outputs)])
         outputs.append(np.array([[len(edges), np.nan]]))
@@ -167,8 +169,8 @@ class IndexAndValue(Support):
             reported = np.asarray(output, dtype=float)
             cell = np.full(reported.shape[:-1], starts[-1])
             for index, inner in enumerate(edges):
-                here = reported[..., 0] == index
-                cell[here] = starts[index] + np.searchsorted(inner, reported[here, 1])
+                same_index = reported[..., 0] == index
+                cell[same_index] = starts[index] + np.searchsorted(inner, reported[same_index, 1])
             return cell
 
         return Cells(np.concatenate(outputs), np.concatenate(measure), locate)
@@ -178,8 +180,3 @@ class IndexAndValue(Support):
         between = first * (1 - CELL_FRACTIONS) + second * CELL_FRACTIONS
         edges: Array = np.unique(np.concatenate([first + steps, second + steps, between]))
         return edges
-
-
-def _with_none(answers: Array) -> Array:
-    """Return the answers of every row, and NaN for no answer above the threshold."""
-    return np.concatenate([answers, np.full((*answers.shape[:-1], 1), np.nan)], axis=-1)

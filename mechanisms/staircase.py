@@ -104,11 +104,11 @@ class Staircase(AdditiveNoise):
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def __post_init__(self) -> None:
-        given: Any = self.upper
-        if isinstance(given, str) and given in (BEST, LEAST_VARIANCE):
+        declared: Any = self.upper
+        if isinstance(declared, str) and declared in (BEST, LEAST_VARIANCE):
             scale = POSITIVE.check("Staircase.scale", self.scale)
             fall = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale
-            object.__setattr__(self, "upper", SHARE.best(given, fall))
+            object.__setattr__(self, "upper", SHARE.best(declared, fall))
         AdditiveNoise.__post_init__(self)
 
     def with_noise_factor(self, factor: float) -> Staircase:
@@ -127,16 +127,16 @@ class Staircase(AdditiveNoise):
         if self.arithmetic is EXACT:
             noise = self._grid_steps.draw(math.prod(shape), source).reshape(shape)
             return grid.add_steps(real, grid.grid_exponent(self._coarser), noise, middle=True)
-        # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
+        # Algorithm 1 of Geng & Viswanath: a stair, its upper or lower part, a position and a sign.
         fall = self._log_ratio
         stair = source.geometric(-math.expm1(-fall), shape) - 1.0
         lower = source.random(shape) >= self.upper / (
             self.upper + (1 - self.upper) * math.exp(-fall)
         )
         inside = source.random(shape)
-        place = np.where(lower, self.upper + (1 - self.upper) * inside, self.upper * inside)
+        position = np.where(lower, self.upper + (1 - self.upper) * inside, self.upper * inside)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
-        return real + sign * (stair + place) * self.sensitivity
+        return real + sign * (stair + position) * self.sensitivity
 
     def noise_centre(self, value: ArrayLike) -> Any:
         """Return the value, or with exact arithmetic its grid point."""
@@ -197,9 +197,9 @@ class Staircase(AdditiveNoise):
         b, g = math.exp(-self._log_ratio), self.drawn_upper
         stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
         share = g / (g + (1 - g) * b)
-        place = share * g / 2 + (1 - share) * (1 + g) / 2
-        place_2 = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
-        return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * place + place_2)
+        position_mean = share * g / 2 + (1 - share) * (1 + g) / 2
+        position_square = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
+        return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * position_mean + position_square)
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
@@ -211,10 +211,10 @@ class Staircase(AdditiveNoise):
         if not 1e-4 <= self.sensitivity / self.scale <= 100:
             allowed = "between a hundredth and 10,000 times the sensitivity"
             raise ParameterError("Staircase.scale", self.scale, allowed)
-        # left of both values the density is e^fall times the other's, and between them on the
-        # narrower of the two parts of a stair
-        narrow = min(self.drawn_upper, 1 - self.drawn_upper)
-        up_a_step = 0.5 + self._top_density * narrow * self.drawn_stair
+        # To the left of both values the density is e^fall times the other density, and between them
+        # also on the narrower of the two parts of a stair.
+        narrower_part = min(self.drawn_upper, 1 - self.drawn_upper)
+        up_a_step = 0.5 + self._top_density * narrower_part * self.drawn_stair
         return response_pair(up_a_step, up_a_step * math.exp(-self._log_ratio), 16.0)
 
     @property
@@ -225,11 +225,11 @@ class Staircase(AdditiveNoise):
     @property
     def support(self) -> RealLine:
         """The real line, with the edges of the steps."""
-        # forty falls of e^-1 are below all rounding
+        # After forty falls of e^-1 the density is below all rounding.
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.drawn_upper]) * self.drawn_stair
-        both = np.concatenate([-edges, edges])
-        return RealLine(lambda value: float(self.noise_centre(value)) + both)
+        signed_edges = np.concatenate([-edges, edges])
+        return RealLine(lambda value: float(self.noise_centre(value)) + signed_edges)
 
     @property
     def _log_ratio(self) -> float:
@@ -244,12 +244,12 @@ class Staircase(AdditiveNoise):
         return -math.expm1(-self._log_ratio) / (2 * self.drawn_stair * share)
 
 
-@functools.lru_cache(maxsize=64)  # densities ask for it again at every point
+@functools.lru_cache(maxsize=64)  # densities need it at every point
 def _steps_of_grid(
     scale: float, sensitivity: float, share: float, coarser: float
 ) -> IntegerStaircase:
     """Return the staircase in whole steps of the grid."""
-    # rounding moves neighbours apart by less than one step more: the stair is that wide
+    # Rounding moves neighbours apart by less than one step more, so the stair is one step wider.
     stair = math.floor(sensitivity / grid.grid_step(coarser)) + 1
     upper = min(max(round(share * stair), 1), stair - 1)
     return IntegerStaircase(stair, upper, round_up_ratio(scale, sensitivity))

@@ -80,8 +80,8 @@ class SubsetSelection(FrequencyOracle):
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
-        others = (fields.k - fields.size) * math.exp(-epsilon)
-        return None if delta else fields.size / (fields.size + others)
+        other_mass = (fields.k - fields.size) * math.exp(-epsilon)
+        return None if delta else fields.size / (fields.size + other_mass)
 
     @property
     def own_label_probability(self) -> float:
@@ -115,18 +115,19 @@ class SubsetSelection(FrequencyOracle):
         starts = np.arange(0, labels.size * self.k, self.k)
         chosen = np.zeros(labels.size * self.k, dtype=bool)
         honest = bernoulli(self.keep, labels.shape, rng)
-        # Bentley & Floyd (1987): add one of 0 .. last, or `last` itself where that is there.  The
-        # first of `size` steps is for users whose set excludes the true label.
-        first, end = self.k - 1 - self.size, self.k - 1
-        for last in range(first, end):
-            users = starts[~honest] if last == first else starts
-            drawn = rng.integers(0, last, users.size, smallest_uint(self.k), endpoint=True)
-            drawn += (last - drawn) * chosen[users + drawn]
+        # Bentley & Floyd (1987): add one of 0 .. `top_label`, or `top_label` itself where the set
+        # already has the drawn one.  The first of `size` steps is for users whose set excludes the
+        # true label.
+        first_step, end = self.k - 1 - self.size, self.k - 1
+        for top_label in range(first_step, end):
+            users = starts[~honest] if top_label == first_step else starts
+            drawn = rng.integers(0, top_label, users.size, smallest_uint(self.k), endpoint=True)
+            drawn += (top_label - drawn) * chosen[users + drawn]
             chosen[users + drawn] = True
-        # so far of 0 .. k-2: label k-1 takes the place of the true one
-        own = starts + labels
-        chosen[starts + self.k - 1] |= chosen[own]
-        chosen[own] = honest
+        # The sets so far contain labels 0 .. k-2; label k-1 replaces the true label.
+        true_entries = starts + labels
+        chosen[starts + self.k - 1] |= chosen[true_entries]
+        chosen[true_entries] = honest
         return np.flatnonzero(chosen).reshape(-1, self.size) - starts[:, None]
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -136,9 +137,9 @@ class SubsetSelection(FrequencyOracle):
     def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
         """Return which labels are in each set."""
         rows = np.asarray(reports)
-        found = np.zeros((*rows.shape[:-1], self.k), dtype=bool)
-        np.put_along_axis(found, rows.astype(np.intp), True, axis=-1)
-        return found
+        supported = np.zeros((*rows.shape[:-1], self.k), dtype=bool)
+        np.put_along_axis(supported, rows.astype(np.intp), True, axis=-1)
+        return supported
 
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """Return whether rows are labels in increasing order."""
@@ -149,12 +150,14 @@ class SubsetSelection(FrequencyOracle):
     def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """Return the log-probability of one set with the label, and of one without it."""
         del reports
-        with_it = math.comb(self.k - 1, self.size - 1)
-        without = math.comb(self.k - 1, self.size)
-        return math.log(self.keep) - math.log(with_it), math.log1p(-self.keep) - math.log(without)
+        sets_with = math.comb(self.k - 1, self.size - 1)
+        sets_without = math.comb(self.k - 1, self.size)
+        return math.log(self.keep) - math.log(sets_with), math.log1p(-self.keep) - math.log(
+            sets_without
+        )
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
-        """Return in how many sets each label is."""
+        """Return the number of sets that contain each label."""
         return count_labels(reports, self.k)
 
     @property

@@ -55,7 +55,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return delta at each epsilon: noise up to ``(shift - epsilon) / 2`` has larger losses."""
         e = np.minimum(epsilons(epsilon), self.shift)
-        # the moved distribution begins at shift - reach, and this one ends at reach
+        # The shifted distribution begins at shift - reach, and this distribution ends at reach.
         x = np.clip((self.shift - e) / 2, self.shift - self.reach, self.reach)
         inside = self._scaled_cdf(x, 0.0) - self._scaled_cdf(x - self.shift, e)
         total: Array = np.clip(np.maximum(inside, 0.0) + 4 * ULP, self.infinity, 1.0)
@@ -172,7 +172,7 @@ class TruncatedLaplace(RealNoise):
 
     @property
     def _reach_steps(self) -> int:
-        # one more covers all rounding; a longer reach costs less
+        # One more step covers all rounding; a longer reach costs less.
         return math.ceil(self.reach * (self.drawn_scale / grid.grid_step(self.scale))) + 1
 
     @property
@@ -220,8 +220,12 @@ class TruncatedLaplace(RealNoise):
     @property
     def loss(self) -> Loss:
         """The exact loss for numbers; for vectors the proven epsilon and delta."""
-        whole = TruncatedLaplaceLoss(self._shift, self.reach)
-        return whole if self.dimension == 1 else ApproxLoss(round_up(whole.shift), whole.infinity)
+        number_loss = TruncatedLaplaceLoss(self._shift, self.reach)
+        return (
+            number_loss
+            if self.dimension == 1
+            else ApproxLoss(round_up(number_loss.shift), number_loss.infinity)
+        )
 
     @property
     def loss_is_upper_bound(self) -> bool:

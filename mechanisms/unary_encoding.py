@@ -81,8 +81,8 @@ class UnaryEncoding(FrequencyOracle):
             Its epsilon is at most ``epsilon``, to rounding.
         """
         epsilon = POSITIVE.check("epsilon", epsilon)
-        least = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
-        return calibrated_safely(lambda q: cls(k, 1 - q, q), least, 0.5, epsilon)
+        lowest = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
+        return calibrated_safely(lambda q: cls(k, 1 - q, q), lowest, 0.5, epsilon)
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:
@@ -101,8 +101,8 @@ class UnaryEncoding(FrequencyOracle):
             Its epsilon is at most ``epsilon``, to rounding.
         """
         epsilon = POSITIVE.check("epsilon", epsilon)
-        least = 1 / (1 + math.exp(min(epsilon, 600.0)))
-        return calibrated_safely(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
+        lowest = 1 / (1 + math.exp(min(epsilon, 600.0)))
+        return calibrated_safely(lambda q: cls(k, 0.5, q), lowest, 0.5, epsilon)
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
@@ -147,7 +147,7 @@ class UnaryEncoding(FrequencyOracle):
         labels, source = self.values.check(value), generator(rng)
         width = -(-self.k // 8)
         return randomise_in_blocks(
-            lambda some: self._packed_reports(some, source), labels, (width,), np.uint8, width
+            lambda block: self._packed_reports(block, source), labels, (width,), np.uint8, width
         )
 
     def decode_packed(self, packed: ArrayLike) -> Array:
@@ -182,8 +182,8 @@ class UnaryEncoding(FrequencyOracle):
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether the label's bit is 1."""
-        own = np.equal(labels[..., None], np.arange(self.k))
-        return np.asarray((own & (reports != 0)).any(axis=-1))
+        true_bits = np.equal(labels[..., None], np.arange(self.k))
+        return np.asarray((true_bits & (reports != 0)).any(axis=-1))
 
     def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
         """Return the bits, as bools."""
@@ -195,10 +195,10 @@ class UnaryEncoding(FrequencyOracle):
 
     def log_probabilities_by_support(self, reports: Reports) -> tuple[Array, Array]:
         """Return log-probabilities: independent bits, with ``p`` at the label itself."""
-        one, zero = math.log(self.q), math.log1p(-self.q)
+        log_one, log_zero = math.log(self.q), math.log1p(-self.q)
         ones = reports.sum(axis=-1)
-        others = ones * one + (self.k - ones) * zero
-        return others + math.log(self.p) - one, others + math.log1p(-self.p) - zero
+        all_q = ones * log_one + (self.k - ones) * log_zero
+        return all_q + math.log(self.p) - log_one, all_q + math.log1p(-self.p) - log_zero
 
     @property
     def support(self) -> FiniteRows:
@@ -208,15 +208,17 @@ class UnaryEncoding(FrequencyOracle):
     def _packed_reports(
         self, labels: NDArray[np.intp], rng: np.random.Generator
     ) -> NDArray[np.uint8]:
-        # every bit as if of another label, and then the true one's anew
+        # All bits are drawn as for a wrong label; then the bit of the true label is drawn again.
         users, width = labels.size, -(-self.k // 8)
-        words = bernoulli_words(self.q, -(-users * width // 8), rng)
-        rows = words.view(np.uint8)[: users * width].reshape(users, width)
+        packed_bits = bernoulli_words(self.q, -(-users * width // 8), rng)
+        rows = packed_bits.view(np.uint8)[: users * width].reshape(users, width)
         rows[:, -1] &= 256 - (1 << -self.k % 8)  # no bits beyond the last label
-        byte, own = labels >> 3, (128 >> (labels & 7)).astype(np.uint8)
-        place = np.arange(0, users * width, width) + byte
+        byte, true_bit = labels >> 3, (128 >> (labels & 7)).astype(np.uint8)
+        byte_index = np.arange(0, users * width, width) + byte
         flat = rows.reshape(-1)
-        flat[place] = (flat[place] & ~own) | (own * bernoulli(self.p, (users,), rng))
+        flat[byte_index] = (flat[byte_index] & ~true_bit) | (
+            true_bit * bernoulli(self.p, (users,), rng)
+        )
         return rows
 
     def _unpacked_reports(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:

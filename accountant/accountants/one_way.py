@@ -19,7 +19,6 @@ from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.certified_composition import (
-    SCHEDULE_WIDTH,
     CertifiedComposition,
     total_rounding,
 )
@@ -44,7 +43,6 @@ CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 SURE_BITS = 40  # of an epsilon from Rényi curves, whose last digits are round-off
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
-FEW_WIDTH = 1e-6  # of epsilon: enough for `FEW_RELEASES`
 MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
 MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small beside its width
 GRID_ABOVE = "pair above on a grid"
@@ -53,9 +51,6 @@ GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
 MAX_CHOICES = 8  # of one part in each parallel, for a lower end
 MAX_GRID_RELEASES = 10**5  # the round-off of a lattice grows with them
 MAX_QUICK_GRID_RELEASES = 1_800  # up to them it is quicker than a smoothed contour
-QUICK_GRID_WIDTH = 1.2e-7  # of epsilon: where a lattice is wider a smoothed contour is tried
-TWO_OR_THREE = 3  # so few different samples are quicker on a lattice than by their outcomes
-LEAST_ON_LATTICE = 0.2  # of Chernoff's epsilon: what is less takes a fine step
 FEW_RELEASES = 19  # so few may have a long contour, and then a lattice is quicker
 LARGEST_LOSS_ULPS = 64  # by which the largest loss of a sample is rounded up, at most
 MAX_DISCRETISED_LOSSES = 200  # each takes some 20 ms, and more would gain little
@@ -149,12 +144,9 @@ class OneWay:
         costs more, or the losses are too many, the interval stays as it is.
         """
         releases = sum(n for _, n in self.losses)
-        wanted = max(self.width, FEW_WIDTH) if releases <= FEW_RELEASES else self.width
-        if len(self.losses) > MAX_CHOICES:  # a grid's step costs more
-            wanted = max(wanted, SCHEDULE_WIDTH)
         if found.upper <= other or math.isinf(least):
             return found
-        if found.upper - least <= wanted * found.upper and not self._has_bent_bounds:
+        if found.upper - least <= self.width * found.upper and not self._has_bent_bounds:
             return found
         if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
             return found
@@ -243,26 +235,17 @@ class OneWay:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
-        if self._is_quick_on_lattice(composition, releases, delta):
-            found = grid_certificate(self.losses, delta, self.width)
-            if found is not None and found.width <= self.width * min(found.upper, 1e300):
-                return found
-        few = releases <= FEW_RELEASES or (
-            len(self.losses) > MAX_CHOICES
-            and releases <= MAX_DISCRETISED_LOSSES
-            and composition.may_be_schedule
-        )
-        if few and not composition.has_quick_engine(delta):
+        if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)
-        if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
-            found = composition.certify(delta, narrow_only=True)
-            if found.width > self.width * min(found.upper, 1e300):
-                quick = grid_certificate(self.losses, delta, self.width)
-                found = found if quick is None else intersection(found, quick)
-        if found.width > QUICK_GRID_WIDTH * min(found.upper, 1e300) and found.upper > other:
+        if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
+            found = composition.certify(delta, quick_only=True)
+            if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
+                grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
+                found = found if grid is None else intersection(found, grid)
+        if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
             found = intersection(composition.certify(delta), found)
         if self._is_narrow(found) or math.isinf(found.lower) or found.upper <= other:
             return found
@@ -277,13 +260,6 @@ class OneWay:
             return found
         # few smooth losses, far up a contour: finite ones need fewer terms
         return intersection(found, self._certify_discretised(delta, max_terms=MAX_TERMS))
-
-    def _is_quick_on_lattice(
-        self, composition: CertifiedComposition, releases: int, delta: float
-    ) -> bool:
-        """Return whether few different samples are quicker there than by their outcomes."""
-        few = len(self.losses) > 1 and releases <= TWO_OR_THREE and composition.may_be_schedule
-        return few and composition.chernoff(delta) > LEAST_ON_LATTICE
 
     def _is_narrow(self, found: Certificate) -> bool:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
@@ -344,7 +320,7 @@ class OneWay:
     def _is_few_samples(self) -> bool:
         """Whether certificates are quicker than contours alone, which are wide there, too."""
         few = sum(n for _, n in self.losses) <= FEW_RELEASES
-        return few and self.exact is not None and self.exact.may_have_sure_events
+        return few and self.exact is not None and self.exact.may_have_certain_violations
 
     def quick_delta(self, epsilon: float) -> tuple[float, float]:
         """Return two bounds on delta, near each other where a quick engine is exact."""

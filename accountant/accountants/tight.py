@@ -52,7 +52,7 @@ class Tight(Accountant):
     4.886554
     """
 
-    width: float = 1e-8
+    width: float = 1e-6
 
     def __post_init__(self) -> None:
         Interval(1e-10, 1e-2).check("width", self.width)

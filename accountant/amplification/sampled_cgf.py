@@ -8,21 +8,19 @@ from typing import Any, final
 import numpy as np
 
 from accountant.amplification.sampled_family import Sampled, SampledFamily
-from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import (
-    HitSampledGaussian,
-    with_a_hit,
+from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import (
+    SampledGaussian,
+    rough_epsilon,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
-    TruncatedSampledGaussian,
+    TruncatedSampledGaussians,
     truncated,
 )
-from accountant.amplification.truncated_schedule import SampledSchedule
 from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 
-MAX_MU = 1e4  # of a schedule: grids of places so far apart are none
-MIN_SCHEDULE = 2
+MAX_TRUNCATED = 500  # different losses, each of which takes a millisecond
 
 
 @final
@@ -117,46 +115,28 @@ class SampledCGF(ExactCGF[Sampled]):
             return gaussian.quadrature_terms(frequency)
         return super().quadrature_terms(loss, frequency)
 
-    def without_sure_events(
-        self, loss: Sampled, count: int, epsilon: float
-    ) -> TruncatedSampledGaussian | None:
-        """Return the Gaussian part without its greatest outputs, with the record present."""
-        gaussian = loss.sampled_gaussian
-        if gaussian is None or gaussian.record_added:
+    def without_certain_violations(
+        self, losses: Sequence[Sampled], counts: Array, epsilon: float
+    ) -> TruncatedSampledGaussians | None:
+        """Return Gaussian parts without their greatest outputs, with the record present."""
+        gaussians = _gaussians(losses)
+        if gaussians is None or any(one.record_added or one.rate == 1 for one in gaussians):
             return None
-        return truncated(gaussian, count, epsilon)
+        if len(gaussians) > MAX_TRUNCATED:
+            return None
+        return truncated(gaussians, [int(count) for count in counts], epsilon)
 
-    def with_a_great_loss(
-        self, loss: Sampled, count: int, epsilon: float, log_delta: float
-    ) -> HitSampledGaussian | None:
-        """Return the Gaussian part with a hit among its outputs, with the record present."""
-        gaussian = loss.sampled_gaussian
-        if gaussian is None or gaussian.record_added:
-            return None
-        return with_a_hit(gaussian, count, epsilon, log_delta)
+    def rough_epsilon(self, losses: Sequence[Sampled], counts: Array, delta: float) -> float | None:
+        """Return about what Gaussian parts cost, all with the record on the same side."""
+        gaussians = _gaussians(losses)
+        return None if gaussians is None else rough_epsilon(gaussians, counts, delta)
 
-    def schedule(
-        self, losses: Sequence[Sampled], counts: Array, *, swapped: bool = False
-    ) -> SampledSchedule | None:
-        """Return different Gaussian parts with the record present as a schedule; or None.
 
-        ``swapped``: the losses have the record absent.
-        """
-        if len(losses) < MIN_SCHEDULE:
-            return None
-        found = [loss.sampled_gaussian for loss in losses]
-        pairs = [(one.mu, one.rate) for one in found if one and one.record_added == swapped]
-        mu, rate = np.array(pairs).reshape(-1, 2).T
-        if mu.size < len(losses) or not (np.all(rate < 1) and np.all(rate > 0) and np.all(mu > 0)):
-            return None
-        if np.max(mu) > MAX_MU:
-            return None
-        return SampledSchedule(mu, np.log(rate) - np.log1p(-rate), counts)
-
-    def rough_epsilon(self, loss: Sampled, count: int, delta: float) -> float | None:
-        """Return about what the Gaussian part costs."""
-        gaussian = loss.sampled_gaussian
-        return None if gaussian is None else gaussian.rough_epsilon(count, delta)
+def _gaussians(losses: Sequence[Sampled]) -> list[SampledGaussian] | None:
+    """Return the sampled Gaussians of losses in one direction; None for others."""
+    found = [one for loss in losses if (one := loss.sampled_gaussian) is not None]
+    alike = len(found) == len(losses) and len({one.record_added for one in found}) == 1
+    return found if alike else None
 
 
 def _pmf(loss: Sampled) -> tuple[Array, Array]:

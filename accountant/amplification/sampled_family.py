@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
-from accountant.amplification.similar_losses import alike
 from accountant.losses.loss_numerics import HasCumulant
 from accountant.numerics import Array
 
@@ -90,3 +90,13 @@ class SampledFamily(list[Sampled]):
             )
         bound: Array = self._kept[key].log_bound(u)
         return bound
+
+
+def alike(mu: Array, log_odds: Array) -> Iterable[Index]:
+    """Yield the places of losses whose mu is in one octave, and whose odds are alike."""
+    octave = np.frexp(mu)[1]
+    width = np.minimum(1.0, 3.0 * 2.0**octave)
+    keys = np.stack([octave, np.floor(log_odds / width)])
+    _, place = np.unique(keys, axis=1, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(place.ravel()[order])) + 1)

@@ -47,7 +47,7 @@ class Account(AccountCharges):
 
     @contextmanager
     def _charging(self) -> Iterator[None]:
-        """Open a transaction that charges; few entries are left to read while it holds the lock."""
+        """Open a transaction that charges; it reads few entries while it holds the lock."""
         for attempt in range(ATTEMPTS):
             with self.log.writing():
                 if self.entries_behind() <= MOST_READ_IN_LOCK or attempt == ATTEMPTS - 1:
@@ -65,17 +65,18 @@ class Account(AccountCharges):
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
         self.refuse_idealised(mechanism)
-        if self.verified and "run" not in facts:  # else a second look at a step, after a crash
+        # facts with a run are of a planned step that is released again after a crash
+        if self.verified and "run" not in facts:
             refuse_unplanned()
-        words, raw = (None, None) if who is None else encode_users(who)
+        encoded_users, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
             if label is not None:
                 label.refuse_if_taken(self.log)
                 facts = {**facts, "holder": label.holder}
             self.refuse_if_over()
-            last = self.log.last_charge(self.name)
-            notion, stated = self.charge(last, as_plan(mechanism), loss, who, facts)
+            last_charge = self.log.last_charge(self.name)
+            notion, stated = self.charge(last_charge, as_plan(mechanism), loss, who, facts)
             cost = notion.cost(loss)
             entry = self.log.append(
                 "reserve",
@@ -83,12 +84,12 @@ class Account(AccountCharges):
                     **facts,
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
-                    "relation": self.relation(last, mechanism),
+                    "relation": self.relation(last_charge, mechanism),
                     "cost": notion.encode(cost),
                     **stated,
-                    **self.within_quota(notion, who, lambda held: notion.add(held, cost)),
+                    **self.within_quota(notion, who, lambda total: notion.add(total, cost)),
                     **self.counting(notion),
-                    "who": words,
+                    "who": encoded_users,
                     "block": None if raw is None else digest(raw),
                 },
                 self.name,
@@ -107,7 +108,7 @@ class Account(AccountCharges):
         proof: Proof | CheckedProof | None = None,
         verified: bool = False,
     ) -> LogEntry:
-        """Charge a whole plan to all users; of a parallel, the largest part is charged.
+        """Charge a whole plan to all users; of parallel parts the most expensive one is charged.
 
         A first plan whose sum does not fit is charged its certified epsilon.  With ``verified``, or
         where the data set was opened so, it is charged only with a proof that checks.
@@ -128,7 +129,7 @@ class Account(AccountCharges):
                 return earlier
             self.refuse_if_over()
             paid = self.next_run_set_aside(plan)
-            if not paid and proved is not None:  # the budget may be another one by now
+            if not paid and proved is not None:  # the budget may have changed since the reading
                 refuse_above(proved, self.budget)
             elif not paid and verified:
                 refuse_unproved(self.budget)
@@ -137,10 +138,12 @@ class Account(AccountCharges):
     def set_aside(
         self, plan: Plan, runs: int, certified: float, proved: CheckedProof | None = None
     ) -> None:
-        """Charge so many runs of a plan at once; inside the transaction that opens the data set."""
+        """Charge all runs of a plan at once, inside the transaction that opens the data set."""
         self.refuse_idealised(plan)
-        whole = plan if runs == 1 else Repeat(plan, runs)
-        self._append_plan(whole, {"run": None, "coins": [], "runs": runs}, certified, None, proved)
+        all_runs = plan if runs == 1 else Repeat(plan, runs)
+        self._append_plan(
+            all_runs, {"run": None, "coins": [], "runs": runs}, certified, None, proved
+        )
 
     def _append_plan(
         self,
@@ -154,22 +157,24 @@ class Account(AccountCharges):
         if proved is not None:
             facts = {**facts, "proof": proved.facts()}
             certified = max(certified, proved.epsilon)
-        last = self.log.last_charge(self.name)
-        whole = {**facts, "plan": to_dict(plan), "relation": self.relation(last, plan)}
-        notion, _ = self.standing_after(last)
-        if PAID in facts and last is not None:
-            whole |= {"total": last.facts["total"], **self.counting(notion)}
+        last_charge = self.log.last_charge(self.name)
+        entry_facts = {**facts, "plan": to_dict(plan), "relation": self.relation(last_charge, plan)}
+        notion, _ = self.standing_after(last_charge)
+        if PAID in facts and last_charge is not None:
+            entry_facts |= {"total": last_charge.facts["total"], **self.counting(notion)}
         else:
-            notion, stated = self.charge_plan(last, plan, certified, facts)
-            whole |= {**stated, **self.counting(notion)}
-            if last is None and notion is self._after_plan:
-                whole["certified"] = certified
+            notion, stated = self.charge_plan(last_charge, plan, certified, facts)
+            entry_facts |= {**stated, **self.counting(notion)}
+            if last_charge is None and notion is self._after_plan:
+                entry_facts["certified"] = certified
 
-        def spend(held: Total[Any]) -> Total[Any]:
-            return held if PAID in facts else self.total_after_plan(notion, held, plan, whole)
+        def spend(total: Total[Any]) -> Total[Any]:
+            return (
+                total if PAID in facts else self.total_after_plan(notion, total, plan, entry_facts)
+            )
 
-        whole |= self.within_quota(notion, None, spend)
-        return self.log.append("plan", whole, self.name, key)
+        entry_facts |= self.within_quota(notion, None, spend)
+        return self.log.append("plan", entry_facts, self.name, key)
 
     def reserve_step(
         self,
@@ -181,21 +186,21 @@ class Account(AccountCharges):
     ) -> LogEntry:
         """Record that a step, paid by its plan, is about to read the data."""
         self.refuse_idealised(mechanism)
-        words, raw = (None, None) if who is None else encode_users(who)
+        encoded_users, raw = (None, None) if who is None else encode_users(who)
         key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
         with self.log.writing():
             self.refuse_run_of_other_window(mechanism, facts["run"])
             if key is not None and self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
             self.refuse_if_over()
-            whole = {
+            entry_facts = {
                 **facts,
                 "mechanism": self.description_of(mechanism),
-                "who": words,
+                "who": encoded_users,
                 "noise": freshness_check(),
                 "block": None if raw is None else digest(raw),
             }
-            entry = self.log.append("step", whole, self.name, key)
+            entry = self.log.append("step", entry_facts, self.name, key)
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
@@ -214,8 +219,10 @@ class Account(AccountCharges):
     def fail(self, reserved: LogEntry, label: str | None = None) -> None:
         """Record that a charged release has no answer; the key of its label is free again."""
         with self.log.writing():
-            last = None if label is None else self.log.entry_with_key(label)
-            also = label if last is not None and last.seq == reserved.seq else None
+            labelled_entry = None if label is None else self.log.entry_with_key(label)
+            also = (
+                label if labelled_entry is not None and labelled_entry.seq == reserved.seq else None
+            )
             self.log.append("failed", {"of": reserved.seq}, self.name, also=also)
 
     def mark_seed(self, fingerprint: str) -> None:
@@ -229,13 +236,13 @@ class Account(AccountCharges):
 
     def description_of(self, plan: Any) -> dict[str, Any]:
         """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
-        key = type(plan), plan  # what an undeclared class says of equality is not asked
-        known = self._described.get(key)
-        if known is None:
+        key = type(plan), plan  # the type first, so that no undeclared class decides on equality
+        description = self._described.get(key)
+        if description is None:
             try:
-                known = to_dict(plan)
-                canonical_json(known)
+                description = to_dict(plan)
+                canonical_json(description)
             except (ValueError, TypeError):
-                known = {"repr": repr(plan)[:1000]}
-            self._described[key] = known
-        return known
+                description = {"repr": repr(plan)[:1000]}
+            self._described[key] = description
+        return description

@@ -38,23 +38,23 @@ class AccountCharges(AccountShares):
 
     def charge(
         self,
-        last: LogEntry | None,
+        last_charge: LogEntry | None,
         mechanism: Plan,
         charged: Plan,
         who: Users | None,
         facts: dict[str, Any],
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
         """Return what an entry states of totals after a spend; refuse one that does not fit."""
-        notion, before = self.standing_after(last)
+        notion, before = self.standing_after(last_charge)
 
         def spend(total: Total[Any]) -> Total[Any]:
-            return notion.spend(total, charged, asked=mechanism)
+            return notion.spend(total, charged, mechanism=mechanism)
 
-        if self.buckets is not None:  # the people of a bucket pay for what touches it
-            paid = {one: spend(self.bucket_total(notion, one)) for one in facts["buckets"]}
-            whole = largest_total([before, *paid.values()])
-            each = {one: notion.encode(total) for one, total in paid.items()}
-            return notion, {"total": notion.encode(whole), "buckets": each}
+        if self.buckets is not None:  # the people of a bucket pay for releases of its data
+            paid = {bucket: spend(self.bucket_total(notion, bucket)) for bucket in facts["buckets"]}
+            total_after = largest_total([before, *paid.values()])
+            encoded_totals = {bucket: notion.encode(total) for bucket, total in paid.items()}
+            return notion, {"total": notion.encode(total_after), "buckets": encoded_totals}
         if self.users is not None:
             ends = self.user_totals().totals_after(who, spend)
             if not ends:  # no user answers, so no user pays
@@ -62,23 +62,23 @@ class AccountCharges(AccountShares):
             return notion, {"total": notion.encode(largest_total([before, *ends.values()]))}
         stated: dict[str, Any] = {"total": notion.encode(spend(before))}
         if self.window is not None:
-            parts = {} if last is None else decoded(notion, last.facts["parts"])
+            parts = {} if last_charge is None else decoded(notion, last_charge.facts["parts"])
             now = self.log.latest
             after = self.parts_after(notion, parts, now, lambda total: notion.after(total, charged))
             stated["parts"] = encoded(notion, after)
         return notion, stated
 
     def charge_plan(
-        self, last: LogEntry | None, plan: Plan, certified: float, facts: dict[str, Any]
+        self, last_charge: LogEntry | None, plan: Plan, certified: float, facts: dict[str, Any]
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states after a plan: the sum, or where it does not fit its cost."""
+        """Return what an entry states after a plan: the sum, or the exact cost if no sum fits."""
         try:
-            return self.charge(last, plan, plan, None, facts)
+            return self.charge(last_charge, plan, plan, None, facts)
         except (BudgetExceeded, UnsupportedPlan):
-            whole = certified_total(certified)
-            if last is not None or self._after_plan.exceeds(whole):
+            plan_total = certified_total(certified)
+            if last_charge is not None or self._after_plan.exceeds(plan_total):
                 raise
-            return self._after_plan, {"total": self._after_plan.encode(whole)}
+            return self._after_plan, {"total": self._after_plan.encode(plan_total)}
 
     def within_quota(
         self,
@@ -91,43 +91,51 @@ class AccountCharges(AccountShares):
             return {}
         author = self.log.author
         if self.users is None:
-            held = self.own_parts(notion, author)
-            parts = self.parts_after(notion, held, self.log.latest, spend)
-            before, after = self.own_total(notion, held), self.own_total(notion, parts)
+            own_parts = self.own_parts(notion, author)
+            parts = self.parts_after(notion, own_parts, self.log.latest, spend)
+            before, after = self.own_total(notion, own_parts), self.own_total(notion, parts)
         else:
-            each = self.owns().get(author) or UserTotals(self.users, notion.zero)
-            before = self.own_total(notion, each)
-            ends = each.totals_after(who, spend) if isinstance(each, UserTotals) else {}
+            user_totals = self.owns().get(author) or UserTotals(self.users, notion.zero)
+            before = self.own_total(notion, user_totals)
+            ends = (
+                user_totals.totals_after(who, spend) if isinstance(user_totals, UserTotals) else {}
+            )
             after = largest_total([before, *ends.values()])
             parts = {WHOLE: after}
         self.terms.refuse_over_quota(author, notion, before, after)
         return {"own": encoded(notion, parts)}
 
     def next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
-        """Return what the entry of the next run says, if its plan was set aside for one more."""
+        """Return the facts of the next run's entry, if a run of the plan is still set aside."""
         if not self.free_runs(plan):
             return {}
-        last = self.log.entry_with_key(set_aside_key(self.name))
-        if last is None:
+        last_run = self.log.entry_with_key(set_aside_key(self.name))
+        if last_run is None:
             return {}
-        return {PAID: last.facts.get(PAID, last.seq), "nth": last.facts.get("nth", 0) + 1}
+        return {
+            PAID: last_run.facts.get(PAID, last_run.seq),
+            "nth": last_run.facts.get("nth", 0) + 1,
+        }
 
     def free_runs(self, plan: Plan) -> int:
         """Return how many more runs of a plan were set aside."""
         runs = self.runs()
         if self.aside is None or runs is None or self.aside["plan"] != to_dict(plan):
             return 0
-        made, paid = runs
-        return paid - made
+        runs_made, runs_paid = runs
+        return runs_paid - runs_made
 
     def runs(self) -> tuple[int, int] | None:
         """Return how many runs were made of a plan that was set aside, and are paid for."""
         if self.aside is None:
             return None
-        last = self.log.entry_with_key(set_aside_key(self.name))
-        if last is None or self.log.entry(last.facts.get(PAID, last.seq)).facts.get("runs") is None:
+        last_run = self.log.entry_with_key(set_aside_key(self.name))
+        if (
+            last_run is None
+            or self.log.entry(last_run.facts.get(PAID, last_run.seq)).facts.get("runs") is None
+        ):
             raise LedgerCorrupt(self.log.name, "does not say what was set aside")
-        return last.facts.get("nth", 0), self.aside["runs"]
+        return last_run.facts.get("nth", 0), self.aside["runs"]
 
     def refuse_run_of_other_window(self, mechanism: Releasable, run: int) -> None:
         """Refuse a step after the window that paid for its plan: it would read later data."""
@@ -147,12 +155,14 @@ class AccountCharges(AccountShares):
         return exact_where_sums_exceed(self.notion, plan)
 
     def counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
-        """Return how an entry names the notion beside a certified plan."""
+        """Return how an entry names the notion that adds up next to a certified plan."""
         return {"counting": AFTER_PLAN} if notion is self._after_plan else {}
 
-    def relation(self, last: LogEntry | None, asked: Any) -> str | None:
+    def relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""
-        return joint_relation(None if last is None else last.facts["relation"], asked)
+        return joint_relation(
+            None if last_charge is None else last_charge.facts["relation"], released
+        )
 
     def fresh(self, fingerprint: str) -> str:
         """Return the key of noise that no release of the book had before; refuse other noise."""
@@ -162,7 +172,7 @@ class AccountCharges(AccountShares):
         return key
 
     def refuse_if_over(self) -> None:
-        """Refuse to spend or to look after the end; inside the transaction that would."""
+        """Refuse to spend or to read data after the end; call it inside the transaction."""
         self.follow_terms().refuse_if_over(self.name, self.log.latest)
 
     def refuse_idealised(self, plan: Any) -> None:

@@ -14,7 +14,7 @@ from accountant.errors import LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.serialisation.plan_json import from_dict
 
-Owns = dict[str, Parts | UserTotals]  # what each author charged: with users, to each of them
+Owns = dict[str, Parts | UserTotals]  # what each author charged, to each user where there are users
 
 
 class AccountShares(AccountState):
@@ -36,16 +36,22 @@ class AccountShares(AccountState):
 
     def own_parts(self, notion: CompositionNotion[Any], author: str) -> Parts:
         """Return what an author charged, as the author's last entry states it, under quotas."""
-        last = self.log.entry_with_key(author_key(self.name, author))
-        if last is None:
+        last_entry = self.log.entry_with_key(author_key(self.name, author))
+        if last_entry is None:
             return {}
-        if last.facts["dataset"] != self.name or (last.kind != TERMS and "own" not in last.facts):
-            raise LedgerCorrupt(self.log.name, "does not say what an author spent", last.seq)
-        used = last.facts["used"][author] if last.kind == TERMS else last.facts["own"]
-        return decoded(notion, used)
+        if last_entry.facts["dataset"] != self.name or (
+            last_entry.kind != TERMS and "own" not in last_entry.facts
+        ):
+            raise LedgerCorrupt(self.log.name, "does not say what an author spent", last_entry.seq)
+        encoded_parts = (
+            last_entry.facts["used"][author]
+            if last_entry.kind == TERMS
+            else last_entry.facts["own"]
+        )
+        return decoded(notion, encoded_parts)
 
     def add_own(self, owns: Owns, entry: LogEntry) -> None:
-        """Add a charge to what its author charged; a plan that was set aside is no author's."""
+        """Add a charge to its author's charges; a plan that was set aside counts for no author."""
         facts, author = entry.facts, entry.facts["author"]
         notion = self.notion_in(facts)
         if self.users is not None:
@@ -53,7 +59,7 @@ class AccountShares(AccountState):
             if "runs" not in facts and isinstance(totals, UserTotals):
                 self.apply(totals, entry)
             return
-        held = owns.get(author, {})
+        own_parts = owns.get(author, {})
 
         def spend(total: Total[Any]) -> Total[Any]:
             if PAID in facts or "runs" in facts:
@@ -62,16 +68,16 @@ class AccountShares(AccountState):
                 return self.total_after_plan(notion, total, from_dict(facts["plan"]), facts)
             return notion.add(total, notion.decode(facts["cost"]))
 
-        if not isinstance(held, UserTotals):
-            owns[author] = self.parts_after(notion, held, entry.latest, spend)
+        if not isinstance(own_parts, UserTotals):
+            owns[author] = self.parts_after(notion, own_parts, entry.latest, spend)
 
     def own_total(
-        self, notion: CompositionNotion[Any], held: Parts | UserTotals, now: str | None = None
+        self, notion: CompositionNotion[Any], charged: Parts | UserTotals, now: str | None = None
     ) -> Total[Any]:
-        """Return the total of an author that counts: with users, the largest of theirs."""
-        if isinstance(held, UserTotals):
-            return held.worst_total()
-        return self.total_of(notion, held, self.log.latest if now is None else now)
+        """Return the total that counts for an author: with users, the largest total of a user."""
+        if isinstance(charged, UserTotals):
+            return charged.worst_total()
+        return self.total_of(notion, charged, self.log.latest if now is None else now)
 
     def owns(self) -> Owns:
         """Return what every author charged, from all entries; call it inside a transaction."""
@@ -88,10 +94,10 @@ class AccountShares(AccountState):
     def stated_owns(self, notion: CompositionNotion[Any], owns: Owns) -> dict[str, Any]:
         """Return what each author charged, as an entry of terms states it."""
         return {
-            one: notion.encode(held.worst_total())
-            if isinstance(held, UserTotals)
-            else encoded(notion, held)
-            for one, held in owns.items()
+            author: notion.encode(charged.worst_total())
+            if isinstance(charged, UserTotals)
+            else encoded(notion, charged)
+            for author, charged in owns.items()
         }
 
     def each_total(self) -> list[Total[Any]] | None:
@@ -102,18 +108,20 @@ class AccountShares(AccountState):
 
     def bucket_total(self, notion: CompositionNotion[Any], bucket: str) -> Total[Any]:
         """Return what the people of a bucket spent, as the bucket's last charge states it."""
-        last = self.log.entry_with_key(bucket_key(self.name, bucket))
-        if last is None:
+        last_charge = self.log.entry_with_key(bucket_key(self.name, bucket))
+        if last_charge is None:
             return notion.zero
-        if last.facts["dataset"] != self.name or bucket not in last.facts.get("buckets", {}):
-            raise LedgerCorrupt(self.log.name, "does not say what a bucket spent", last.seq)
-        return notion.decode(last.facts["buckets"][bucket])
+        if last_charge.facts["dataset"] != self.name or bucket not in last_charge.facts.get(
+            "buckets", {}
+        ):
+            raise LedgerCorrupt(self.log.name, "does not say what a bucket spent", last_charge.seq)
+        return notion.decode(last_charge.facts["buckets"][bucket])
 
     def bucket_totals(self) -> dict[str, Total[Any]]:
         """Return what each bucket spent, from all entries; call it inside a transaction."""
         for entry in self.log.entries_after(self._buckets_head):
             if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                for one, words in entry.facts["buckets"].items():
-                    self._buckets[one] = self.notion.decode(words)
+                for bucket, encoded_total in entry.facts["buckets"].items():
+                    self._buckets[bucket] = self.notion.decode(encoded_total)
             self._buckets_head = entry.chain_head
         return self._buckets

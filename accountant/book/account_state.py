@@ -21,9 +21,9 @@ from accountant.plans.plan import Plan
 from accountant.serialisation.plan_json import from_dict
 
 PAID = "paid"  # of a run of a plan that was set aside: the number of the entry that paid for it
-AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
+AFTER_PLAN = "epsilons after a plan"  # how entries name the notion next to a certified plan
 START = ChainHead(0, FIRST_PREDECESSOR)
-MOST_READ_IN_LOCK = 32  # entries: the others wait meanwhile
+MOST_READ_IN_LOCK = 32  # entries; other writers wait meanwhile
 ENTRIES_READ_AHEAD = 10_000  # entries in one transaction, in which other threads wait
 
 
@@ -46,9 +46,10 @@ class AccountState:
         self.window = window_of(facts)
         # the plan that was set aside for some runs, as plain values
         self.aside: dict[str, Any] | None = facts.get("aside")
-        self.buckets: str | None = facts.get("buckets")  # what they are, such as regions
+        self.buckets: str | None = facts.get("buckets")  # what the buckets are, such as regions
         self.idealised: bool = facts.get("idealised", False)
-        self.verified: bool = facts.get("verified", False)  # takes proved plans only
+        # whether only plans with a proof are charged
+        self.verified: bool = facts.get("verified", False)
         self.opened: str = facts["time"]
         self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
@@ -65,7 +66,7 @@ class AccountState:
         self.notion, self._after_plan = self.notions_of(terms.budget)
 
     def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
-        """Return the notion under a budget, and the one that adds up beside a certified plan."""
+        """Return the notion under a budget, and the one that adds up next to a certified plan."""
         if budget not in self._notions:
             name, order = self._rule
             self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)
@@ -73,10 +74,10 @@ class AccountState:
 
     def follow_terms(self) -> Terms:
         """Adopt the terms in force and return them; call it inside a transaction."""
-        last = self.log.last_terms(self.name)
-        mark = "" if last is None else last.hash
+        last_terms = self.log.last_terms(self.name)
+        mark = "" if last_terms is None else last_terms.hash
         if mark != self._terms_mark:
-            self.adopt(self.opening if last is None else Terms.of(last.facts))
+            self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
             self._terms_mark = mark
         return self.terms
 
@@ -85,20 +86,20 @@ class AccountState:
         self.follow_terms()
         return self.standing_after(self.log.last_charge(self.name))
 
-    def standing_after(self, last: LogEntry | None, now: str | None = None) -> Standing:
+    def standing_after(self, last_charge: LogEntry | None, now: str | None = None) -> Standing:
         """Return the notion and the total after a charge; those of the start for None.
 
         With a window, what is spent in the one that is open ``now``, by default the latest time.
         """
         if self.window is not None:
             when = self.log.latest if now is None else now
-            parts = {} if last is None else decoded(self.notion, last.facts["parts"])
+            parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
             notion = self.window.notion(self.notion, parts, when)
             return Standing(notion, self.window.spent(notion, parts, when))
-        if last is None:
+        if last_charge is None:
             return Standing(self.notion, self.notion.zero)
-        notion = self.notion_in(last.facts)
-        return Standing(notion, notion.decode(last.facts["total"]))
+        notion = self.notion_in(last_charge.facts)
+        return Standing(notion, notion.decode(last_charge.facts["total"]))
 
     def counts_after_plan(self, notion: CompositionNotion[Any]) -> bool:
         """Return whether a notion adds epsilons to that of a certified plan."""
@@ -108,13 +109,13 @@ class AccountState:
         self,
         notions: tuple[CompositionNotion[Any], CompositionNotion[Any]],
         after_plan: bool,
-        last: LogEntry | None,
+        last_charge: LogEntry | None,
         now: str,
     ) -> CompositionNotion[Any]:
         """Return which of the notions of a budget limits what was spent up to a charge."""
         if self.window is None:
             return notions[after_plan]
-        parts = {} if last is None else decoded(self.notion, last.facts["parts"])
+        parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
         return self.window.notion(notions[0], parts, now)
 
     def shown_notion(self, budget: Budget, after_plan: bool) -> CompositionNotion[Any]:
@@ -125,7 +126,7 @@ class AccountState:
     def parts_after(
         self, notion: CompositionNotion[Any], parts: Parts, now: str, spend: Spend
     ) -> Parts:
-        """Return the parts after a spend at a time; those that no longer count are left out."""
+        """Return the parts after a spend at a time, without parts that no longer count."""
         label = WHOLE
         if self.window is not None:
             parts, label = self.window.live(parts, now), self.window.label(now)
@@ -161,12 +162,12 @@ class AccountState:
         """Return how many entries the users' totals are behind the log."""
         return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
 
-    def _follow(self, most: int | None) -> UserTotals:
-        """Apply the next entries of the log to the users' totals, at most so many."""
+    def _follow(self, max_entries: int | None) -> UserTotals:
+        """Apply the next entries of the log to the users' totals, all of them for None."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
         try:
-            for entry in islice(self.log.entries_after(self._applied_head), most):
+            for entry in islice(self.log.entries_after(self._applied_head), max_entries):
                 if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
                     self.apply(self._user_totals, entry)
                 self._applied_head = entry.chain_head
@@ -196,18 +197,18 @@ class AccountState:
     def total_after_plan(
         self, notion: CompositionNotion[Any], total: Total[Any], plan: Plan, facts: dict[str, Any]
     ) -> Total[Any]:
-        """Return the total after the plan of an entry, which states the one it was certified."""
+        """Return the total after the plan of an entry, or the certified total that it states."""
         if "certified" in facts:
             return certified_total(facts["certified"])
         return notion.after(total, plan)
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""
-        words, block = entry.facts["who"], entry.facts["block"]
-        if words is None:
+        encoded_users, block = entry.facts["who"], entry.facts["block"]
+        if encoded_users is None:
             return None
         raw = None if block is None else self.log.attachment(entry, block)
         try:
-            return decode_users(words, raw)
+            return decode_users(encoded_users, raw)
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.log.name, "names no users", entry.seq) from None

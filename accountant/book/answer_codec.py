@@ -51,10 +51,10 @@ def _to_plain(answer: Any) -> Any:
     if isinstance(answer, complex):
         return {"complex": [answer.real.hex(), answer.imag.hex()]}
     if isinstance(answer, tuple | list):
-        parts = [_to_plain(one) for one in answer]
+        parts = [_to_plain(part) for part in answer]
         return {"tuple": parts} if isinstance(answer, tuple) else parts
     if isinstance(answer, dict) and all(isinstance(key, str) for key in answer):
-        return {"dict": {key: _to_plain(one) for key, one in answer.items()}}
+        return {"dict": {key: _to_plain(value) for key, value in answer.items()}}
     raise PrivateValueError("answer", ALLOWED)
 
 
@@ -70,25 +70,25 @@ def _from_plain(plain: Any) -> Any:
     if plain is None or isinstance(plain, bool | str):
         return plain
     if isinstance(plain, list):
-        return [_from_plain(one) for one in plain]
+        return [_from_plain(part) for part in plain]
     if not isinstance(plain, dict) or len(plain) != 1:
         raise ValueError("is no stored answer")
-    [(tag, held)] = plain.items()
+    [(tag, content)] = plain.items()
     if tag in {"array", "scalar"}:
-        raw = io.BytesIO(base64.b64decode(held, validate=True))
+        raw = io.BytesIO(base64.b64decode(content, validate=True))
         array: Any = np.lib.format.read_array(raw, allow_pickle=False)
         array.flags.writeable = False
         return array if tag == "array" else array[()]
     if tag == "int":
-        return int(held)
+        return int(content)
     if tag == "float":
-        return float.fromhex(held)
+        return float.fromhex(content)
     if tag == "complex":
-        return complex(*map(float.fromhex, held))
+        return complex(*map(float.fromhex, content))
     if tag == "tuple":
-        return tuple(_from_plain(one) for one in held)
+        return tuple(_from_plain(part) for part in content)
     if tag == "dict":
-        return {key: _from_plain(one) for key, one in held.items()}
+        return {key: _from_plain(value) for key, value in content.items()}
     raise ValueError("is no stored answer")
 
 

@@ -111,17 +111,17 @@ class Book(BookTerms):
         if not isinstance(verified, bool):
             raise ParameterError("verified", verified, "True or False")
         who = None if author is None else checked_name("author", author)
-        held = None if pin is None else HeadPin(pin)
+        head_pin = None if pin is None else HeadPin(pin)
         signs = None if key is None else SigningKey(key)
-        known = held is not None and held.read() is not None
+        has_pinned_head = head_pin is not None and head_pin.read() is not None
         try:
-            storage = connect(url, wait, create and not known)
+            storage = connect(url, wait, create and not has_pinned_head)
         except MissingBook as missing:
-            if not known:
+            if not has_pinned_head:
                 raise
-            words = "is empty, though entries of it are known"
-            raise LedgerCorrupt(str(missing.value), words) from None
-        log = Log(storage, held, who, wait, signs)
+            problem = "is empty, though entries of it are known"
+            raise LedgerCorrupt(str(missing.value), problem) from None
+        log = Log(storage, head_pin, who, wait, signs)
         try:
             with log.storage.reading():
                 empty = log.storage.empty
@@ -131,8 +131,12 @@ class Book(BookTerms):
                 with log.writing():
                     pass
             with log.reading():
-                first = max(log.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
-                start = log.entry(first).chain_head if first else ChainHead(0, FIRST_PREDECESSOR)
+                first_checked = max(log.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
+                start = (
+                    log.entry(first_checked).chain_head
+                    if first_checked
+                    else ChainHead(0, FIRST_PREDECESSOR)
+                )
                 for _ in log.entries_after(start):
                     pass
         except BaseException:
@@ -218,18 +222,18 @@ class Book(BookTerms):
         ParameterError
             If the data set is there with other terms; its budget may be that of the opening.
         """
-        asked = DatasetTerms(
+        requested_terms = DatasetTerms(
             budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
             plan, runs, verified, proof,
         )  # fmt: skip
         if budget is not None and self._found(checked_name("name", name)) is None:
             if self._verified and verified is None:
-                asked = asked._replace(verified=True)
-            asked.write(self._log, name)
+                requested_terms = requested_terms._replace(verified=True)
+            requested_terms.write(self._log, name)
         account = self._account(name)
         with self._log.reading():
             account.follow_terms()
-        asked.refuse_unless_equal(account)
+        requested_terms.refuse_unless_equal(account)
         return self.status(name)
 
     def ledger(
@@ -261,7 +265,7 @@ class Book(BookTerms):
         insecure_seed : bool
             Whether a seed is wanted; entries say so.
         public : Any
-            What is public beside the data.
+            What is public next to the data.
         run : str, optional
             Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
         undeclared : bool
@@ -288,15 +292,15 @@ class Book(BookTerms):
             raise ParameterError("rng", "a seed or a generator", allowed)
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")
-        whole = None if plan is None else as_plan(plan)
+        paid_plan = None if plan is None else as_plan(plan)
         account = self._account(name)
         named, verified = checked_buckets(account.buckets, buckets), self._verified
-        if whole is None and proof is not None:
+        if paid_plan is None and proof is not None:
             raise ParameterError("proof", "a proof", "given with plan=")
-        if whole is None and (verified or account.verified):
+        if paid_plan is None and (verified or account.verified):
             refuse_unplanned()
         return BookLedger(
-            account, data, whole, rng, public, run, undeclared, named, proof, verified
+            account, data, paid_plan, rng, public, run, undeclared, named, proof, verified
         )
 
     def close(self) -> None:

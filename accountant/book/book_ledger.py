@@ -74,14 +74,16 @@ class BookLedger(Ledger):
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
             self._refuse_within_a_query(mechanism)
-            meter.fail_waiting()  # what an interruption left must not be waited for
+            meter.fail_waiting()  # nobody must wait for an interrupted reservation
             account, checked = meter.account, checked_name("label", label)
             described = account.description_of(mechanism)
             while True:
-                found = await_label(account.log, account.name, checked, described, meter.buckets)
-                if isinstance(found, LogEntry):
-                    return self._stored_answer(found, described)
-                meter.label = found
+                answer_or_claim = await_label(
+                    account.log, account.name, checked, described, meter.buckets
+                )
+                if isinstance(answer_or_claim, LogEntry):
+                    return self._stored_answer(answer_or_claim, described)
+                meter.label = answer_or_claim
                 try:
                     return self._charge_and_answer(mechanism, query, None)
                 except LabelTaken:
@@ -110,7 +112,8 @@ class BookLedger(Ledger):
         self.close()
 
     def _check_arithmetic(self, plan: Any) -> None:
-        if self._book_meter.account.idealised:  # else the account refuses to reserve it
+        # other data sets refuse idealised noise when it is reserved
+        if self._book_meter.account.idealised:
             super()._check_arithmetic(plan)
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
@@ -158,10 +161,10 @@ class BookLedger(Ledger):
         log = self._book_meter.account.log
         with log.reading():
             raw = log.attachment(entry, entry.facts["answer"])
-            made = log.entry(entry.facts["of"]).facts
-        if made["mechanism"] != mechanism:
+            charge_facts = log.entry(entry.facts["of"]).facts
+        if charge_facts["mechanism"] != mechanism:
             allowed = "one that no other mechanism was released under"
-            raise ParameterError("label", made["label"], allowed)
+            raise ParameterError("label", charge_facts["label"], allowed)
         try:
             return immutable_output(decode_answer(raw))
         except ValueError:
@@ -169,9 +172,9 @@ class BookLedger(Ledger):
 
     def _noise_fingerprint(self) -> str:
         """Return a hash of four fresh words; two releases share one with chance below 2^-60."""
-        words = self._noise.integers(0, 1 << 64, size=4, dtype=np.uint64)
-        raw = words.tobytes()
-        if len(set(words.tolist())) < 4 or raw == self._last_noise_words:
+        noise_words = self._noise.integers(0, 1 << 64, size=4, dtype=np.uint64)
+        raw = noise_words.tobytes()
+        if len(set(noise_words.tolist())) < 4 or raw == self._last_noise_words:
             raise UnhealthyRandomness("the generator gives the same words again")
         self._last_noise_words = raw
         return hashlib.sha256(raw).hexdigest()[:32]

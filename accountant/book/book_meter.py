@@ -36,7 +36,7 @@ class BookMeter:
         self.account, self.seeded, self.buckets = account, seeded, buckets
         self.fingerprint, self.is_answering = fingerprint, is_answering
         self.run: PlanRun | None = None
-        self.executor = ""  # the class of one that the gate did not make itself
+        self.executor = ""  # class name of an executor that the caller gave
         self.label: LabelClaim | None = None
         self.waiting: deque[ReservedRelease] = deque()
         self._closed = False
@@ -60,7 +60,7 @@ class BookMeter:
         """Write the reservation; an error leaves the state unchanged."""
         if self._closed:
             raise OffPlan(mechanism, None, "this ledger was closed")
-        if not self.is_answering():  # what an interruption left must not take this answer
+        if not self.is_answering():  # an interrupted reservation must not take this answer
             self.fail_waiting()
         label = self.label
         facts: dict[str, Any] = {
@@ -89,7 +89,7 @@ class BookMeter:
         """Record that a release has no answer, unless it was answered before."""
         if reserved.stored is not None:
             return
-        # without the note the reservation is as spent; what went wrong first is what is raised
+        # without this entry the reservation stays spent; the first error is the one that is raised
         with contextlib.suppress(RuntimeError, OSError):
             key = reserved.key if reserved.entry.facts.get("label") is not None else None
             self.account.fail(reserved.entry, key)

@@ -1,4 +1,4 @@
-"""What data sets of a book have spent, and have left."""
+"""What data sets of a book have spent, and what remains."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class BookStatus(TableDisplay):
     def names(self) -> list[str]:
         """Return the names of the data sets, in the order in which they were opened."""
         with self._log.reading():
-            found = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
-        return [row[0] for row in found]
+            rows = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
+        return [row[0] for row in rows]
 
     def status(self, name: str) -> Status:
         """Return budget, notion, total and limit of a data set.

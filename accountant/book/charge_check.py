@@ -19,7 +19,7 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
-CERTIFIED_ROUND_OFF = 1e-6  # of an epsilon that another version of the libraries computed
+CERTIFIED_ROUND_OFF = 1e-6  # relative error of an epsilon from other versions of the libraries
 
 
 class ChargeCheck:
@@ -29,9 +29,10 @@ class ChargeCheck:
         self._log, self.seq = log, 0
         self._standings: dict[str, Standing] = {}
         self._users: dict[str, UserTotals | None] = {}
-        self._last_charge: dict[str, LogEntry] = {}  # of data sets with windows
+        self._last_charge: dict[str, LogEntry] = {}  # last charges of data sets with windows
         self._buckets: defaultdict[str, dict[str, Total[Any]]] = defaultdict(dict)
-        self._runs: dict[str, tuple[LogEntry, int]] = {}  # what was set aside, and how much is made
+        # entries that set runs aside, and how many runs were made
+        self._runs: dict[str, tuple[LogEntry, int]] = {}
         self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
         self._last: Any = None
         self._known: tuple[list[str], Total[Any]] = ([], Total(0, 0))
@@ -67,7 +68,7 @@ class ChargeCheck:
             after = spend(before)
         if account.window is not None:
             self._check_parts(account, entry, spend)
-        # the words first, which are quick to compare; decimals have several for one number
+        # text is compared first, which is quick; one decimal number has several texts
         stated = facts["total"]
         if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")
@@ -76,7 +77,7 @@ class ChargeCheck:
         self._standings[name] = Standing(notion, after)
 
     def _standing_before(self, account: Account, entry: LogEntry) -> Standing:
-        """Return what was spent before an entry: with windows, in the one that was open then."""
+        """Return what was spent before an entry; with windows, in the window of its time."""
         if account.window is None:
             return self._standings[account.name]
         return account.standing_after(self._last_charge.get(account.name), entry.latest)
@@ -92,40 +93,42 @@ class ChargeCheck:
         self, name: str, notion: CompositionNotion[Any], facts: dict[str, Any], spend: Spend
     ) -> list[Total[Any]]:
         """Check what a charge says of each bucket that paid, and return their totals."""
-        held, stated = self._buckets[name], facts["buckets"]
-        ends = {one: spend(held.get(one, notion.zero)) for one in stated}
-        if not ends or ends != {one: notion.decode(words) for one, words in stated.items()}:
+        bucket_totals, stated = self._buckets[name], facts["buckets"]
+        ends = {bucket: spend(bucket_totals.get(bucket, notion.zero)) for bucket in stated}
+        if not ends or ends != {
+            bucket: notion.decode(encoded_total) for bucket, encoded_total in stated.items()
+        }:
             self._refuse("its total is not the sum of what a bucket spent")
-        held.update(ends)
+        bucket_totals.update(ends)
         return list(ends.values())
 
     def _check_parts(self, account: Account, entry: LogEntry, spend: Spend) -> None:
         """Check what a charge says of each month, or of each day."""
-        last, notion = self._last_charge.get(account.name), account.notion
-        held = {} if last is None else decoded(notion, last.facts["parts"])
-        ends = account.parts_after(notion, held, entry.latest, spend)
+        last_charge, notion = self._last_charge.get(account.name), account.notion
+        parts = {} if last_charge is None else decoded(notion, last_charge.facts["parts"])
+        ends = account.parts_after(notion, parts, entry.latest, spend)
         stated = entry.facts["parts"]
         if stated != encoded(notion, ends) and decoded(notion, stated) != ends:
             self._refuse("its parts are not the sums of what was spent in them")
 
     def _check_runs(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
-        """Check that no more runs of a plan were free than were set aside and paid for."""
-        first, made = self._runs.get(account.name, (None, 0))
+        """Check that only as many runs of a plan were free as were set aside and paid for."""
+        set_aside_entry, runs_made = self._runs.get(account.name, (None, 0))
         aside = account.aside
         if "runs" in facts:
             stated = facts["plan"], facts["runs"]
-            if aside is None or first is not None or stated != _wanted(**aside):
+            if aside is None or set_aside_entry is not None or stated != _wanted(**aside):
                 self._refuse("sets other runs aside than its data set was opened with")
             self._runs[account.name] = entry, 0
         elif PAID in facts:
-            if aside is None or first is None:
+            if aside is None or set_aside_entry is None:
                 self._refuse("is a run of a plan that was not set aside")
-            elif (facts[PAID], facts["plan"]) != (first.seq, aside["plan"]):
+            elif (facts[PAID], facts["plan"]) != (set_aside_entry.seq, aside["plan"]):
                 self._refuse("is a run of another plan than was set aside")
-            elif facts["nth"] != made + 1 or made >= aside["runs"]:
+            elif facts["nth"] != runs_made + 1 or runs_made >= aside["runs"]:
                 self._refuse("is one run more than was set aside")
             else:
-                self._runs[account.name] = first, made + 1
+                self._runs[account.name] = set_aside_entry, runs_made + 1
 
     def _check_proof(self, account: Account, facts: dict[str, Any]) -> None:
         """Check that a data set of proved plans was spent by these alone."""
@@ -148,16 +151,16 @@ class ChargeCheck:
         notion, loss = account.notion_in(facts), facts["loss"]
         if "repr" in loss:
             return notion.decode(facts["cost"])
-        asked = (account.name, facts.get("counting"), loss)
-        if asked != self._last:  # its words take longer to make than to compare
+        loss_key = (account.name, facts.get("counting"), loss)
+        if loss_key != self._last:  # encoding takes longer than this comparison
             key = (account.name, facts.get("counting"), str(loss))
             if key not in self._costs:
-                made: Any = from_dict(loss)
-                words = notion.encode(notion.cost(as_plan(made)))
-                self._costs[key] = words, notion.decode(words)
-            self._last, self._known = asked, self._costs[key]
-        words, cost = self._known
-        if words != facts["cost"]:
+                loss_plan: Any = from_dict(loss)
+                encoded_cost = notion.encode(notion.cost(as_plan(loss_plan)))
+                self._costs[key] = encoded_cost, notion.decode(encoded_cost)
+            self._last, self._known = loss_key, self._costs[key]
+        encoded_cost, cost = self._known
+        if encoded_cost != facts["cost"]:
             self._refuse("its cost is not what its loss costs")
         return cost
 
@@ -166,5 +169,5 @@ class ChargeCheck:
 
 
 def _wanted(plan: dict[str, Any], runs: int) -> tuple[dict[str, Any], int]:
-    """Return what is to be set aside: so many runs of a plan as one, in plain values."""
+    """Return what a data set must set aside, all runs as one plan, in plain values."""
     return plan if runs == 1 else to_dict(Repeat(from_dict(plan), runs)), runs

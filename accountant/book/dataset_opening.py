@@ -1,4 +1,4 @@
-"""Opening a data set: what is stated once.  `terms_changes` writes what may change later."""
+"""Opening a data set: the terms stated once.  `terms_changes` writes what may change later."""
 
 from __future__ import annotations
 
@@ -57,14 +57,15 @@ class DatasetTerms(NamedTuple):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
         if self.order is not None:
-            ORDER_RANGE.check("order", self.order)  # also where the notion has none: it is written
+            # checked for every notion, because the entry states it
+            ORDER_RANGE.check("order", self.order)
         limits = {**checked_window(self.window, self.carry), **self._checked_buckets()}
         rule = self.notion, self.order
-        whole = self.checked_plan()
-        if whole is not None:
+        set_aside_plan = self.checked_plan()
+        if set_aside_plan is not None:
             limits["aside"] = {"plan": to_dict(as_plan(self.plan)), "runs": self.runs or 1}
             if rule == (None, None):
-                rule = rule_for(whole, budget)
+                rule = rule_for(set_aside_plan, budget)
         notion = notion_of(rule[0], budget, rule[1])
         return {
             "epsilon": budget.epsilon,
@@ -82,10 +83,14 @@ class DatasetTerms(NamedTuple):
 
     def _checked_buckets(self) -> dict[str, Any]:
         """Return what the buckets are; refuse two kinds of limits that do not go together."""
-        given = [name for name in ("users", "window", "buckets") if getattr(self, name) is not None]
-        if len(given) > 1:
-            allowed = f"given without {given[0]}=; open two data sets of one people= instead"
-            raise ParameterError(given[1], getattr(self, given[1]), allowed)
+        stated_limits = [
+            name for name in ("users", "window", "buckets") if getattr(self, name) is not None
+        ]
+        if len(stated_limits) > 1:
+            allowed = (
+                f"given without {stated_limits[0]}=; open two data sets of one people= instead"
+            )
+            raise ParameterError(stated_limits[1], getattr(self, stated_limits[1]), allowed)
         if self.buckets is None:
             return {}
         return {"buckets": checked_name("buckets", self.buckets)}
@@ -105,22 +110,24 @@ class DatasetTerms(NamedTuple):
 
     def checked_proof(self) -> CheckedProof | None:
         """Return the proof of what is set aside, checked; refuse a missing one that is wanted."""
-        whole, budget = self.checked_plan(), self.budget
-        if whole is None or budget is None:
+        set_aside_plan, budget = self.checked_plan(), self.budget
+        if set_aside_plan is None or budget is None:
             return None
-        return proof_for(whole, budget, self.proof, bool(self.verified))
+        return proof_for(set_aside_plan, budget, self.proof, bool(self.verified))
 
     def _checked_flag(self, name: str, stated: object) -> dict[str, bool]:
-        """Return what an entry says of a demand: nothing where it is not made."""
+        """Return a demand as an entry states it; no fact where there is no demand."""
         if stated is not None and not isinstance(stated, bool):
             raise ParameterError(name, stated, "True or False")
         return {name: True} if stated else {}
 
     def write(self, log: Log, name: str) -> None:
         """Write the terms, and what is set aside, unless another process did so first."""
-        facts, whole = self.checked_facts(), self.checked_plan()
+        facts, set_aside_plan = self.checked_facts(), self.checked_plan()
         # before the lock, which others wait for
-        certified = math.inf if whole is None else self._certified_epsilon(whole, facts)
+        certified = (
+            math.inf if set_aside_plan is None else self._certified_epsilon(set_aside_plan, facts)
+        )
         proved = self.checked_proof()
         with log.writing():
             if log.entry_with_key(dataset_key(name)) is not None:
@@ -131,11 +138,11 @@ class DatasetTerms(NamedTuple):
                     as_plan(self.plan), self.runs or 1, certified, proved
                 )
 
-    def _certified_epsilon(self, whole: Plan, facts: dict[str, Any]) -> float:
+    def _certified_epsilon(self, set_aside_plan: Plan, facts: dict[str, Any]) -> float:
         """Return the exact cost of what is set aside, where its sum does not fit the budget."""
         budget = Budget(facts["epsilon"], facts["delta"])
         notion = notion_of(facts["notion"], budget, facts["order"])
-        certified = exact_where_sums_exceed(notion, whole)
+        certified = exact_where_sums_exceed(notion, set_aside_plan)
         if certified < math.inf and pure_after_plan(budget).exceeds(certified_total(certified)):
             remedy = "that is its exact cost: fewer runs or more noise fit"
             raise BudgetExceeded(0.0, certified, budget, "epsilon", budget.epsilon, remedy)
@@ -144,10 +151,10 @@ class DatasetTerms(NamedTuple):
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the stored data set has these terms."""
         opened, terms = account.opening, account.terms
-        # a script that opened it goes on after the budget was raised
+        # a script may still state the terms of the opening after the budget was raised
         budget = opened.budget if self.budget == opened.budget else terms.budget
         expires = None if self.expires is None else utc_time("expires", self.expires)
-        for argument, given, held in (
+        for argument, requested, stored in (
             ("budget", self.budget, budget),
             ("expires", expires, expires if expires == opened.expires else terms.expires),
             ("notion", self.notion, account.notion.name),
@@ -164,8 +171,8 @@ class DatasetTerms(NamedTuple):
              account.aside and account.aside["plan"]),
             ("runs", self.runs, account.aside and account.aside["runs"]),
         ):  # fmt: skip
-            if given is not None and given != held:
-                raise ParameterError(argument, given, f"{held!r}, as the data set was opened")
+            if requested is not None and requested != stored:
+                raise ParameterError(argument, requested, f"{stored!r}, as the data set was opened")
 
 
 def dataset_key(name: str) -> str:
@@ -173,19 +180,19 @@ def dataset_key(name: str) -> str:
     return canonical_json({"dataset": name})
 
 
-def checked_buckets(held: str | None, buckets: Iterable[str] | None) -> tuple[str, ...]:
+def checked_buckets(bucket_kind: str | None, buckets: Iterable[str] | None) -> tuple[str, ...]:
     """Return the names of the buckets that pay, each once; none where a data set has none."""
-    if held is None:
+    if bucket_kind is None:
         if buckets is not None:
             allowed = "absent: the data set was opened without buckets="
             raise ParameterError("buckets", buckets, allowed)
         return ()
     if buckets is None or isinstance(buckets, str):
-        allowed = f"a list of names: each {held} whose people the data are of"
+        allowed = f"a list of names: each {bucket_kind} whose people the data are of"
         raise ParameterError("buckets", buckets, allowed)
-    names = tuple(sorted({checked_name("buckets", one) for one in buckets}))
+    names = tuple(sorted({checked_name("buckets", bucket) for bucket in buckets}))
     if not names:
-        raise ParameterError("buckets", buckets, f"one {held} at least")
+        raise ParameterError("buckets", buckets, f"one {bucket_kind} at least")
     return names
 
 

@@ -37,8 +37,8 @@ def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
     start, end = json.dumps(document, indent=2, allow_nan=False).rsplit("]", 1)
     yield start
     comma = ""
-    for one in lines:
-        facts = {name: getattr(one, name) for name in LINE_FIELDS}
+    for line in lines:
+        facts = {name: getattr(line, name) for name in LINE_FIELDS}
         yield f"{comma}\n    {json.dumps(facts, allow_nan=False)}"
         comma = ","
     yield f"{comma and chr(10) + '  '}]{end}\n"
@@ -46,7 +46,7 @@ def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
 
 def status_facts(status: Status) -> dict[str, Any]:
     """Return a status as plain values."""
-    quotas = [one._asdict() for one in status.quotas]
+    quotas = [quota._asdict() for quota in status.quotas]
     return {**status._asdict(), "budget": _budget(status), "quotas": quotas}
 
 
@@ -54,7 +54,7 @@ def history_csv(lines: Iterable[Line]) -> Iterator[str]:
     """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
     columns = [name for name in LINE_FIELDS if name != "facts"]
     return csv_lines(
-        chain([columns], ([_plain(getattr(one, name)) for name in columns] for one in lines))
+        chain([columns], ([_plain(getattr(line, name)) for name in columns] for line in lines))
     )
 
 
@@ -68,32 +68,32 @@ def registry_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of a public registry of deployments: one for each mechanism.
 
-    The guarantee is the budget; what was spent stands beside it.  Source: Dwork, Kohli & Mulligan
-    (2019), who proposed such a registry.
+    The guarantee is the budget; what was spent is listed next to it.  Source: Dwork, Kohli &
+    Mulligan (2019), who proposed such a registry.
     """
     relation = status.relation if relation is None else relation
     unstated = "as the sensitivities state"
-    differ = (one.difference for one in Adjacency if one == relation)
-    made: Counter[tuple[str, str]] = Counter()
+    differ = (adjacency.difference for adjacency in Adjacency if adjacency == relation)
+    release_counts: Counter[tuple[str, str]] = Counter()
     facts: dict[str, dict[str, Any]] = {}
-    first, last, seeded, undeclared, by_trusted = "", "", 0, 0, 0
-    for one in lines:
-        if one.kind == TERMS:
+    first_time, last_time, seeded, undeclared, by_trusted = "", "", 0, 0, 0
+    for line in lines:
+        if line.kind == TERMS:
             continue
-        first, last = min(first or one.time, one.time), max(last, one.time)
-        seeded += one.seeded
-        undeclared += bool(one.undeclared)
-        by_trusted += bool(one.executor)
-        facts[one.what] = one.facts
-        if one.kind != "plan":
-            made[one.what, one.kind] += 1
-    whole = {
+        first_time, last_time = min(first_time or line.time, line.time), max(last_time, line.time)
+        seeded += line.seeded
+        undeclared += bool(line.undeclared)
+        by_trusted += bool(line.executor)
+        facts[line.what] = line.facts
+        if line.kind != "plan":
+            release_counts[line.what, line.kind] += 1
+    dataset_fields = {
         "data set": status.name,
         "unit of privacy": status.protects,
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",
-        "epsilon": status.most,  # of one window also what it takes over
+        "epsilon": status.most,  # of a window, with what earlier windows did not spend
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
         "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",
@@ -101,8 +101,8 @@ def registry_rows(
         "accountant": FILTER_NOTE,
         "post-processing": post_processing,
         "opened": status.opened,
-        "first release": first or status.opened,
-        "last release": last or status.opened,
+        "first release": first_time or status.opened,
+        "last release": last_time or status.opened,
         "seeded releases": seeded,
         "undeclared releases": undeclared,
         "releases by trusted workers": by_trusted,
@@ -114,10 +114,10 @@ def registry_rows(
             "releases": count,
             "paid for": "by a plan" if kind == "step" else "one by one",
         }
-        for (what, kind), count in made.items()
+        for (what, kind), count in release_counts.items()
     ]
     nothing = {"mechanism": "none yet", "parameters": "", "releases": 0, "paid for": ""}
-    return [{**whole, **part} for part in parts or [nothing]]
+    return [{**dataset_fields, **part} for part in parts or [nothing]]
 
 
 def registry_json(rows: list[dict[str, Any]]) -> str:

@@ -26,7 +26,7 @@ class Quota(NamedTuple):
 
     @property
     def left(self) -> float | None:
-        """Return what is left of the quota; None without one."""
+        """Return what remains of the quota; None without one."""
         return None if self.quota is None else max(self.quota - self.epsilon, 0.0)
 
 
@@ -37,7 +37,7 @@ class Quotas(TableDisplay, list[Quota]):
         return f"<Quotas: {len(self)} authors>"
 
     def _table(self) -> Table:
-        rows = [(one.author, one.epsilon, one.quota, one.left) for one in self]
+        rows = [(quota.author, quota.epsilon, quota.quota, quota.left) for quota in self]
         return Table(("author", "epsilon", "quota", "left"), rows, upper=("epsilon",),
                      lower=("left",))  # fmt: skip
 
@@ -57,7 +57,7 @@ class Buckets(TableDisplay, list[Bucket]):
         return f"<Buckets: {len(self)}>"
 
     def _table(self) -> Table:
-        return Table(("bucket", "epsilon", "left"), [tuple(one) for one in self],
+        return Table(("bucket", "epsilon", "left"), [tuple(bucket) for bucket in self],
                      upper=("epsilon",), lower=("left",))  # fmt: skip
 
 
@@ -133,23 +133,24 @@ class PeopleTable(TableDisplay, list[People]):
 
     def _table(self) -> Table:
         columns = ("people", "data sets", "epsilon", "delta", "spent")
-        rows = [(one.name, ", ".join(one.datasets), *one[2:]) for one in self]
+        rows = [(people.name, ", ".join(people.datasets), *people[2:]) for people in self]
         return Table(columns, rows, upper=columns[2:])
 
 
 def people_of(statuses: Iterable[Status]) -> PeopleTable:
     """Return, for each name of people, the sums over the data sets that are about them."""
-    found: dict[str, list[Status]] = {}
-    for one in statuses:
-        if one.people is not None:
-            found.setdefault(one.people, []).append(one)
+    statuses_by_people: dict[str, list[Status]] = {}
+    for status in statuses:
+        if status.people is not None:
+            statuses_by_people.setdefault(status.people, []).append(status)
     return PeopleTable(
         People(
-            name, tuple(one.name for one in some),
-            _sum_up(one.most for one in some), _sum_up(one.budget.delta for one in some),
-            _sum_up(one.epsilon for one in some),
+            name, tuple(status.name for status in group),
+            _sum_up(status.most for status in group),
+            _sum_up(status.budget.delta for status in group),
+            _sum_up(status.epsilon for status in group),
         )
-        for name, some in found.items()
+        for name, group in statuses_by_people.items()
     )  # fmt: skip
 
 
@@ -166,9 +167,9 @@ STATUS_COLUMNS = (
 def statuses_table(statuses: Iterable[Status]) -> Table:
     """Return data sets as rows of a table."""
     rows = [
-        (one.name, one.total, one.limit, one.counts, one.epsilon, one.budget.delta, one.users,
-         one.opened, one.closed or one.expires)
-        for one in statuses
+        (status.name, status.total, status.limit, status.counts, status.epsilon,
+         status.budget.delta, status.users, status.opened, status.closed or status.expires)
+        for status in statuses
     ]  # fmt: skip
     return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
 
@@ -220,8 +221,8 @@ class Line(NamedTuple):
     @property
     def epsilon(self) -> float:
         """Return the total after it at the budget's delta, rounded up; computed when asked for."""
-        found = self.notion.epsilon(self.notion.decode(self.spent))
-        return min(found, largest_epsilon(self.notion.budget))
+        epsilon_upper = self.notion.epsilon(self.notion.decode(self.spent))
+        return min(epsilon_upper, largest_epsilon(self.notion.budget))
 
     @property
     def _spending(self) -> Spending:
@@ -232,14 +233,14 @@ class History(TableDisplay, list[Line]):
     """The spends of a data set, in order."""
 
     def __repr__(self) -> str:
-        return f"<History: {sum(one.kind != TERMS for one in self)} spends>"
+        return f"<History: {sum(line.kind != TERMS for line in self)} spends>"
 
     def _table(self) -> Table:
         columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
         rows = [
-            (one.seq, one.time, one.author, one.what, one.total, one.counts, one.epsilon,
-             one.outcome)
-            for one in self
+            (line.seq, line.time, line.author, line.what, line.total, line.counts, line.epsilon,
+             line.outcome)
+            for line in self
         ]  # fmt: skip
         return Table(columns, rows, upper=("total", "epsilon"))
 
@@ -247,22 +248,22 @@ class History(TableDisplay, list[Line]):
 def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
     notion, total = account.standing()
-    last = account.log.last_charge(account.name)
+    last_charge = account.log.last_charge(account.name)
     shown = shown_total(notion.budget, notion, total)
     epsilon = min(notion.epsilon(total), largest_epsilon(notion.budget))
     widest = account.budget
-    if account.window is not None:  # windows before keep what they had
+    if account.window is not None:  # an earlier window may have had a larger budget
         widest = Budget(account.terms.largest, account.budget.delta)
     return Status(
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
         account.users, *shown, epsilon,
-        account.opened, None if last is None else last.facts["relation"],
+        account.opened, None if last_charge is None else last_charge.facts["relation"],
         tuple(notion.encode(total)), account.counts_after_plan(notion), account.terms.expires,
         account.terms.closed or None, account.terms.reason,
         tuple(
-            Quota(one, notion.epsilon(own), quota)
-            for one, quota in account.terms.quotas.items()
-            for own in [account.own_total(notion, account.own_parts(notion, one))]
+            Quota(author, notion.epsilon(own_total), quota)
+            for author, quota in account.terms.quotas.items()
+            for own_total in [account.own_total(notion, account.own_parts(notion, author))]
         ),
         account.people, _protects(account),
         account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
@@ -280,10 +281,10 @@ def _protects(account: Account) -> str:
 
 def buckets_of(account: Account) -> Buckets:
     """Return what the people of every bucket spent; call it inside a transaction."""
-    notion, most = account.standing().notion, account.budget.epsilon
+    notion, budget_epsilon = account.standing().notion, account.budget.epsilon
     return Buckets(
-        Bucket(one, epsilon, max(most - epsilon, 0.0))
-        for one, total in sorted(account.bucket_totals().items())
+        Bucket(bucket, epsilon, max(budget_epsilon - epsilon, 0.0))
+        for bucket, total in sorted(account.bucket_totals().items())
         for epsilon in [min(notion.epsilon(total), largest_epsilon(account.budget))]
     )
 
@@ -291,10 +292,14 @@ def buckets_of(account: Account) -> Buckets:
 def quotas_of(account: Account) -> Quotas:
     """Return what every author spent of a data set; call it inside a transaction."""
     notion, _ = account.standing()
-    held, quotas = account.owns(), account.terms.quotas
+    charged_by_author, quotas = account.owns(), account.terms.quotas
     return Quotas(
-        Quota(one, notion.epsilon(account.own_total(notion, held.get(one, {}))), quotas.get(one))
-        for one in sorted({*held, *quotas})
+        Quota(
+            author,
+            notion.epsilon(account.own_total(notion, charged_by_author.get(author, {}))),
+            quotas.get(author),
+        )
+        for author in sorted({*charged_by_author, *quotas})
     )
 
 
@@ -305,7 +310,7 @@ def largest_epsilon(budget: Budget) -> float:
 
 def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
     """Return a total as people read it: no user has spent more."""
-    if notion.exceeds(total):  # its sums are of different users, each of whom fits by one of them
+    if notion.exceeds(total):  # the sums belong to different users, each within one limit
         return Spending("epsilon", budget.epsilon, budget.epsilon)
     return notion.shown(total)
 

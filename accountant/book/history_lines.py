@@ -54,7 +54,7 @@ class Spend(Facts, gc=False):
     seeded: bool = False
     undeclared: str = ""
     executor: str = ""
-    runs: int | None = None  # of a plan that is set aside
+    runs: int | None = None  # runs of a plan that is set aside
     proof: dict[str, Any] | None = None
     buckets: Any = None  # names, or what each has spent after it
 
@@ -63,21 +63,23 @@ Read = TypeVar("Read", bound=Facts)
 
 
 def read_page(
-    log: Log, dataset: str, made: type[Read], kinds: tuple[str, ...], after: int, upto: int
+    log: Log, dataset: str, entry_type: type[Read], kinds: tuple[str, ...], after: int, upto: int
 ) -> Iterator[Read]:
     """Yield the next page of entries of some kinds, each checked; inside a transaction."""
-    decode = msgspec.json.Decoder(made).decode
+    decode = msgspec.json.Decoder(entry_type).decode
     for seq, body in log.bodies(dataset, kinds, after, upto):
         try:
-            one = decode(body)
+            entry = decode(body)
         except UNDECODED:
             facts = log.parse_entry(seq, body)
-            one = made(**{name: facts[name] for name in made.__struct_fields__ if name in facts})
-        if one.seq != seq:
+            entry = entry_type(
+                **{name: facts[name] for name in entry_type.__struct_fields__ if name in facts}
+            )
+        if entry.seq != seq:
             raise LedgerCorrupt(log.name, "an entry is no entry", seq)
-        if one.dataset != dataset or one.kind not in kinds:
+        if entry.dataset != dataset or entry.kind not in kinds:
             raise LedgerCorrupt(log.name, "a column does not say what its entry says", seq)
-        yield one
+        yield entry
 
 
 class LineReader:
@@ -87,10 +89,11 @@ class LineReader:
         self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
         self._words: dict[str, str] = {}
-        # of the latest line; later ones share what is equal
+        # of the latest line; later lines share equal values
         self._what: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
-        self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
+        # numbers of spends, and of their answers; 0 for a failure
+        self._of, self._by = array("q"), array("q")
         self._counting: str | None = None  # how the notion is named in entries
         changed = self._last_until(after, "'terms'") if after else None
         terms = account.opening if changed is None else Terms.of(changed.facts)
@@ -112,12 +115,12 @@ class LineReader:
         return self._log.entry(rows[0][0]) if rows else None
 
     def _change_notion(self, counting: str | None) -> None:
-        """Take the notion under the terms in force, and beside a certified plan the one there."""
+        """Take the notion under the terms in force, or the one next to a certified plan."""
         self._counting = counting
         self._notion = self._account.shown_notion(self._budget, counting is not None)
 
     def add_outcome(self, outcome: Outcome) -> None:
-        """Note what came of a spend, in a few bytes."""
+        """Note the outcome of a spend, in a few bytes."""
         self._of.append(outcome.of)
         self._by.append(outcome.seq if outcome.kind == "release" else 0)
 
@@ -125,7 +128,7 @@ class LineReader:
         """Sort what was noted, so that the outcomes of a page are found by bisection."""
         order = np.argsort(self._of, kind="stable")
         self._of, self._by = (
-            array("q", np.asarray(one)[order].tobytes()) for one in (self._of, self._by)
+            array("q", np.asarray(column)[order].tobytes()) for column in (self._of, self._by)
         )
 
     def lines(self, spends: list[Spend]) -> list[Line]:
@@ -133,50 +136,51 @@ class LineReader:
         if not spends:
             return []
         outcomes = self._outcomes(spends[0].seq, spends[-1].seq)
-        return [self._line(one, *outcomes.get(one.seq, NO_OUTCOME)) for one in spends]
+        return [self._line(spend, *outcomes.get(spend.seq, NO_OUTCOME)) for spend in spends]
 
-    def _line(self, one: Spend, outcome: str, answer: int | None) -> Line:
-        kind, run, who, said = one.kind, one.run, one.who, one.mechanism
+    def _line(self, spend: Spend, outcome: str, answer: int | None) -> Line:
+        kind, run, who, released = spend.kind, spend.run, spend.who, spend.mechanism
         if kind == TERMS:
-            return self._line_of_terms(one)
+            return self._line_of_terms(spend)
         if kind == "plan":
-            said, outcome = one.plan, "planned" if one.runs is None else "set aside"
-            self._runs[one.seq], run = run, one.seq
+            released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
+            self._runs[spend.seq], run = run, spend.seq
         if kind != "step":  # a step was paid for by its plan
-            if one.total is None:
-                raise LedgerCorrupt(self._log.name, "an entry does not say what it must", one.seq)
-            self._spent, self._charge = one.total, one.seq
-            if one.counting != self._counting:
-                self._change_notion(one.counting)
-        if said != self._what[0]:
-            self._what = said, self._printed(said)
-        if one.loss != self._loss[0]:
-            self._loss = one.loss, self._printed(one.loss)
-        facts, words = self._what
+            if spend.total is None:
+                raise LedgerCorrupt(self._log.name, "an entry does not say what it must", spend.seq)
+            self._spent, self._charge = spend.total, spend.seq
+            if spend.counting != self._counting:
+                self._change_notion(spend.counting)
+        if released != self._what[0]:
+            self._what = released, self._printed(released)
+        if spend.loss != self._loss[0]:
+            self._loss = spend.loss, self._printed(spend.loss)
+        facts, description = self._what
         return Line(
-            one.seq, one.time, one.author, kind, words, facts or {}, self._loss[1], self._spent,
-            None if who is None else _count_of_users(who), one.label,
-            None if run is None else self._run(run), one.seeded, outcome, answer, one.undeclared,
-            one.executor, self._notion, tuple(one.buckets or ()),
-            "" if one.proof is None else str(one.proof.get("sha256")),
+            spend.seq, spend.time, spend.author, kind, description, facts or {}, self._loss[1],
+            self._spent, None if who is None else _count_of_users(who), spend.label,
+            None if run is None else self._run(run), spend.seeded, outcome, answer,
+            spend.undeclared, spend.executor, self._notion, tuple(spend.buckets or ()),
+            "" if spend.proof is None else str(spend.proof.get("sha256")),
         )  # fmt: skip
 
-    def _line_of_terms(self, one: Spend) -> Line:
-        entry = self._log.entry(one.seq)
+    def _line_of_terms(self, spend: Spend) -> Line:
+        entry = self._log.entry(spend.seq)
         facts, account, spent = entry.facts, self._account, self._spent
         self._budget = Terms.of(facts).budget
         self._change_notion(self._counting)
-        if account.window is not None and self._charge:  # another window may be open by then
-            last = self._log.entry(self._charge)
-            spent = self._notion.encode(account.standing_after(last, entry.latest).total)
+        # another window may be open at the time of this entry
+        if account.window is not None and self._charge:
+            last_charge = self._log.entry(self._charge)
+            spent = self._notion.encode(account.standing_after(last_charge, entry.latest).total)
         return Line(
-            one.seq, one.time, one.author, TERMS, changed_words(facts), {}, "", spent, None,
+            spend.seq, spend.time, spend.author, TERMS, changed_words(facts), {}, "", spent, None,
             None, None, False, facts["change"], None, "", "", self._notion,
         )  # fmt: skip
 
-    def _outcomes(self, first: int, last: int) -> dict[int, tuple[str, int | None]]:
-        """Return what came of the spends from the first to the last."""
-        part = slice(bisect_left(self._of, first), bisect_right(self._of, last))
+    def _outcomes(self, first_seq: int, last_seq: int) -> dict[int, tuple[str, int | None]]:
+        """Return the outcomes of the spends between two numbers."""
+        part = slice(bisect_left(self._of, first_seq), bisect_right(self._of, last_seq))
         pairs = zip(self._of[part], self._by[part], strict=True)
         return {of: ("answered", by) if by else ("failed", None) for of, by in pairs}
 
@@ -199,9 +203,9 @@ def printed_form(plain: dict[str, Any]) -> str:
         return str(plain["repr"])
     try:
         return repr(from_dict(plain))
-    except ParameterError:  # of a package that is not installed here
+    except ParameterError:  # its class is of a package that is not installed here
         return str(plain)
 
 
-def _count_of_users(words: Any) -> int:
-    return len(range(*words)) if isinstance(words, list) else int(words)
+def _count_of_users(encoded_users: Any) -> int:
+    return len(range(*encoded_users)) if isinstance(encoded_users, list) else int(encoded_users)

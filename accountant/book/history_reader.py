@@ -53,18 +53,18 @@ class Selection(NamedTuple):
         for argument, name in (("author", author), ("run", run)):
             if name is not None and not isinstance(name, str):
                 raise ParameterError(argument, name, "a name, as the lines of a history have it")
-        most = None if last is None else COUNT.check("last", last)
+        line_count = None if last is None else COUNT.check("last", last)
         after, start = _place("since", since)
         upto, end = _place("until", until)
-        return cls(after or 0, start or "", most, author, run, upto, end)
+        return cls(after or 0, start or "", line_count, author, run, upto, end)
 
     @property
     def names_lines(self) -> bool:
-        """Return whether it says more of lines than their numbers."""
+        """Return whether lines are selected by more than their numbers."""
         return bool(self.since) or (self.author, self.run, self.until) != (None, None, None)
 
     def has(self, line: Line) -> bool:
-        """Return whether a line of a wanted number is wanted."""
+        """Return whether a line is wanted, apart from its number."""
         return (
             line.time >= self.since
             and self.author in (None, line.author)
@@ -99,31 +99,31 @@ def read_history(
         lines = LineReader(account, after)
 
     def pages(
-        made: type[Read], kinds: tuple[str, ...], convert: Callable[[list[Read]], list[Made]]
+        entry_type: type[Read], kinds: tuple[str, ...], convert: Callable[[list[Read]], list[Made]]
     ) -> Iterator[Made]:
         start = after
         while True:
             with reading():
-                # what came of a wanted spend may stand behind it
-                end = head if made is Outcome else upto
-                read = list(read_page(log, name, made, kinds, start, end))
-                page = convert(read)
+                # the outcome of a wanted spend may come after ``upto``
+                end = head if entry_type is Outcome else upto
+                entries = list(read_page(log, name, entry_type, kinds, start, end))
+                page = convert(entries)
             yield from page
-            if len(read) < ROWS_PER_PAGE:
+            if len(entries) < ROWS_PER_PAGE:
                 return
-            start = read[-1].seq
+            start = entries[-1].seq
 
-    for one in pages(Outcome, OUTCOMES, list):
-        lines.add_outcome(one)
+    for outcome in pages(Outcome, OUTCOMES, list):
+        lines.add_outcome(outcome)
     lines.sort_outcomes()
-    found = pages(Spend, SPENDS, lines.lines)
+    spend_lines = pages(Spend, SPENDS, lines.lines)
     if wanted.names_lines:
-        found = filter(wanted.has, found)
-    yield from found if wanted.last is None else deque(found, wanted.last)
+        spend_lines = filter(wanted.has, spend_lines)
+    yield from spend_lines if wanted.last is None else deque(spend_lines, wanted.last)
 
 
 def _entry_before_last(account: Account, lines: int, upto: int) -> int:
-    """Return the number of the entry before the last so many spends; 0 if there are fewer."""
+    """Return the number of the entry before the last ``lines`` lines; 0 if there are fewer."""
     rows = account.log.storage.ask(
         "SELECT seq FROM entries WHERE dataset = :d AND seq <= :upto AND "
         "kind IN ('plan', 'reserve', 'step', 'terms') ORDER BY seq DESC LIMIT 1 OFFSET :passed",

@@ -18,7 +18,7 @@ class IndexCheck:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._root: int | None = None  # while entries have no index
+        self._root: int | None = None  # None while entries have no index
         self._last: dict[str, int] = {}  # the last entry under each key
         self._nodes: dict[int, list[Node]] = {}
         self._old: dict[str, int] = {}  # keys of entries without an index
@@ -32,7 +32,7 @@ class IndexCheck:
         self._signed = "mac" in facts
         keys, nodes = own_keys(entry), facts.get("index", [])
         if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
-            self._move(seq, nodes)  # under the same key as the one before: on the same path
+            self._move(seq, nodes)  # the same key as before has the same path
             return
         if entry.index_root is None:
             self._old.update(self._last)
@@ -75,10 +75,10 @@ class IndexCheck:
     def _add(self, seq: int, nodes: list[Node]) -> None:
         for key, _ in nodes:
             before = self._last.get(key)
-            if before is not None:  # nothing leads to it any more
-                left = [node for node in self._nodes[before] if node[0] != key]
-                self._nodes[before] = left
-                if not left:
+            if before is not None:  # no path leads to the earlier node any more
+                remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
+                self._nodes[before] = remaining_nodes
+                if not remaining_nodes:
                     del self._nodes[before]
             self._last[key] = seq
         self._nodes[seq] = nodes
@@ -89,7 +89,7 @@ class IndexCheck:
 
 
 class RowCheck:
-    """Compares what the indexes of the database lead to with the chain."""
+    """Compares the entries that the indexes of the database lead to with the chain."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -113,27 +113,27 @@ class RowCheck:
     def check_rows(self) -> None:
         """Raise `LedgerCorrupt` if an index leads to other entries than those of the chain."""
         for name, numbers in self._entries.items():
-            words = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
-            found = array("q")
-            for rows in self._pages(words, 0, d=name):
-                found.extend([row[0] for row in rows])
-            if found != numbers:
+            query = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
+            indexed_numbers = array("q")
+            for rows in self._pages(query, 0, d=name):
+                indexed_numbers.extend([row[0] for row in rows])
+            if indexed_numbers != numbers:
                 self._refuse("the index of data sets does not lead to their entries")
-        words = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
-        if sum(sum(map(_row_hash, rows)) for rows in self._pages(words, "")) != self._keys:
+        query = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
+        if sum(sum(map(_row_hash, rows)) for rows in self._pages(query, "")) != self._keys:
             self._refuse("the index of keys does not lead to their entries")
         names = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         if [row[0] for row in names] != self._names:
             self._refuse("the list of data sets is another")
 
-    def _pages(self, words: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
+    def _pages(self, query: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query, page by page: the first column says where a page begins."""
-        read = 0
+        row_count = 0
         while True:
-            limited = f"{words} LIMIT {ROWS_PER_PAGE}"
+            limited = f"{query} LIMIT {ROWS_PER_PAGE}"
             rows = self._log.storage.ask(limited, after=after, **values)
-            read += len(rows)
-            if read > self._log.head.seq:
+            row_count += len(rows)
+            if row_count > self._log.head.seq:
                 self._refuse("an index leads in a circle")
             yield rows
             if len(rows) < ROWS_PER_PAGE:
@@ -146,6 +146,6 @@ class RowCheck:
 
 def _row_hash(row: Sequence[Any]) -> int:
     """Return a number for a key and its entry, to be summed in any order."""
-    # hashes of tuples are nearly sums themselves: of exchanged keys they often add up to the same
+    # hashes of tuples are nearly sums: those of exchanged keys often have an equal sum
     key, seq = row
     return hash(f"{seq} {key}")

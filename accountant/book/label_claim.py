@@ -1,4 +1,4 @@
-"""Who may release under a label: it is charged once, and others wait for the answer.
+"""Which process may release under a label: it is charged once, and others wait for the answer.
 
 The last entry under the key of a label says how it stands.  A release answers all.  A reservation
 is waited for as long as its process lives, but at most for the book's ``wait``; then the next one
@@ -20,7 +20,7 @@ from accountant.book.chain.hash_chain import LogEntry, canonical_json
 from accountant.book.log import Log
 from accountant.errors import ParameterError
 
-Holder = list[Any]  # of a reservation: its machine, its process, and when this was started
+Holder = list[Any]  # machine, process and process start of a reservation
 
 
 class LabelTaken(Exception):
@@ -37,15 +37,15 @@ class LabelClaim(NamedTuple):
 
     def refuse_if_taken(self, log: Log) -> None:
         """Raise `LabelTaken` unless the label stands as it did; call it inside a transaction."""
-        last = log.entry_with_key(self.key)
-        if (0 if last is None else last.seq) != self.follows:
+        labelled_entry = log.entry_with_key(self.key)
+        if (0 if labelled_entry is None else labelled_entry.seq) != self.follows:
             raise LabelTaken
 
 
 def label_key(dataset: str, label: str, buckets: tuple[str, ...] = ()) -> str:
     """Return the key of a label of a data set, or of some of its buckets."""
-    some = {"buckets": list(buckets)} if buckets else {}
-    return canonical_json({"dataset": dataset, "label": label, **some})
+    bucket_fields = {"buckets": list(buckets)} if buckets else {}
+    return canonical_json({"dataset": dataset, "label": label, **bucket_fields})
 
 
 def await_label(
@@ -60,20 +60,26 @@ def await_label(
     waited_for, give_up = 0, 0.0
     while True:
         with log.reading():
-            last = log.entry_with_key(key)
-        if last is not None and last.kind == "release":
-            return last
-        if last is None or last.kind != "reserve" or _is_gone(last.facts["holder"]):
+            labelled_entry = log.entry_with_key(key)
+        if labelled_entry is not None and labelled_entry.kind == "release":
+            return labelled_entry
+        if (
+            labelled_entry is None
+            or labelled_entry.kind != "reserve"
+            or _is_gone(labelled_entry.facts["holder"])
+        ):
             break
-        if last.facts["mechanism"] != mechanism:
+        if labelled_entry.facts["mechanism"] != mechanism:
             allowed = "one that no other mechanism was released under"
             raise ParameterError("label", label, allowed)
-        if last.seq != waited_for:
-            waited_for, give_up = last.seq, time.monotonic() + log.wait
+        if labelled_entry.seq != waited_for:
+            waited_for, give_up = labelled_entry.seq, time.monotonic() + log.wait
         if time.monotonic() >= give_up:
             break
         time.sleep(random.uniform(1e-3, 2e-2))
-    return LabelClaim(label, key, 0 if last is None else last.seq, _this_process(os.getpid()))
+    return LabelClaim(
+        label, key, 0 if labelled_entry is None else labelled_entry.seq, _this_process(os.getpid())
+    )
 
 
 @cache
@@ -95,14 +101,14 @@ def _start_of(pid: int) -> str | None:
     """Return when a process started; None if it has ended, or the system does not say."""
     try:
         _machine()
-        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        stat_fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
         return None
-    return None if words[0] in "ZX" else words[19]
+    return None if stat_fields[0] in "ZX" else stat_fields[19]
 
 
 def _is_gone(holder: Holder | None) -> bool:
-    """Return whether a process is known to have ended: one of this machine that is not there."""
+    """Return whether a process of this machine is known to have ended."""
     here = _this_process(os.getpid())
     if here is None or holder is None or holder[0] != here[0]:
         return False

@@ -45,7 +45,7 @@ class Log(LogReader):
         self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
-        self._time = self.latest = ""  # of the open transaction, and the latest that the log saw
+        self._time = self.latest = ""  # times of the open transaction, and the latest in the log
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @contextmanager
@@ -54,9 +54,9 @@ class Log(LogReader):
         with self._lock:
             self._refuse_other_process()
             try:
-                # answered together with the lock
-                last: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
-                with self.storage.writing([(LAST_ENTRIES, {}), last]):
+                # the database answers it together with the lock
+                hash_question: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
+                with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
                     self._time = self.latest = _now()
                     if self.storage.empty:
                         self._create()
@@ -68,7 +68,7 @@ class Log(LogReader):
                     yield
                     self.storage.note_length(self.head.seq)
             except BaseException:
-                self.forget_entries()  # some may not be committed
+                self.forget_entries()  # an entry in the cache may not be committed
                 raise
             self._note_head()
             self.advance_pin()
@@ -83,7 +83,7 @@ class Log(LogReader):
         """Open a read-only transaction."""
         with self._lock:
             self._refuse_other_process()
-            pinned = self._pinned()  # before the view, which may be older than a later pin
+            pinned = self._pinned()  # read before the entries, which may be older than a later pin
             with self.storage.reading():
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
@@ -106,27 +106,27 @@ class Log(LogReader):
         its data set's charges.  Noise is left to the index of the database.
         """
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
-        whole = {
+        entry_facts = {
             **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1,
             "time": self._time, "author": self.author,
         }  # fmt: skip
-        if self.latest > self._time:  # a clock runs back: what has expired stays so
-            whole["latest"] = self.latest
-        keys = own_keys(LogEntry(seq + 1, "", whole)) + ([] if also is None else [also])
+        if self.latest > self._time:  # the clock ran back: expired budgets stay expired
+            entry_facts["latest"] = self.latest
+        keys = own_keys(LogEntry(seq + 1, "", entry_facts)) + ([] if also is None else [also])
         if kind in CHARGING_KINDS and dataset is not None:
-            last = self.last_charge(dataset)
-            whole["before"] = 0 if last is None else last.seq
+            last_charge = self.last_charge(dataset)
+            entry_facts["before"] = 0 if last_charge is None else last_charge.seq
         root = 0 if self._head is None else self._head.index_root or 0
         if keys:
-            whole["index"] = new_nodes(keys, root, seq + 1, self.nodes_of)
+            entry_facts["index"] = new_nodes(keys, root, seq + 1, self.nodes_of)
         else:
-            whole["root"] = root
-        self._refuse_unsigned(whole)
-        body = canonical_json(whole)
+            entry_facts["root"] = root
+        self._refuse_unsigned(entry_facts)
+        body = canonical_json(entry_facts)
         if self.signing_key is not None:
-            whole["mac"] = self.signing_key.sign_entry(previous, body)
-            body = canonical_json(whole)
-        entry = LogEntry(seq + 1, next_hash(previous, body), whole)
+            entry_facts["mac"] = self.signing_key.sign_entry(previous, body)
+            body = canonical_json(entry_facts)
+        entry = LogEntry(seq + 1, next_hash(previous, body), entry_facts)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
             seq=entry.seq, dataset=dataset, kind=kind, key=key, body=body, hash=entry.hash,
@@ -146,13 +146,13 @@ class Log(LogReader):
         self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
 
     def _index_old_entries(self) -> None:
-        """Bring every key of a log that was written without an index under one."""
-        last: dict[str, int] = {}
+        """Index every key of a log that was written without an index."""
+        last_seqs: dict[str, int] = {}
         for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
             nodes = entry.facts.get("index")
             keys = own_keys(entry) if nodes is None else [key for key, _ in nodes]
-            last.update(dict.fromkeys(keys, entry.seq))
-        for key, seq in last.items():
+            last_seqs.update(dict.fromkeys(keys, entry.seq))
+        for key, seq in last_seqs.items():
             self.append("index", {"at": seq}, also=key)
 
     def _refuse_unsigned(self, facts: dict[str, Any]) -> None:
@@ -164,9 +164,10 @@ class Log(LogReader):
 
     def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
-        last = self.storage.ask(LAST_ENTRIES)
-        head = self._checked(last[:2], last[0][0] if last else 0)
-        for row, before in pairwise(last[1:]):  # asked for next, and here already
+        last_rows = self.storage.ask(LAST_ENTRIES)
+        head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
+        # the root of the index is needed next, and was read together with the head
+        for row, before in pairwise(last_rows[1:]):
             if row[0] == head.index_root == before[0] + 1:
                 self._kept[row[0]] = self._checked([row, before], row[0])
         for link in (self.last_seen_head, pinned):

@@ -56,13 +56,13 @@ class LogReader:
         if self._head is not None and seq == self._head.seq:
             return self._head
         if seq not in self._kept:
-            found = self.storage.ask(
+            rows = self.storage.ask(
                 "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) "
                 "ORDER BY seq DESC", seq=seq, before=seq - 1,
             )  # fmt: skip
             if len(self._kept) >= ENTRIES_KEPT:
                 self._kept.clear()
-            self._kept[seq] = self._checked(found, seq)
+            self._kept[seq] = self._checked(rows, seq)
         return self._kept[seq]
 
     def entry_with_key(self, key: str) -> LogEntry | None:
@@ -74,13 +74,13 @@ class LogReader:
             seq, _ = descend(key, root, self.nodes_of)
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.name, "the index of keys leads nowhere", root) from None
-        found = self.entry(seq) if seq else None
-        while found is not None and found.kind == "index":
-            found = self.entry(min(found.facts["at"], found.seq - 1))
-        return found
+        entry = self.entry(seq) if seq else None
+        while entry is not None and entry.kind == "index":
+            entry = self.entry(min(entry.facts["at"], entry.seq - 1))
+        return entry
 
     def entry_in_column(self, key: str) -> LogEntry | None:
-        """Return the entry that the database finds for a key: noise, and books without an index.
+        """Return the entry that the database finds for a key of noise, or where there is no index.
 
         For noise it is trusted: to miss a repetition the generator must fail as well.
         """
@@ -133,30 +133,32 @@ class LogReader:
 
         Each body is checked against the hash of the entry before it.
         """
-        some = ", ".join(f"'{kind}'" for kind in kinds)
+        quoted_kinds = ", ".join(f"'{kind}'" for kind in kinds)
         rows = self.storage.ask(
             "SELECT seq, hash, body FROM entries WHERE dataset = :d AND "
-            f"kind IN ({some}) AND seq > :after AND seq <= :upto "
+            f"kind IN ({quoted_kinds}) AND seq > :after AND seq <= :upto "
             f"ORDER BY seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after, upto=upto,
         )  # fmt: skip
-        # mostly the row before is the entry before; for the others the hash before is asked for
-        gaps = [one[0] for before, one in pairwise([(0,), *rows]) if one[0] != before[0] + 1]
-        hashes = self._hashes_before(dataset, some, after, gaps[-1]) if gaps else {}
-        last, previous = 0, FIRST_PREDECESSOR
+        # the row before is mostly the entry before; for other rows its hash is queried
+        gaps = [row[0] for before, row in pairwise([(0,), *rows]) if row[0] != before[0] + 1]
+        hashes = self._hashes_before(dataset, quoted_kinds, after, gaps[-1]) if gaps else {}
+        last_seq, previous = 0, FIRST_PREDECESSOR
         for seq, mark, body in rows:
-            if seq != last + 1:
+            if seq != last_seq + 1:
                 previous = hashes.get(seq, "")
             if next_hash(previous, body) != mark:
                 raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-            last, previous = seq, mark
+            last_seq, previous = seq, mark
             yield seq, body
 
-    def _hashes_before(self, dataset: str, some: str, after: int, upto: int) -> dict[int, str]:
+    def _hashes_before(
+        self, dataset: str, quoted_kinds: str, after: int, upto: int
+    ) -> dict[int, str]:
         """Return by the number of each entry of some kinds the hash of the entry before it."""
         rows = self.storage.ask(
             "SELECT one.seq, before.hash FROM entries one JOIN entries before "
             "ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
-            f"one.kind IN ({some}) AND one.seq > :after AND one.seq <= :upto",
+            f"one.kind IN ({quoted_kinds}) AND one.seq > :after AND one.seq <= :upto",
             d=dataset, after=after, upto=upto,
         )  # fmt: skip
         return dict(rows)
@@ -219,8 +221,8 @@ class LogReader:
         if link.seq == 0:
             return
         if link.seq > head.seq:
-            words = f"ends at entry {head.seq}, but entry {link.seq} was written: rolled back"
-            raise LedgerCorrupt(self.name, words, link.seq)
+            problem = f"ends at entry {head.seq}, but entry {link.seq} was written: rolled back"
+            raise LedgerCorrupt(self.name, problem, link.seq)
         marks = [(head.hash,)]
         if link.seq < head.seq:
             marks = self.storage.ask(HASH_OF, seq=link.seq)
@@ -229,8 +231,8 @@ class LogReader:
 
     def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> LogEntry:
         """Return the first row as a checked entry; the second is the row before it."""
-        first = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
-        rows = [*rows, *first] if len(rows) == 1 else rows
+        predecessor_row = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
+        rows = [*rows, *predecessor_row] if len(rows) == 1 else rows
         here = isinstance(seq, int) and [row[0] for row in rows] == [seq, seq - 1]
         if not here and not (seq == 1 and rows):
             raise LedgerCorrupt(self.name, "an entry is missing", seq)
@@ -245,8 +247,8 @@ class LogReader:
         """Raise `LedgerCorrupt` if there is a key, and a signature that is not made with it."""
         if self.signing_key is None or "mac" not in facts:
             return
-        words = without_signature(body, facts["mac"])
-        if facts["mac"] != self.signing_key.sign_entry(previous, words):
+        unsigned_body = without_signature(body, facts["mac"])
+        if facts["mac"] != self.signing_key.sign_entry(previous, unsigned_body):
             why = "an entry is signed with another key, or was written anew without the key"
             raise LedgerCorrupt(self.name, why, facts["seq"])
 
@@ -294,10 +296,14 @@ def own_keys(entry: LogEntry) -> list[str]:
     keys = [] if key is None or key.startswith("noise:") else [key]
     name, kind = facts["dataset"], facts["kind"]
     if kind in CHARGING_KINDS:
-        own = [author_key(name, facts["author"])] if "own" in facts else []
-        buckets = [bucket_key(name, one) for one in facts.get("buckets", ())]
+        author_keys = [author_key(name, facts["author"])] if "own" in facts else []
+        buckets = [bucket_key(name, bucket) for bucket in facts.get("buckets", ())]
         aside = [set_aside_key(name)] if "runs" in facts or "paid" in facts else []
-        return [charge_key(name), *own, *buckets, *aside, *keys]
+        return [charge_key(name), *author_keys, *buckets, *aside, *keys]
     if kind == TERMS:
-        return [terms_key(name), *(author_key(name, one) for one in facts.get("used", ())), *keys]
+        return [
+            terms_key(name),
+            *(author_key(name, author) for author in facts.get("used", ())),
+            *keys,
+        ]
     return keys

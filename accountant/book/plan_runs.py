@@ -51,7 +51,7 @@ class PlanRun:
             paid = ", ".join(sorted(opened.facts["buckets"]))
             raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None
-        self._last_recorded = 0  # what comes later is of another process in the same run
+        self._last_recorded = 0  # later entries belong to another process in the same run
         if self._named:
             with account.log.reading():
                 self._last_recorded = account.log.head.seq
@@ -86,8 +86,8 @@ class PlanRun:
             reserved = self._reserved(mechanism, who, facts, freshness_check)
         except BaseException:
             self._cursor = PlanCursor(self._plan, self._users)
-            for one in self._charged:
-                self._cursor.charge(*one)
+            for charged_step in self._charged:
+                self._cursor.charge(*charged_step)
             raise
         self._charged.append((mechanism, who))
         return reserved
@@ -108,30 +108,33 @@ class PlanRun:
             return ReservedRelease(
                 self._account.reserve_step(mechanism, who, facts, freshness_check, self._named), key
             )
-        words, raw = (None, None) if who is None else encode_users(who)
-        asked = (
+        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        requested = (
             self._account.description_of(mechanism),
-            words,
+            encoded_users,
             None if raw is None else digest(raw),
         )
-        if asked != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
+        if requested != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if answer is not None:
             return ReservedRelease(earlier, key, answer)
-        # reserved, and never answered: the data may have been seen; a second look is paid
+        # reserved and never answered: the data may have been read, so a second read is paid for
         return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
-        """Return the step and its answer, as far as they were there when the run was opened."""
+        """Return the step and its answer; None for what was not recorded at the opening."""
         log = self._account.log
         if not self._last_recorded:
             return None, None
         with log.reading():
-            found = [log.entry_with_key(name(self._seq, step)) for name in (step_key, answer_key)]
+            entries = [log.entry_with_key(name(self._seq, step)) for name in (step_key, answer_key)]
         entry, answer = (
-            None if one is None or one.seq > self._last_recorded else one for one in found
+            None
+            if recorded_entry is None or recorded_entry.seq > self._last_recorded
+            else recorded_entry
+            for recorded_entry in entries
         )
-        if entry is None:  # steps are made in order: none that follows was recorded
+        if entry is None:  # steps are recorded in order, so no later one was recorded
             self._last_recorded = 0
         return entry, answer
 

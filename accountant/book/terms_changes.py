@@ -30,9 +30,11 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
         raise ParameterError("budget", budget, "a Budget")
     account.read_ahead()
     with account.log.writing():
-        held = account.follow_terms().budget
-        if budget.delta < held.delta:
-            allowed = f"one with delta of at least {held.delta:g}: what was spent relies on it"
+        current_budget = account.follow_terms().budget
+        if budget.delta < current_budget.delta:
+            allowed = (
+                f"one with delta of at least {current_budget.delta:g}: what was spent relies on it"
+            )
             raise ParameterError("budget", budget, allowed)
         before = account.standing()
         after = account.limit_under(
@@ -70,7 +72,7 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
     with account.log.reading():
-        account.owns()  # most of it before the lock, which others wait for
+        account.owns()  # most entries are read before the lock, for which others wait
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
@@ -89,9 +91,10 @@ def _checked_quota(account: Account, quota: object) -> float:
         return quota.epsilon
     epsilon = QUOTA.check("quota", quota)
     notion = account.standing().notion
-    least = notion.epsilon(notion.cost(PureLoss(1e-12)))
-    if 0 < epsilon < least:
-        allowed = f"0, or at least epsilon {format_upper(least)}, what the notion gives any spend"
+    smallest_epsilon = notion.epsilon(notion.cost(PureLoss(1e-12)))
+    if 0 < epsilon < smallest_epsilon:
+        allowed = f"0, or at least epsilon {format_upper(smallest_epsilon)}, "
+        allowed += "what the notion gives any spend"
         raise ParameterError("quota", quota, allowed)
     return epsilon
 
@@ -100,7 +103,7 @@ def _append(account: Account, change: str, facts: dict[str, Any], reason: str) -
     """Append the whole terms with a change; a closed data set takes none."""
     terms: Terms = account.terms
     terms.refuse_if_closed(account.name)
-    whole = {**terms.facts(), **facts, "change": change, "reason": reason}
-    if account.window is not None:  # what a window before may have spent
-        whole["largest"] = max(terms.largest, whole["epsilon"])
-    account.log.append("terms", whole, account.name)
+    changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
+    if account.window is not None:  # an earlier window may have spent this much
+        changed_terms["largest"] = max(terms.largest, changed_terms["epsilon"])
+    account.log.append("terms", changed_terms, account.name)

@@ -11,10 +11,10 @@ from accountant.book.account_state import START, Standing
 from accountant.book.chain.hash_chain import LogEntry
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import UserTotals
-from accountant.book.limits.windows import WHOLE, decoded, encoded
+from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded
 from accountant.book.log_reader import CHARGING_KINDS
 from accountant.errors import DatasetClosed, LedgerCorrupt
-from accountant.ledger.totals import Total
+from accountant.ledger.totals import CompositionNotion, Total
 
 
 class TermsCheck:
@@ -22,7 +22,7 @@ class TermsCheck:
 
     def __init__(self, book: str) -> None:
         self._book, self._latest = book, ""
-        self._own: defaultdict[str, Owns] = defaultdict(dict)  # of each author
+        self._own: defaultdict[str, Owns] = defaultdict(dict)  # what each author charged
         self._timed = False  # whether some terms depend on the time
 
     def check_time(self, entry: LogEntry) -> None:
@@ -40,33 +40,38 @@ class TermsCheck:
         account: Account,
         entry: LogEntry,
         before: Standing,
-        each: list[Total[Any]] | None,
-        last: LogEntry | None,
+        class_totals: list[Total[Any]] | None,
+        last_charge: LogEntry | None,
     ) -> Standing:
         """Check an entry that changes the terms, adopt them, and return the standing under them."""
-        held, terms = account.terms, Terms.of(entry.facts)
-        if held.closed:
+        old_terms, terms = account.terms, Terms.of(entry.facts)
+        if old_terms.closed:
             self._refuse("changes the terms of a data set that was closed", entry)
         change = entry.facts["change"]
-        kept = [held.facts() | dict.fromkeys(CHANGES.get(change, ())) for held in (held, terms)]
-        if change not in CHANGES or kept[0] != kept[1]:
+        unchanged_facts = [
+            version.facts() | dict.fromkeys(CHANGES.get(change, ()))
+            for version in (old_terms, terms)
+        ]
+        if change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
             self._check_quota(account, entry, before)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
-        if terms.budget.delta < held.budget.delta:
+        if terms.budget.delta < old_terms.budget.delta:
             self._refuse("lowers a delta that spends relied on", entry)
-        if account.window is not None and terms.largest != max(held.largest, terms.budget.epsilon):
+        if account.window is not None and terms.largest != max(
+            old_terms.largest, terms.budget.epsilon
+        ):
             self._refuse("does not say the largest budget that a window had", entry)
         after_plan = account.counts_after_plan(before.notion)
         if account.window is not None:
-            before = account.standing_after(last, entry.latest)
+            before = account.standing_after(last_charge, entry.latest)
         account.adopt(terms)
         notions = account.notions_of(terms.budget)
-        notion = account.limit_under(notions, after_plan, last, entry.latest)
+        notion = account.limit_under(notions, after_plan, last_charge, entry.latest)
         after = Standing(notion, before.total)
-        if exceeds_every_way(*after, each):
+        if exceeds_every_way(*after, class_totals):
             self._refuse("lowers the budget below what was spent", entry)
         return after
 
@@ -85,36 +90,44 @@ class TermsCheck:
 
     def _check_own(self, account: Account, entry: LogEntry) -> None:
         """Check what a charge says of its author's own total, while there are quotas."""
-        author, facts, own = entry.facts["author"], entry.facts, self._own[account.name]
-        if account.users is None or account.terms.quotas:  # with users, it is much to add up
-            account.add_own(own, entry)
+        author, facts = entry.facts["author"], entry.facts
+        charged_by_author = self._own[account.name]
+        if account.users is None or account.terms.quotas:  # with users the sums take long
+            account.add_own(charged_by_author, entry)
         if not account.terms.quotas:
             return
-        notion, held = account.notion_in(facts), own[author]
-        after = {WHOLE: held.worst_total()} if isinstance(held, UserTotals) else held
+        notion, charged = account.notion_in(facts), charged_by_author[author]
+        after = {WHOLE: charged.worst_total()} if isinstance(charged, UserTotals) else charged
         if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
             self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.own_total(notion, held, entry.latest)
+        spent = account.own_total(notion, charged, entry.latest)
         if account.terms.is_over_quota(author, notion, spent):
             self._refuse("spends more than the quota of its author", entry)
 
     def _check_quota(self, account: Account, entry: LogEntry, before: Standing) -> None:
-        """Check that a quota changes that of one author, and where all authors stand at first."""
-        held, facts, notion = account.terms.quotas, entry.facts, before.notion
+        """Check that one author's quota changes; the first quota also states what all spent."""
+        quotas, facts, notion = account.terms.quotas, entry.facts, before.notion
         whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
-        if {**held, **whose} != facts["quotas"]:
+        if {**quotas, **whose} != facts["quotas"]:
             self._refuse("changes other terms than it says", entry)
-        own = self._own[account.name]
-        if account.users is not None and not held:
-            for one in account.log.entries_after(START):
-                if one.seq >= entry.seq:
+        charged_by_author = self._own[account.name]
+        if account.users is not None and not quotas:
+            for earlier in account.log.entries_after(START):
+                if earlier.seq >= entry.seq:
                     break
-                if one.kind in CHARGING_KINDS and one.facts["dataset"] == account.name:
-                    account.add_own(own, one)
-        used = {one: decoded(notion, words) for one, words in facts.get("used", {}).items()}
-        spent = {} if held else account.stated_owns(notion, own)
-        if used != {one: decoded(notion, words) for one, words in spent.items()}:
+                if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
+                    account.add_own(charged_by_author, earlier)
+        stated = facts.get("used", {})
+        spent = {} if quotas else account.stated_owns(notion, charged_by_author)
+        if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
             self._refuse("does not say what each author spent before", entry)
 
     def _refuse(self, why: str, entry: LogEntry) -> None:
         raise LedgerCorrupt(self._book, why, entry.seq)
+
+
+def _decoded_by_author(
+    notion: CompositionNotion[Any], encoded_by_author: dict[str, Any]
+) -> dict[str, Parts]:
+    """Return the parts of each author, decoded."""
+    return {author: decoded(notion, parts) for author, parts in encoded_by_author.items()}

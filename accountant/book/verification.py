@@ -28,10 +28,10 @@ class Verified(NamedTuple):
 
 def verify_log(log: Log, head: str | None) -> Verified:
     """Return the verified head of the log, or raise `LedgerCorrupt`; as `Book.verify`."""
-    known = None if head is None else parse_head(head, log.signing_key)
+    known_head = None if head is None else parse_head(head, log.signing_key)
     with log.reading():
-        if known is not None:
-            log.refuse_unless_there(known, log.head)
+        if known_head is not None:
+            log.refuse_unless_there(known_head, log.head)
         log.storage.check_integrity()
         log.forget_entries()
         check, index, rows = _LogCheck(log), IndexCheck(log), RowCheck(log)
@@ -45,16 +45,16 @@ def verify_log(log: Log, head: str | None) -> Verified:
             rows.check_rows()
         except PlanFileError as error:
             if error.path[-1:] != ("kind",):
-                words = "an entry holds no plan, mechanism or loss"
-                raise LedgerCorrupt(log.name, words, check.seq) from None
+                problem = "an entry holds no plan, mechanism or loss"
+                raise LedgerCorrupt(log.name, problem, check.seq) from None
             allowed = f"declared here: import what declares it, for entry {check.seq} names it"
             raise ParameterError("kind", error.value, allowed) from None
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            words = f"an entry does not say what it must: {type(error).__name__}"
-            raise LedgerCorrupt(log.name, words, check.seq) from None
-        found = Verified(log.head.seq, log.signed_head())
+            problem = f"an entry does not say what it must: {type(error).__name__}"
+            raise LedgerCorrupt(log.name, problem, check.seq) from None
+        verified = Verified(log.head.seq, log.signed_head())
     log.advance_pin()
-    return found
+    return verified
 
 
 class _LogCheck(ChargeCheck):
@@ -105,9 +105,9 @@ class _LogCheck(ChargeCheck):
 
     def check_attachments(self) -> None:
         """Check the attachments of the log."""
-        for first, last in self._ranges():
-            asked = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
-            for seq, raw in self._log.storage.ask(asked, first=first, last=last):
+        for first_seq, last_seq in self._ranges():
+            query = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
+            for seq, raw in self._log.storage.ask(query, first=first_seq, last=last_seq):
                 self.seq = seq
                 if self._attached.pop(seq, None) != digest(raw):
                     self._refuse("its bytes are others than were stored")
@@ -115,18 +115,18 @@ class _LogCheck(ChargeCheck):
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
         for name in self._accounts:
-            spend = self._log.last_charge(name)  # as spends find it
+            spend = self._log.last_charge(name)  # found through the index, as a spend finds it
             if self._charged.get(name, 0) != (0 if spend is None else spend.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of attachment numbers, each small enough for memory."""
         sizes = self._log.storage.ask("SELECT seq, length(body) FROM blobs ORDER BY seq")
-        first, held = None, 0
+        first_seq, byte_count = None, 0
         for seq, size in sizes:
-            first, held = seq if first is None else first, held + size
-            if held > BYTES_PER_READ:
-                yield first, seq
-                first, held = None, 0
-        if first is not None:
-            yield first, sizes[-1][0]
+            first_seq, byte_count = seq if first_seq is None else first_seq, byte_count + size
+            if byte_count > BYTES_PER_READ:
+                yield first_seq, seq
+                first_seq, byte_count = None, 0
+        if first_seq is not None:
+            yield first_seq, sizes[-1][0]

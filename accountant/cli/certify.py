@@ -64,40 +64,42 @@ def certify(
         raise ParameterError("--proof", proof, "a file that is not there yet, or --force given")
     if proof is not None:
         refuse_without_flint()
-    whole, at = repeated(read_plan(plan), runs), delta_of(read_file(plan), delta)
+    whole_plan, at = repeated(read_plan(plan), runs), delta_of(read_file(plan), delta)
     with waiting("computing"):
-        found = Tight().certify(whole, at)
-    made = None
+        certificate = Tight().certify(whole_plan, at)
+    checked = None
     try:
         if proof is not None:
             with waiting("writing and checking the proof"):
-                made = proof_of_claim(whole, at, found.lower, found.upper)
-            write_atomically(Path(proof), made.document)
-            found = replace(found, lower=made.verdict.lower, upper=made.verdict.upper)
+                checked = proof_of_claim(whole_plan, at, certificate.lower, certificate.upper)
+            write_atomically(Path(proof), checked.document)
+            certificate = replace(
+                certificate, lower=checked.verdict.lower, upper=checked.verdict.upper
+            )
     except UnsupportedPlan as error:
         raise CommandFailed(f"no proof was written: {error.instead}", NO_PROOF) from None
-    words, facts = _report(found, at, proof, made)
-    print(words, file=sys.stderr if json == "-" else sys.stdout)
+    report, facts = _report(certificate, at, proof, checked)
+    print(report, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
         write_json(json, facts)
 
 
 def _report(
-    found: Certificate, delta: float, proof: str | None, made: CheckedProof | None
+    certificate: Certificate, delta: float, proof: str | None, checked: CheckedProof | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return what was found and written, in words and as plain values."""
+    """Return the certificate and the written proof, in words and as plain values."""
     from accountant.proofs.checked_proof import shown_delta
 
-    words = f"at delta {shown_delta(delta)} {found}"
+    report = f"at delta {shown_delta(delta)} {certificate}"
     facts = {
-        "delta": delta, "lower": found.lower, "upper": found.upper, "engine": found.engine,
-        "terms": found.nodes,
+        "delta": delta, "lower": certificate.lower, "upper": certificate.upper,
+        "engine": certificate.engine, "terms": certificate.nodes,
     }  # fmt: skip
-    if made is None:
-        return words, facts
-    verdict, size = made.verdict, len(made.document)
-    words += f"\nwrote {proof}: {size:,} bytes, SHA-256 {verdict.digest}, {verdict.word}"
-    words += f": {verdict.reason}" * bool(verdict.reason)
-    words += f"\n{made.claims}" * bool(made.claims)
-    words += f"\ncheck it: python -m accountant verify {shlex.quote(str(proof))}"
-    return words, {**facts, "proof": {"file": proof, "bytes": size, **made.facts()}}
+    if checked is None:
+        return report, facts
+    verdict, size = checked.verdict, len(checked.document)
+    report += f"\nwrote {proof}: {size:,} bytes, SHA-256 {verdict.digest}, {verdict.word}"
+    report += f": {verdict.reason}" * bool(verdict.reason)
+    report += f"\n{checked.claims}" * bool(checked.claims)
+    report += f"\ncheck it: python -m accountant verify {shlex.quote(str(proof))}"
+    return report, {**facts, "proof": {"file": proof, "bytes": size, **checked.facts()}}

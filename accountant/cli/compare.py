@@ -73,20 +73,20 @@ def compare(
     if epsilon is not None and proof is not None:
         raise CommandLineError("give --proof with --delta: a proof is of epsilon at a delta")
     check_writable({"--json": None if json == "-" else json, "--plot": plot})
-    whole, budget = read_plan(plan), read_file(plan).budget
+    whole_plan, budget = read_plan(plan), read_file(plan).budget
     if epsilon is None and delta is None and budget is None:
         raise CommandLineError(f"give --delta or --epsilon: {plan} has no [budget] with a delta")
     with waiting("computing"):
         if epsilon is not None:
-            table = by_epsilon(whole, EPSILON.check("--epsilon", parse_number(epsilon)))
+            table = by_epsilon(whole_plan, EPSILON.check("--epsilon", parse_number(epsilon)))
         else:
             at = budget.delta if delta is None else DELTA.check("--delta", parse_number(delta))  # type: ignore[union-attr]  # just seen
-            table = by_delta(whole, at, proof=proof)
+            table = by_delta(whole_plan, at, proof=proof)
     _report(table, json)
     if plot is not None:
         from accountant.reports.plot import plot as draw
 
-        draw(whole, table.best.delta or 1e-6, plot)
+        draw(whole_plan, table.best.delta or 1e-6, plot)
 
 
 def _report(table: Comparison, json: str | None) -> None:

@@ -16,8 +16,8 @@ USAGE, INTERRUPTED = 2, 130
 class CommandFailed(Exception):
     """A command ends here: one line for stderr, and the exit status."""
 
-    def __init__(self, words: str, status: int) -> None:
-        super().__init__(words)
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -31,25 +31,25 @@ def parse_number(text: str) -> object:
     return text
 
 
-def print_error(program: str, words: str) -> None:
+def print_error(program: str, message: str) -> None:
     """Print one line on stderr, with control characters escaped: a file may supply the text."""
     from accountant.formatting import escape_control
 
-    print(f"{program}: {escape_control(words)}", file=sys.stderr)
+    print(f"{program}: {escape_control(message)}", file=sys.stderr)
 
 
-def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
+def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    # closed before the program began: no reader wants it
+    # a stream that was closed before the program began has no reader
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if words == ["--version"]:
+    if arguments == ["--version"]:
         from dp_attest import __version__
 
         print(f"{program} {__version__}")
         return 0
     try:
-        status = int(app(args=words, prog_name=program, standalone_mode=False) or 0)
+        status = int(app(args=arguments, prog_name=program, standalone_mode=False) or 0)
     except typer.Exit as stop:
         status = int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -60,7 +60,7 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     except CommandLineError as error:
         print_error(program, error.format_message())
         return USAGE
-    except SystemExit:  # rich exits so when the reader of its output is gone
+    except SystemExit:  # rich raises it when the reader of its output is gone
         return USAGE
     except OSError as error:
         print_error(program, f"could not write: {error.strerror}")

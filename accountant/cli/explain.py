@@ -34,19 +34,19 @@ def explain(
     from accountant.planning.interpretation import explanation
 
     check_writable({"--json": None if json == "-" else json})
-    whole, at = read_plan(plan), delta_of(read_file(plan), delta)
-    proved = proof_of_plan(whole, at, proof)
-    cost = Tight().epsilon(whole, at) if proved is None else proved.epsilon
+    whole_plan, at = read_plan(plan), delta_of(read_file(plan), delta)
+    proved = proof_of_plan(whole_plan, at, proof)
+    cost = Tight().epsilon(whole_plan, at) if proved is None else proved.epsilon
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")
-    words = explanation(cost, at, whole.relation, plan=whole)
-    said = words if proved is None else f"{words}\n{proved.words}"
-    print(said, file=sys.stderr if json == "-" else sys.stdout)
+    sentences = explanation(cost, at, whole_plan.relation, plan=whole_plan)
+    message = sentences if proved is None else f"{sentences}\n{proved.words}"
+    print(message, file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
-        relation = None if whole.relation is None else str(whole.relation)
-        rates = attack_rates(whole).to_list()
+        relation = None if whole_plan.relation is None else str(whole_plan.relation)
+        rates = attack_rates(whole_plan).to_list()
         facts = {
-            "epsilon": cost, "delta": at, "relation": relation, "explanation": words,
+            "epsilon": cost, "delta": at, "relation": relation, "explanation": sentences,
             "attack_rates": rates,
         }  # fmt: skip
         write_json(json, facts if proved is None else {**facts, "proof": proved.facts()})

@@ -100,32 +100,32 @@ def fit(
     check_writable({"--json": None if json == "-" else json})
     file = read_file(plan, again=True)
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
-    asked = None if need is None or records is None else (need, records, bound)
-    found = _report(releases, budget_of(file, epsilon, delta), asked, json)
+    records_question = None if need is None or records is None else (need, records, bound)
+    allocation = _report(releases, budget_of(file, epsilon, delta), records_question, json)
     if target is not None:
         from accountant.files import write_atomically
         from accountant.formats.fitted_file import with_noise
 
-        write_atomically(target, with_noise(Path(plan), target.suffix, file, found))
+        write_atomically(target, with_noise(Path(plan), target.suffix, file, allocation))
         print(f"wrote {target}", file=sys.stderr)
 
 
 def _report(
     releases: Sequence[Wanted],
     budget: Budget,
-    asked: tuple[str, str, str | None] | None,
+    records_question: tuple[str, str, str | None] | None,
     json: str | None,
 ) -> Allocation:
-    """Find the noise, say it, and say how many records are needed where that was asked."""
+    """Find and print the noise, and the number of records if ``records_question`` is given."""
     from accountant.cli.record_counts import records_needed_for
     from accountant.errors import BudgetExceeded
     from accountant.planning.allocation import allocate
 
     try:
-        found = allocate(releases, budget)
-        facts, lines = allocation_facts(found), [str(found)]
-        if asked is not None:
-            needed = records_needed_for(*asked, releases, budget)
+        allocation = allocate(releases, budget)
+        facts, lines = allocation_facts(allocation), [str(allocation)]
+        if records_question is not None:
+            needed = records_needed_for(*records_question, releases, budget)
             facts["records"] = dataclasses.asdict(needed)
             lines.append(str(needed))
     except BudgetExceeded as error:
@@ -133,7 +133,7 @@ def _report(
     print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
         write_json(json, facts)
-    return found
+    return allocation
 
 
 def _target(out: str | None, force: bool) -> Path | None:

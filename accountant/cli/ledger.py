@@ -46,15 +46,15 @@ def status(
 
     Example: python -m accountant ledger status book.db
     """
-    with open_book(book, pin) as found:
-        names = found.names if name is None else [name]
-        statuses = [found.status(one) for one in names]
+    with open_book(book, pin) as opened_book:
+        names = opened_book.names if name is None else [name]
+        statuses = [opened_book.status(dataset) for dataset in names]
         if json and name is None:
-            print_all_as_json(statuses, found.people())
+            print_all_as_json(statuses, opened_book.people())
             return
         print_statuses(statuses, json)
         if not json:
-            print_people(found.people(), names)
+            print_people(opened_book.people(), names)
 
 
 @app.command()
@@ -72,10 +72,13 @@ def remaining(
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.formatting import escape_control
 
-    whole, file = read_plan(plan), read_file(plan)
-    with open_book(book, pin) as found:
-        counts = [(one.label, found.remaining(name, one.plan(one.scale))) for one in file.releases]
-        times = found.remaining(name, whole)
+    whole_plan, file = read_plan(plan), read_file(plan)
+    with open_book(book, pin) as opened_book:
+        counts = [
+            (release.label, opened_book.remaining(name, release.plan(release.scale)))
+            for release in file.releases
+        ]
+        times = opened_book.remaining(name, whole_plan)
     if json:
         lines = [{"release": label, "count": count} for label, count in counts]
         print_json({"dataset": name, "lines": lines, "whole": times})
@@ -99,8 +102,8 @@ def verify(
 
     Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
     """
-    with open_book(book, pin, key=key) as found:
-        checked = found.verify(head)
+    with open_book(book, pin, key=key) as opened_book:
+        checked = opened_book.verify(head)
     if json:
         print_json({"entries": checked.entries, "head": checked.head})
         return
@@ -113,11 +116,11 @@ def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFi
 
     Example: python -m accountant ledger head book.db --key /mnt/elsewhere/book.key
     """
-    with open_book(book, pin, key=key) as found:
+    with open_book(book, pin, key=key) as opened_book:
         if json:
-            print_json({"head": found.head})
+            print_json({"head": opened_book.head})
         else:
-            print(found.head)
+            print(opened_book.head)
 
 
 @app.command()
@@ -145,7 +148,7 @@ def export(
 
     Example: python -m accountant ledger export book.db survey --registry --out survey.csv
     """
-    from accountant.book import export as made
+    from accountant.book import export as exports
     from accountant.domains import OneOf
     from accountant.errors import ParameterError
     from accountant.files import check_writable, write_text
@@ -158,19 +161,19 @@ def export(
         raise ParameterError("--out", out, "a file that is not there yet, or --force")
     if relation is not None:
         relation = check_relation("--relation", relation)
-    with open_book(book, pin) as found:
-        status = found.status(name)
-        lines = found.iter_history(
+    with open_book(book, pin) as opened_book:
+        status = opened_book.status(name)
+        lines = opened_book.iter_history(
             name, since=place_of(since), author=author, run=run, until=place_of(until)
         )
         if not registry:
             is_json = kind == "json"
             write_text(
-                out, made.history_json(status, lines) if is_json else made.history_csv(lines)
+                out, exports.history_json(status, lines) if is_json else exports.history_csv(lines)
             )
             return
-        rows = made.registry_rows(status, lines, relation, post_processing)
-    write_text(out, made.registry_json(rows) if kind == "json" else made.registry_csv(rows))
+        rows = exports.registry_rows(status, lines, relation, post_processing)
+    write_text(out, exports.registry_json(rows) if kind == "json" else exports.registry_csv(rows))
 
 
 for _name, _command in {"history": ledger_history.history, **ledger_terms.COMMANDS}.items():

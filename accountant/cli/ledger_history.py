@@ -44,20 +44,20 @@ def history(
     from accountant.book.export import history_json
     from accountant.cli.exit_status import parse_number
 
-    most = None if last is None else parse_number(last)
-    with open_book(book, pin) as found:
-        lines = found.iter_history(
-            name, since=place_of(since), last=most, author=author, run=run,  # type: ignore[arg-type]  # checked there
+    line_limit = None if last is None else parse_number(last)
+    with open_book(book, pin) as opened_book:
+        lines = opened_book.iter_history(
+            name, since=place_of(since), last=line_limit, author=author, run=run,  # type: ignore[arg-type]  # checked there
             until=place_of(until),
         )  # fmt: skip
         if json:
-            sys.stdout.writelines(history_json(found.status(name), lines))
+            sys.stdout.writelines(history_json(opened_book.status(name), lines))
         else:
             while page := list(islice(lines, LINES_AT_ONCE)):
                 epsilons = _displayed_epsilons(page)
                 if sys.stdout.isatty():
                     sys.stdout.writelines(_table_of(page, epsilons))
-                else:  # a line each, for what reads them
+                else:  # one line an entry, for programs that read them
                     sys.stdout.writelines(map(_words_of_line, page, epsilons))
 
 
@@ -65,35 +65,37 @@ def place_of(stated: str | None) -> str | int | None:
     """Return the number of an entry, or the words of a time."""
     from accountant.cli.exit_status import parse_number
 
-    found = None if stated is None else parse_number(stated)
-    return found if isinstance(found, int) else stated
+    number = None if stated is None else parse_number(stated)
+    return number if isinstance(number, int) else stated
 
 
 def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
-    """Yield the lines as a table as wide as a terminal; what was spent for stands below each."""
+    """Yield the lines as a table as wide as a terminal; the details are below each line."""
     from textwrap import wrap
 
     from accountant.cli.ledger_options import COLUMNS
     from accountant.formatting import escape_control
 
     yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
-    for one, epsilon in zip(lines, epsilons, strict=True):
-        when = one.time[:16].replace("T", " ")
-        row = f"{one.seq:>6}  {when}  {epsilon:>9}  {one.outcome:<9}  {escape_control(one.author)}"
+    for line, epsilon in zip(lines, epsilons, strict=True):
+        when = line.time[:16].replace("T", " ")
+        row = (
+            f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
+        )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
-        said = escape_control(" ".join(filter(None, [one.what, _notes(one)])))
-        for words in wrap(said, COLUMNS - 8, break_on_hyphens=False):
-            yield f"{'':8}{words}\n"
+        details = escape_control(" ".join(filter(None, [line.what, _notes(line)])))
+        for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
+            yield f"{'':8}{wrapped_line}\n"
 
 
 def _words_of_line(line: Line, epsilon: str) -> str:
     from accountant.formatting import escape_control
 
-    words = (
+    text = (
         f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}  "
         f"{line.what}  {_notes(line)}"
     )
-    return f"{escape_control(words.rstrip())}\n"
+    return f"{escape_control(text.rstrip())}\n"
 
 
 def _notes(line: Line) -> str:
@@ -117,15 +119,15 @@ def _displayed_epsilons(lines: list[Line]) -> list[str]:
     from accountant.formatting import format_upper
 
     shown = [""] * len(lines)
-    starts = [0, *(k for k, one in enumerate(lines) if one.kind == "terms"), len(lines)]
-    ranges = [(first, end - 1) for first, end in pairwise(starts) if first < end]
+    starts = [0, *(k for k, line in enumerate(lines) if line.kind == "terms"), len(lines)]
+    ranges = [(low, end - 1) for low, end in pairwise(starts) if low < end]
     while ranges:
-        first, last = ranges.pop()
-        for one in {first, last}:
-            shown[one] = shown[one] or format_upper(lines[one].epsilon)
-        if shown[first] == shown[last]:
-            shown[first:last] = [shown[first]] * (last - first)
-        elif last - first > 1:
-            middle = (first + last) // 2
-            ranges += [(first, middle), (middle, last)]
+        low, high = ranges.pop()
+        for index in {low, high}:
+            shown[index] = shown[index] or format_upper(lines[index].epsilon)
+        if shown[low] == shown[high]:
+            shown[low:high] = [shown[low]] * (high - low)
+        elif high - low > 1:
+            middle = (low + high) // 2
+            ranges += [(low, middle), (middle, high)]
     return shown

@@ -109,21 +109,21 @@ def open_(
     from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
 
-    a, n, many, more = (
-        None if one is None else parse_number(one) for one in (order, users, runs, carry)
+    a, n, many, carried = (
+        None if text is None else parse_number(text) for text in (order, users, runs, carry)
     )
     checked_name("name", name)
     if proof is not None and plan is None:
         raise ParameterError("--proof", proof, "given with --plan")
-    whole, budget, proved = _budget(epsilon, delta, plan, many, proof)
+    whole_plan, budget, proved = _budget(epsilon, delta, plan, many, proof)
     terms = DatasetTerms(
-        budget, notion, a, n, unit, idealised or None, expires, people, window, more, buckets,  # type: ignore[arg-type]  # checked next
-        whole, many, verified or None, proved,  # type: ignore[arg-type]
+        budget, notion, a, n, unit, idealised or None, expires, people, window, carried, buckets,  # type: ignore[arg-type]  # checked next
+        whole_plan, many, verified or None, proved,  # type: ignore[arg-type]
     )  # fmt: skip
     terms.checked_facts()
-    terms.checked_proof()  # before a book is made
-    with open_book(book, pin, create=True, key=key) as found:
-        print_statuses([found.dataset(name, **terms._asdict())], json)
+    terms.checked_proof()  # checked before a book is made
+    with open_book(book, pin, create=True, key=key) as opened_book:
+        print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 
 
 def _budget(
@@ -141,22 +141,22 @@ def _budget(
     from accountant.plans.plan import Repeat
 
     file = None if plan is None else read_file(plan)
-    own = None if file is None else file.budget
-    d = 0.0 if own is None else own.delta
+    file_budget = None if file is None else file.budget
+    d = 0.0 if file_budget is None else file_budget.delta
     if delta is not None:
         d = DELTA.check("--delta", parse_number(delta))
-    whole = None if file is None else file.plan
+    whole_plan = None if file is None else file.plan
     stated = None if epsilon is None else POSITIVE.check("--epsilon", parse_number(epsilon))
-    if whole is None:
+    if whole_plan is None:
         if stated is None:
             raise ParameterError("--epsilon", None, "given, or a --plan whose cost it is")
         return None, Budget(stated, d), None
     many = 1 if runs is None else RUNS.check("--runs", runs)
-    every = whole if many == 1 else Repeat(whole, many)
-    proved = proof_of_plan(every, d, proof)
-    if stated is not None or own is not None:
-        return whole, Budget(own.epsilon if stated is None else stated, d), proved  # type: ignore[union-attr]  # just seen
-    cost = Tight().epsilon(every, d) if proved is None else proved.epsilon
+    all_runs = whole_plan if many == 1 else Repeat(whole_plan, many)
+    proved = proof_of_plan(all_runs, d, proof)
+    if stated is not None or file_budget is not None:
+        return whole_plan, Budget(file_budget.epsilon if stated is None else stated, d), proved  # type: ignore[union-attr]  # just seen
+    cost = Tight().epsilon(all_runs, d) if proved is None else proved.epsilon
     if cost == float("inf"):
         raise ParameterError("--delta", d, "one at which the plan has an epsilon")
-    return whole, Budget(cost, d), proved
+    return whole_plan, Budget(cost, d), proved

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accountant.book.history import PeopleTable, Status
 
 CORRUPT, USAGE, BUSY = 1, 2, 3
-COLUMNS = 80  # of a terminal that every table fits
+COLUMNS = 80  # width of a terminal that every table fits
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
 DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
@@ -38,8 +38,8 @@ def open_book(
     from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
 
     try:
-        with Book.open(book_url(book), pin=pin, create=create, key=key) as found:
-            yield found
+        with Book.open(book_url(book), pin=pin, create=create, key=key) as opened_book:
+            yield opened_book
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
@@ -51,11 +51,11 @@ def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
     """Print where data sets stand, and the terms that changed since they were opened."""
     from accountant.book.export import history_json
 
-    for one in statuses:
+    for status in statuses:
         if as_json:
-            sys.stdout.writelines(history_json(one, []))
+            sys.stdout.writelines(history_json(status, []))
         else:
-            print("\n".join(wrapped(line) for line in _words_of_status(one)))
+            print("\n".join(wrapped(line) for line in _words_of_status(status)))
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def print_all_as_json(statuses: list[Status], people: PeopleTable) -> None:
     from accountant.book.export import SCHEMA, status_facts
 
     print_json({
-        "schema": SCHEMA, "datasets": [status_facts(one) for one in statuses],
+        "schema": SCHEMA, "datasets": [status_facts(status) for status in statuses],
         "people": people.to_records(),
     })  # fmt: skip
 
@@ -79,48 +79,49 @@ def print_people(people: PeopleTable, names: list[str]) -> None:
     """Print what the budgets of data sets about the same people add up to."""
     from accountant.formatting import format_upper
 
-    for one in people:
-        if len(one.datasets) > 1 and not set(names).isdisjoint(one.datasets):
-            words = (
-                f"{one.name}: spent epsilon {format_upper(one.spent)} of "
-                f"{format_upper(one.epsilon)} at delta {format_upper(one.delta)} in "
-                f"{', '.join(one.datasets)}, about the same people"
+    for group in people:
+        if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
+            message = (
+                f"{group.name}: spent epsilon {format_upper(group.spent)} of "
+                f"{format_upper(group.epsilon)} at delta {format_upper(group.delta)} in "
+                f"{', '.join(group.datasets)}, about the same people"
             )
-            print(wrapped(words))
+            print(wrapped(message))
 
 
-def wrapped(words: str) -> str:
+def wrapped(text: str) -> str:
     """Return the text in lines that a terminal shows whole, control characters escaped."""
     from textwrap import fill
 
     from accountant.formatting import escape_control
 
     return fill(
-        escape_control(words), COLUMNS, subsequent_indent="    ", break_long_words=False,
+        escape_control(text), COLUMNS, subsequent_indent="    ", break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
 
 
-def _words_of_status(one: Status) -> Iterator[str]:
+def _words_of_status(status: Status) -> Iterator[str]:
     from accountant.formatting import format_upper
 
     spent = (
-        f"epsilon {format_upper(one.epsilon)} of {one.budget.epsilon:g} at delta "
-        f"{one.budget.delta:g}"
+        f"epsilon {format_upper(status.epsilon)} of {status.budget.epsilon:g} at delta "
+        f"{status.budget.delta:g}"
     )
-    total = f"{one.counts} {format_upper(one.total)} of {one.limit:.6g}"
-    who = f"each of {one.users} users" if one.users else one.protects
-    when = "" if one.window is None else f" in {one.window}"
-    yield f"{one.name}: spent {spent} ({total}){when}, for {who}"
-    if one.most > one.budget.epsilon:
-        yield f"  one window has at most epsilon {format_upper(one.most)}"
-    if one.runs is not None:
-        yield f"  {one.runs[0]:,} of {one.runs[1]:,} runs of the plan that was set aside are made"
-    if one.verified:
+    total = f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}"
+    who = f"each of {status.users} users" if status.users else status.protects
+    when = "" if status.window is None else f" in {status.window}"
+    yield f"{status.name}: spent {spent} ({total}){when}, for {who}"
+    if status.most > status.budget.epsilon:
+        yield f"  one window has at most epsilon {format_upper(status.most)}"
+    if status.runs is not None:
+        made_runs, paid_runs = status.runs
+        yield f"  {made_runs:,} of {paid_runs:,} runs of the plan that was set aside are made"
+    if status.verified:
         yield "  each plan is opened with a proof of its cost"
-    if one.closed is not None:
-        yield f"  closed {one.closed[:19]} (UTC): {one.reason}"
-    elif one.expires is not None:
-        yield f"  expires {one.expires[:19]} (UTC)"
-    for quota in one.quotas:
+    if status.closed is not None:
+        yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
+    elif status.expires is not None:
+        yield f"  expires {status.expires[:19]} (UTC)"
+    for quota in status.quotas:
         yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"

@@ -36,8 +36,8 @@ def close(
 
     Example: python -m accountant ledger close book.db survey --reason "the study ended"
     """
-    with open_book(book, pin, key=key) as found:
-        print_statuses([found.close_dataset(name, reason)], json)
+    with open_book(book, pin, key=key) as opened_book:
+        print_statuses([opened_book.close_dataset(name, reason)], json)
 
 
 def raise_(
@@ -62,9 +62,9 @@ def raise_(
 
     e = POSITIVE.check("--epsilon", parse_number(epsilon))
     d = None if delta is None else DELTA.check("--delta", parse_number(delta))
-    with open_book(book, pin, key=key) as found:
-        budget = Budget(e, found.status(name).budget.delta if d is None else d)
-        print_statuses([found.raise_budget(name, budget, reason)], json)
+    with open_book(book, pin, key=key) as opened_book:
+        budget = Budget(e, opened_book.status(name).budget.delta if d is None else d)
+        print_statuses([opened_book.raise_budget(name, budget, reason)], json)
 
 
 def expire(
@@ -80,8 +80,8 @@ def expire(
 
     Example: python -m accountant ledger expire book.db survey --when 2027-01-01 --reason consent
     """
-    with open_book(book, pin, key=key) as found:
-        print_statuses([found.expire(name, when, reason)], json)
+    with open_book(book, pin, key=key) as opened_book:
+        print_statuses([opened_book.expire(name, when, reason)], json)
 
 
 def quota(
@@ -108,12 +108,14 @@ def quota(
         raise ParameterError("--set", set_, "WHO=E, such as ada=0.25")
     if (set_ is None) != (reason is None):
         raise ParameterError("--reason", reason, "given with --set, and only with it")
-    with open_book(book, pin, key=key) as found:
+    with open_book(book, pin, key=key) as opened_book:
         if set_ is not None and reason is not None:
-            found.set_quota(name, whose, parse_number(epsilon), reason)  # type: ignore[arg-type]  # checked there
-        quotas = found.quotas(name)
-        some = [one for one in quotas if author in (None, one.author)]
-        _print_quotas(name, type(quotas)(some), json)
+            opened_book.set_quota(name, whose, parse_number(epsilon), reason)  # type: ignore[arg-type]  # checked there
+        quotas = opened_book.quotas(name)
+        selected_quotas = [
+            author_quota for author_quota in quotas if author in (None, author_quota.author)
+        ]
+        _print_quotas(name, type(quotas)(selected_quotas), json)
 
 
 def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
@@ -124,10 +126,11 @@ def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
     from accountant.formatting import escape_control, format_lower, format_upper
 
     print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
-    for one in quotas:
-        quota = "" if one.quota is None else f"{one.quota:g}"
-        left = "" if one.left is None else format_lower(one.left)
-        print(f"{format_upper(one.epsilon):>12}{quota:>12}{left:>12}  {escape_control(one.author)}")
+    for author_quota in quotas:
+        quota = "" if author_quota.quota is None else f"{author_quota.quota:g}"
+        remaining = "" if author_quota.left is None else format_lower(author_quota.left)
+        name = escape_control(author_quota.author)
+        print(f"{format_upper(author_quota.epsilon):>12}{quota:>12}{remaining:>12}  {name}")
 
 
 def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
@@ -137,15 +140,15 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
     """
     from accountant.formatting import escape_control, format_lower, format_upper
 
-    with open_book(book, pin) as found:
-        table = found.buckets(name)
+    with open_book(book, pin) as opened_book:
+        table = opened_book.buckets(name)
     if json:
         print_json({"dataset": name, "buckets": table.to_records()})
         return
     print(f"{'epsilon':>12}{'left':>12}  bucket")
-    for one in table:
-        print(f"{format_upper(one.epsilon):>12}{format_lower(one.left):>12}  "
-              f"{escape_control(one.name)}")  # fmt: skip
+    for bucket in table:
+        print(f"{format_upper(bucket.epsilon):>12}{format_lower(bucket.left):>12}  "
+              f"{escape_control(bucket.name)}")  # fmt: skip
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

@@ -55,9 +55,9 @@ def write_json(name: str, facts: dict[str, Any]) -> None:
 def _finite(value: Any) -> Any:
     """Return plain values without infinity, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(element) for element in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -68,12 +68,16 @@ def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
     from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
 
-    own = file.budget
-    if epsilon is None and own is None:
+    if epsilon is not None:
+        budget_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
+    elif file.budget is not None:
+        budget_epsilon = file.budget.epsilon
+    else:
         raise ParameterError("--epsilon", None, "given, or a [budget] in the file")
-    least = own.epsilon if epsilon is None else POSITIVE.check("--epsilon", parse_number(epsilon))  # type: ignore[union-attr]  # just seen
-    rest = own.delta if own else 0.0
-    return Budget(least, rest if delta is None else DELTA.check("--delta", parse_number(delta)))
+    budget_delta = 0.0 if file.budget is None else file.budget.delta
+    if delta is not None:
+        budget_delta = DELTA.check("--delta", parse_number(delta))
+    return Budget(budget_epsilon, budget_delta)
 
 
 def delta_of(file: PlanFile, delta: str | None) -> float:

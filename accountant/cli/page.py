@@ -109,7 +109,7 @@ def _history(ledger: str, name: str | None, pin: str | None, key: str | None) ->
             if name is None and len(book.names) != 1:
                 raise ParameterError("--dataset", None, f"one of {', '.join(book.names)}")
             shown = book.names[0] if name is None else name
-            # the book's own name has no password in it
+            # the name of the book, unlike its URL, has no password in it
             return history_page(book.status(shown), book.iter_history(shown), repr(book))
     except (LedgerBusy, LedgerCorrupt) as error:
         raise ParameterError(

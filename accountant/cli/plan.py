@@ -70,18 +70,18 @@ def plan(
 
     check_writable({"--json": None if json == "-" else json})
     size = None if group is None else RECORDS.check("--group", parse_number(group))
-    whole, file = read_plan(plan), read_file(plan)
+    whole_plan, file = read_plan(plan), read_file(plan)
     budget = budget_of(file, epsilon, delta)
-    cost = Tight().epsilon(whole, budget.delta)
-    scales = tuple(one.scale for one in file.releases)
+    cost = Tight().epsilon(whole_plan, budget.delta)
+    scales = tuple(release.scale for release in file.releases)
     table = Allocation(file.releases, scales, budget, cost)
     lines, facts = [str(table)], allocation_facts(table)
     if size is not None:
-        [(_, dearer)] = for_groups(whole, budget.delta, [size])
-        lines.append(f"for groups of {size:,}: epsilon {format_upper(dearer, 9)}")
-        facts["groups"] = {"size": size, "epsilon": dearer}
+        [(_, group_epsilon)] = for_groups(whole_plan, budget.delta, [size])
+        lines.append(f"for groups of {size:,}: epsilon {format_upper(group_epsilon, 9)}")
+        facts["groups"] = {"size": size, "epsilon": group_epsilon}
     facts["fits"] = cost <= budget.epsilon
-    lines += _words_of_rest(whole, table, facts)
+    lines += _words_of_rest(whole_plan, table, facts)
     print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
         write_json(json, facts)
@@ -89,19 +89,19 @@ def plan(
         raise typer.Exit(EXCEEDED)
 
 
-def _words_of_rest(whole: Plan, table: Allocation, facts: dict[str, Any]) -> list[str]:
-    """Return what is left of the budget and how much more would fit, and note it as facts."""
+def _words_of_rest(whole_plan: Plan, table: Allocation, facts: dict[str, Any]) -> list[str]:
+    """Return what remains of the budget and how much more would fit, and note it as facts."""
     from accountant.formatting import format_remaining
     from accountant.planning.capacity import remaining_capacity
 
     if not facts["fits"]:
         return ["does not fit the budget"]
-    left = format_remaining(table.budget.epsilon, table.epsilon)
-    shown = "nothing" if left == "0" else f"epsilon {left}"
-    more = [
-        (one.label, remaining_capacity(whole, one.plan(one.scale), table.budget))
-        for one in table.releases
+    remaining = format_remaining(table.budget.epsilon, table.epsilon)
+    shown = "nothing" if remaining == "0" else f"epsilon {remaining}"
+    capacities = [
+        (release.label, remaining_capacity(whole_plan, release.plan(release.scale), table.budget))
+        for release in table.releases
     ]
-    facts["more"] = [{"release": label, "count": count} for label, count in more]
-    would = [f"{count} more of {label} would fit" for label, count in more]
+    facts["more"] = [{"release": label, "count": count} for label, count in capacities]
+    would = [f"{count} more of {label} would fit" for label, count in capacities]
     return [f"fits the budget; {shown} is left", *would]

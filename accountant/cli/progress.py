@@ -24,10 +24,10 @@ def terminal_progress(*columns: ProgressColumn) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def waiting(words: str) -> Iterator[None]:
-    """Show words and the seconds since, while work goes on whose end is not known."""
+def waiting(task: str) -> Iterator[None]:
+    """Show the name of a task and its seconds so far, while its end is not known."""
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with terminal_progress(SpinnerColumn(), TextColumn(words), TimeElapsedColumn()) as bar:
-        bar.add_task(words, total=None)
+    with terminal_progress(SpinnerColumn(), TextColumn(task), TimeElapsedColumn()) as bar:
+        bar.add_task(task, total=None)
         yield

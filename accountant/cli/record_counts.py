@@ -17,7 +17,7 @@ def records_needed_for(
 ) -> Needed:
     """Return the records needed: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,..."""
     name, _, error = need.rpartition("=")
-    labels = [one.label for one in releases]
+    labels = [release.label for release in releases]
     if labels.count(name) != 1:
         raise ParameterError("--need", need, f"NAME=ERROR with a name of one of {labels}")
     target = POSITIVE.check("--need", parse_number(error))
@@ -26,26 +26,26 @@ def records_needed_for(
     return records_needed(releases, budget, labels.index(name), target, many, below)
 
 
-def _lower_bound(words: str) -> Callable[[float, Budget], int]:
+def _lower_bound(option: str) -> Callable[[float, Budget], int]:
     """Return a lower bound that an installed package registers; this package has none."""
     import importlib.metadata
 
-    problem, *pairs = words.split(",")
+    problem, *pairs = option.split(",")
     parameters = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise ParameterError("--bound", words, "PROBLEM,KEY=VALUE,...")
+            raise ParameterError("--bound", option, "PROBLEM,KEY=VALUE,...")
         parameters[key] = parse_number(value)
     if "error" not in parameters:
-        raise ParameterError("--bound", words, "given with error=, in the units of that bound")
-    found = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
-    if not found:
-        raise ParameterError("--bound", words, "absent: no installed package has lower bounds")
-    sample_size: Callable[..., int] = found[0].load()
+        raise ParameterError("--bound", option, "given with error=, in the units of that bound")
+    registered = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
+    if not registered:
+        raise ParameterError("--bound", option, "absent: no installed package has lower bounds")
+    sample_size: Callable[..., int] = registered[0].load()
 
     def bound(target: float, budget: Budget) -> int:
-        del target  # stated in the query's units, and the bound in its own
+        del target  # the target has the query's units, and the bound its own
         stated = {"epsilon": budget.epsilon, **parameters}
         if parameters.get("model") == "central":
             stated = {"delta": budget.delta, **stated}

@@ -114,41 +114,42 @@ def training(
     from accountant.errors import ParameterError
     from accountant.files import check_writable, write_text
 
-    given = {
+    options = {
         "examples": examples, "batch": batch, "epochs": epochs, "steps": steps, "noise": noise,
         "epsilon": epsilon, "delta": delta, "examples_per_user": examples_per_user,
         "max_batch": max_batch, "rate": rate, "loader": loader, "relation": relation,
         "microbatching": microbatching or None, "drop_last": drop_last or None,
     }  # fmt: skip
-    known = {name: value for name, value in given.items() if value is not None}
+    given_options = {name: value for name, value in options.items() if value is not None}
     check_writable({"--json": None if json == "-" else json, "--out": out})
     if out is not None and Path(out).is_file() and not force:
         raise ParameterError("--out", out, "a file that is not there yet, or --force given")
-    if replay is not None and known:
+    if replay is not None and given_options:
         raise CommandLineError("--replay is given alone: the file says what the run was")
     if replay is not None and opacus is not None:
         raise CommandLineError("--replay is given alone: the file says what the run was")
     if opacus is not None:
-        statement = _read_opacus(opacus, known)
+        statement = _read_opacus(opacus, given_options)
     else:
-        statement = _computed(known) if replay is None else _replayed(replay)
+        statement = _computed(given_options) if replay is None else _replayed(replay)
     print(statement, file=sys.stderr if json == "-" else sys.stdout)
     write_text(json, statement.to_json())
     if out is not None:
         from accountant.reports.training_page import training_page
 
-        write_text(out, training_page(statement, _again(_with_file(known, opacus))))
+        page_options = given_options if opacus is None else {"opacus": opacus, **given_options}
+        write_text(out, training_page(statement, _again(page_options)))
 
 
-def _computed(known: dict[str, Any]) -> TrainingStatement:
+def _computed(given_options: dict[str, Any]) -> TrainingStatement:
     from accountant.errors import ParameterError
     from accountant.training.dp_sgd import dp_sgd
     from accountant.training.rows import MOST_ROWS
 
-    words = {"loader", "relation"}
+    text_options = {"loader", "relation"}
     facts: dict[str, Any] = {
-        name: parse_number(one) if isinstance(one, str) and name not in words else one
-        for name, one in known.items()
+        name: parse_number(value) if isinstance(value, str) and name not in text_options else value
+        for name, value in given_options.items()
     }
     for name in ("examples", "batch"):
         if name not in facts:
@@ -161,16 +162,12 @@ def _computed(known: dict[str, Any]) -> TrainingStatement:
         raise ParameterError(option, error.value, error.allowed) from None
 
 
-def _read_opacus(name: str, known: dict[str, Any]) -> TrainingStatement:
+def _read_opacus(name: str, given_options: dict[str, Any]) -> TrainingStatement:
     from accountant.cli.training_opacus import statement_of_file
     from accountant.training.rows import MOST_ROWS
 
     with _progress_bar(MOST_ROWS) as tick:
-        return statement_of_file(name, known, tick)
-
-
-def _with_file(known: dict[str, Any], opacus: str | None) -> dict[str, Any]:
-    return known if opacus is None else {"opacus": opacus, **known}
+        return statement_of_file(name, given_options, tick)
 
 
 def _replayed(name: str) -> TrainingStatement:
@@ -192,15 +189,15 @@ def _replayed(name: str) -> TrainingStatement:
         raise typer.Exit(DIFFERS) from None
 
 
-def _again(known: dict[str, Any]) -> str:
+def _again(given_options: dict[str, Any]) -> str:
     """Return the command that makes the page again."""
     import shlex
 
-    words = PROGRAM.split()
-    for name, value in known.items():
-        words.append(f"--{name.replace('_', '-')}")
-        words += [] if value is True else [value]
-    return shlex.join([*words, "--out", "FILE"]) if known else ""
+    arguments = PROGRAM.split()
+    for name, value in given_options.items():
+        arguments.append(f"--{name.replace('_', '-')}")
+        arguments += [] if value is True else [value]
+    return shlex.join([*arguments, "--out", "FILE"]) if given_options else ""
 
 
 @contextlib.contextmanager

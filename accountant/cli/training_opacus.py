@@ -19,25 +19,25 @@ WRITTEN = (
 
 
 def statement_of_file(
-    name: str, known: dict[str, Any], on_row: Callable[[], None]
+    name: str, given_options: dict[str, Any], on_row: Callable[[], None]
 ) -> TrainingStatement:
-    """Return the statement of the run that a file tells of; options check it or ask for more."""
+    """Return the statement of the run in a file; options check it or request more numbers."""
     from accountant.errors import ParameterError
     from accountant.files import read_text
     from accountant.formats.opacus_statement import statement_of_opacus
 
-    for option in known:
+    for option in given_options:
         if option not in ASKED:
-            words = option.replace("_", "-")
-            raise CommandLineError(f"--{words} is left out with --opacus, whose file says it")
+            option_name = option.replace("_", "-")
+            raise CommandLineError(f"--{option_name} is left out with --opacus, whose file says it")
     try:
         record = json.loads(read_text(Path(name)))
     except (OSError, UnicodeDecodeError, ValueError, RecursionError):
         raise ParameterError("--opacus", name, WRITTEN) from None
     if not isinstance(record, dict):
         raise ParameterError("--opacus", name, WRITTEN)
-    given: dict[str, Any] = {
-        key: parse_number(one) if isinstance(one, str) and key != "relation" else one
-        for key, one in known.items()
+    arguments: dict[str, Any] = {
+        key: parse_number(value) if isinstance(value, str) and key != "relation" else value
+        for key, value in given_options.items()
     }
-    return statement_of_opacus(record, on_row=on_row, **given)
+    return statement_of_opacus(record, on_row=on_row, **arguments)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
 UNPROVED = 1
-MOST_PARTS = 12  # of a plan that are printed
+MOST_PARTS = 12  # parts of a plan that are printed at most
 
 
 def verify(
@@ -76,30 +76,32 @@ def verify(
         raise ParameterError("--runs", runs, "given with --plan")
     document, start = read_proof(proof), time.perf_counter()
     with waiting("checking"):
-        found = verdict_on(document)
+        verdict = verdict_on(document)
     seconds = time.perf_counter() - start
     if plan is None:
-        refuse_other_claims(found.plan, decimal=found.delta == 0)
+        refuse_other_claims(verdict.plan, decimal=verdict.delta == 0)
     else:
-        _refuse_other_plan(found, plan, runs)
-    last = f"{len(document):,} bytes, SHA-256 {found.digest}, checked in {seconds:.1f} s"
-    lines = [*_words(found), *_words_of_plan(found.plan, plan), last]
+        _refuse_other_plan(verdict, plan, runs)
+    digest_line = f"{len(document):,} bytes, SHA-256 {verdict.digest}, checked in {seconds:.1f} s"
+    lines = [*_words(verdict), *_words_of_plan(verdict.plan, plan), digest_line]
     print("\n".join(map(escape_control, lines)), file=sys.stderr if json == "-" else sys.stdout)
     if json is not None:
-        write_json(json, _facts(found, len(document), seconds))
-    if found.word == NOT_PROVED:
+        write_json(json, _facts(verdict, len(document), seconds))
+    if verdict.word == NOT_PROVED:
         raise typer.Exit(UNPROVED)
 
 
-def _verify_mechanisms(other: str | None, json: str | None) -> None:
+def _verify_mechanisms(other_argument: str | None, json: str | None) -> None:
     """Prove what all mechanisms claim, and show it."""
     from accountant.cli.progress import waiting
     from accountant.cli.verify_mechanisms import shown_lines, verdicts
     from accountant.errors import ParameterError
     from accountant.proofs.checked_proof import NOT_PROVED, refuse_without_flint
 
-    if other is not None:
-        raise ParameterError("--mechanisms", other, "given without PROOF, --plan and --runs")
+    if other_argument is not None:
+        raise ParameterError(
+            "--mechanisms", other_argument, "given without PROOF, --plan and --runs"
+        )
     refuse_without_flint()
     with waiting("proving"):
         rows = list(verdicts())
@@ -110,7 +112,7 @@ def _verify_mechanisms(other: str | None, json: str | None) -> None:
         raise typer.Exit(UNPROVED)
 
 
-def _refuse_other_plan(found: Verdict, plan: str, runs: str | None) -> None:
+def _refuse_other_plan(verdict: Verdict, plan: str, runs: str | None) -> None:
     """Raise `ParameterError` unless a proof is of the plan of a file."""
     from accountant.cli.options import repeated
     from accountant.errors import ParameterError
@@ -118,19 +120,19 @@ def _refuse_other_plan(found: Verdict, plan: str, runs: str | None) -> None:
     from accountant.proofs.claimed_losses import proof_plan
     from accountant.proofs.plan_parts import same_plan, shown_parts
 
-    whole = repeated(read_plan(plan), runs)
-    if not same_plan(found.plan, proof_plan(whole, decimal=found.delta == 0)):
-        shown = " + ".join(shown_parts(found.plan)[:MOST_PARTS]) or "nothing"
+    whole_plan = repeated(read_plan(plan), runs)
+    if not same_plan(verdict.plan, proof_plan(whole_plan, decimal=verdict.delta == 0)):
+        shown = " + ".join(shown_parts(verdict.plan)[:MOST_PARTS]) or "nothing"
         raise ParameterError("--plan", plan, f"the plan of the proof, {shown}")
 
 
-def _words(found: Verdict) -> list[str]:
+def _words(verdict: Verdict) -> list[str]:
     """Return a verdict in words."""
     from accountant.proofs.checked_proof import NOT_PROVED, claimed_words
 
-    if found.word != NOT_PROVED:
-        return [f"{found.word}: {claimed_words(found)}"]
-    return [f"{found.word}: {found.reason}", f"so it is open whether {claimed_words(found)}"]
+    if verdict.word != NOT_PROVED:
+        return [f"{verdict.word}: {claimed_words(verdict)}"]
+    return [f"{verdict.word}: {verdict.reason}", f"so it is open whether {claimed_words(verdict)}"]
 
 
 def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
@@ -149,10 +151,10 @@ def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
         yield claims
 
 
-def _facts(found: Verdict, size: int, seconds: float) -> dict[str, Any]:
+def _facts(verdict: Verdict, size: int, seconds: float) -> dict[str, Any]:
     """Return a verdict as plain values."""
     return {
-        "verdict": found.word, "reason": found.reason, "delta": found.delta,
-        "lower": found.lower, "upper": found.upper, "plan": found.plan, "sha256": found.digest,
-        "bytes": size, "seconds": seconds,
+        "verdict": verdict.word, "reason": verdict.reason, "delta": verdict.delta,
+        "lower": verdict.lower, "upper": verdict.upper, "plan": verdict.plan,
+        "sha256": verdict.digest, "bytes": size, "seconds": seconds,
     }  # fmt: skip

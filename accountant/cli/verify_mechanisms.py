@@ -15,14 +15,18 @@ def verdicts() -> Iterator[dict[str, Any]]:
     from accountant.proofs.mechanism_claims import claim_of, declared_mechanisms
     from accountant.verifier.mechanisms import check
 
-    for one in declared_mechanisms():
-        made = repr(one).partition("(")
-        row = {"mechanism": made[0], "parameters": made[2].removesuffix(")")}
-        if one.why_no_formula:
-            yield row | {"epsilons": [], "verdict": "no formula", "reason": one.why_no_formula}
+    for mechanism in declared_mechanisms():
+        printed = repr(mechanism).partition("(")
+        row = {"mechanism": printed[0], "parameters": printed[2].removesuffix(")")}
+        if mechanism.why_no_formula:
+            yield row | {
+                "epsilons": [],
+                "verdict": "no formula",
+                "reason": mechanism.why_no_formula,
+            }
             continue
         try:
-            claim = claim_of(one)
+            claim = claim_of(mechanism)
         except (TypeError, ValueError) as error:  # a mechanism of another package
             reason = f"its claim is not in numbers: {error}"
             yield row | {"epsilons": [], "verdict": NOT_PROVED, "reason": reason}
@@ -36,7 +40,7 @@ def verdicts() -> Iterator[dict[str, Any]]:
 
 
 def shown_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the table: mechanism, parameters, epsilons and verdict, and what has no formula."""
+    """Yield the table: mechanism, parameters, epsilons and verdict, or why there is no formula."""
     proved = [row for row in rows if row["epsilons"]]
     width = max((len(row["mechanism"]) for row in rows), default=0)
     for row in proved:

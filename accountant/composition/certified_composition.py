@@ -11,22 +11,12 @@ from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, exact_cgf, log_chernoff
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
-from accountant.composition.engines import engines_near, has_quick_engine
+from accountant.composition.engines import MAX_CONTOUR_NODES, engines_near, has_exact_engine
 from accountant.composition.saddlepoint import saddlepoint
-from accountant.composition.schedule_contour import (
-    LEAST_LOG_DELTA,
-    MAX_ROUGH_TERMS,
-    HitEstimate,
-    Schedule,
-    certify_hits,
-    certify_schedule,
-    estimate_hits,
-    estimate_schedule,
-    swapped_is_within,
-)
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
+from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 
 MAX_TRUNCATIONS = 4
@@ -36,21 +26,7 @@ QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 FEW_NODES = 100  # less than what else would be tried
 QUICK_SHARE = 0.75  # of the nodes of a contour, for about this accuracy
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
-QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
-MAX_HIT_TERMS = 3e7  # a tenth of a second
-SHORT_HIT_TERMS = 8e6  # of an estimate of more of them: other contours are as long
-LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
-MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
-FEW_LOSSES = 500  # of so few the contour without sure events is tried first
-FEW_SMALL_LOSSES, SMALL = 1_500, 1.0  # the same up to this epsilon: other contours are longer
-SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
-# terms of an estimate of few losses: a lattice is quicker than a longer contour
-FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
-LEAST_FOR_HITS = 8  # different losses; of fewer a lattice is quicker
-LEAST_OF_FEW = 1.0  # epsilon of few: where it is less, a contour of hits is long
-# of a contour of many different losses, which is then quicker than a truncated one; and for each
-SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
-NEAR = 0.12
+LEAST_LOG_DELTA = -650.0  # deltas below are not far from what a float can be
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
@@ -90,20 +66,19 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
-        self._kept_hits: tuple[float, Schedule | None, HitEstimate | None] | None = None
-        self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
+        self._rough_epsilons: dict[float, float | None] = {}
         self.last_contour: Contour | None = None  # the short one that answered
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
-    def certify(self, delta: float, *, narrow_only: bool = False) -> Certificate:
+    def certify(self, delta: float, *, quick_only: bool = False) -> Certificate:
         """Return the interval that holds epsilon at ``delta > 0``.
 
-        With ``narrow_only`` it is wide where a long contour would not be narrow either.
+        With ``quick_only`` it is wide where no quick contour is narrow.
         """
         if len(self.items) == 1 and self.items[0][1] == 1:
             return closed_form(self.items[0][0], delta)
-        found = self._certify_rounded(delta, narrow_only)
+        found = self._certify_rounded(delta, quick_only)
         # with masses within e^{+-r} of the mechanisms', delta(eps) <= e^r true delta(eps - 2r):
         # the lower end was asked for at e^r delta
         if not 0 < found.lower < math.inf:
@@ -111,7 +86,7 @@ class CertifiedComposition:
         lower = max(0.0, found.lower * (1 - 4 * ULP) - 2 * self.rounding)
         return Certificate(lower, found.upper, found.engine, found.nodes)
 
-    def _certify_rounded(self, delta: float, narrow_only: bool) -> Certificate:
+    def _certify_rounded(self, delta: float, quick_only: bool) -> Certificate:
         """Return the interval of the losses as they are rounded, its lower end at e^r delta."""
         # what is left for the finite part, its two ends
         spread = (8 * ULP + 2 * min(self.rounding, 1.0)) * self.infinity
@@ -134,19 +109,12 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
-        enough = max(self.width, SCHEDULE_WIDTH if len(self.items) < MANY_LOSSES else MANY_WIDTH)
-        for found in self._certify_schedule(log_delta):
-            if found.width <= enough * min(found.upper, 1e300):
-                return found
-            best = found if best is None or found.width < best.width else best
-        if len(self.items) > 1 and best and best.width <= MANY_WIDTH * min(best.upper, 1e300):
-            return best  # finer ones are long
         a, epsilon = self.tilt_and_epsilon(log_delta[0])
         if self._rough_epsilon(log_delta[0]) is not None:
             a, epsilon = self._tilt_and_epsilon_at(
                 self._far_saddlepoint(log_delta[0]), log_delta[0]
             )
-        for engine in self.engines(a, epsilon, narrow_only=narrow_only):
+        for engine in self.engines(a, epsilon, quick_only=quick_only):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
             lower = min(max(lower, least), upper)
@@ -171,7 +139,7 @@ class CertifiedComposition:
         return math.fsum(each) * (1 + ACCURACY) <= delta
 
     def _certify_sampled(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
-        """Yield the intervals of a short contour, of one loss that is sampled often."""
+        """Yield the intervals of a short contour, of losses that are sampled."""
         rough, least, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
         if rough is None:
             return
@@ -202,7 +170,7 @@ class CertifiedComposition:
     ) -> Contour | TruncatedContour | None:
         """Return the first short contour, kept until it was asked for again; None if all are long.
 
-        As it is, without the sure events, or with a great loss in it.
+        That of all outcomes, or of those that alone do not cost more than epsilon.
         """
         kept, self._forecast = self._forecast, None
         if kept is not None and kept[0] == (log_delta, rough, epsilon):
@@ -213,82 +181,14 @@ class CertifiedComposition:
             direct = Contour(self._cgf, a, epsilon, 0.0)
             if direct.nodes <= SHORT_CONTOUR:
                 return direct
-        (loss, count), *_ = self.items
-        part = exact_cgf(loss).without_sure_events(loss, count, rough)
-        found = None if part is None else TruncatedContour(part, log_delta, rough, rough)
-        if (found is None or not found.terms <= QUICK_TERMS) and rough > LEAST_GREAT_LOSS:
-            part = exact_cgf(loss).with_a_great_loss(loss, count, rough, log_delta)
-            if part is not None:
-                other = TruncatedContour(part, log_delta, rough, math.inf, "hit contour")
-                if other.terms <= min(MAX_HIT_TERMS, math.inf if found is None else found.terms):
-                    found = other
-        return found if found is not None and found.is_affordable else None
-
-    def _certify_schedule(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
-        """Yield the intervals of different losses: of hits, of a short contour, or truncated."""
-        schedule, hits = self._estimated_hits(log_delta[0])
-        # a long contour of hits waits for others
-        most = QUICK_TERMS if len(self.items) <= FEW_LOSSES else SHORT_HIT_TERMS
-        if (
-            schedule
-            and hits
-            and (hits.terms <= most or self._estimated_schedule(log_delta[0])[1] is None)
-        ):
-            great = certify_hits(schedule, log_delta, hits)
-            if great is not None:
-                yield great
-        schedule, found = self._estimated_schedule(log_delta[0])
-        if schedule is None or found is None:
-            return
-        few = len(self.items) <= (FEW_SMALL_LOSSES if found[0] <= SMALL else FEW_LOSSES)
-        whole = certify_schedule(schedule, log_delta, found) if few else None
-        if whole is not None:
-            yield whole
-        a, epsilon = self.tilt_and_epsilon(log_delta[0])
-        if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
-            direct = Contour(self._cgf, a, epsilon, 0.0)
-            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
-                direct.integrate()
-                yield self._bracket(direct, log_delta, epsilon, self.max_loss)
-        whole = None if few else certify_schedule(schedule, log_delta, found)
-        if whole is not None:
-            yield whole
-
-    def _estimated_hits(self, log_delta: float) -> tuple[Schedule | None, HitEstimate | None]:
-        """Return the losses as a schedule and what their hits cost, kept for a question."""
-        if self._kept_hits is None or self._kept_hits[0] != log_delta:
-            schedule = self._schedule(log_delta)
-            found = None
-            if schedule is not None and len(self.items) >= LEAST_FOR_HITS:
-                least = LEAST_OF_FEW if len(self.items) <= FEW_FOR_A_LATTICE else 0.0
-                found = estimate_hits(schedule.merged(), log_delta, least)
-            self._kept_hits = log_delta, schedule, found
-        return self._kept_hits[1:]
-
-    def _estimated_schedule(
-        self, log_delta: float
-    ) -> tuple[Schedule | None, tuple[float, float] | None]:
-        """Return the losses as a schedule and about its epsilon and tilt, kept for a question."""
-        if self._kept_schedule is None or self._kept_schedule[0] != log_delta:
-            schedule = self._schedule(log_delta)
-            found = None if schedule is None else estimate_schedule(schedule, log_delta)
-            self._kept_schedule = log_delta, schedule, found
-        return self._kept_schedule[1:]
+        losses, counts = self._losses_and_counts
+        part = exact_cgf(losses[0]).without_certain_violations(losses, counts, rough)
+        truncated = None if part is None else TruncatedContour(part, log_delta, rough)
+        return truncated if truncated is not None and truncated.is_affordable else None
 
     @property
-    def may_be_schedule(self) -> bool:
-        """Whether outcomes of different sampled losses may be split off."""
-        return self._schedule(-1.0) is not None
-
-    def _schedule(self, log_delta: float, *, swapped: bool = False) -> Schedule | None:
-        """Return the losses, or their swapped pairs, as a schedule; None for other plans."""
-        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
-        if len({type(loss) for loss in losses}) > 1 or log_delta < LEAST_LOG_DELTA:
-            return None
-        found: Schedule | None = exact_cgf(losses[0]).schedule(
-            losses, np.array(counts, dtype=float), swapped=swapped
-        )
-        return found
+    def _losses_and_counts(self) -> tuple[list[Loss], Array]:
+        return [loss for loss, _ in self.items], np.array([n for _, n in self.items], dtype=float)
 
     def _bracket(
         self,
@@ -301,16 +201,21 @@ class CertifiedComposition:
         return Certificate(min(lower, upper), upper, engine.name, math.ceil(engine.nodes))
 
     @property
-    def may_have_sure_events(self) -> bool:
-        """Whether all losses are one sampled loss: outcomes of one release may be enough."""
+    def may_have_certain_violations(self) -> bool:
+        """Whether all losses are sampled: outcomes of one release may be enough."""
         return self._rough_epsilon(-1.0) is not None
 
     def _rough_epsilon(self, log_delta: float) -> float | None:
-        """Return about what one sampled loss costs; None for other plans."""
-        if len(self.items) != 1 or log_delta < LEAST_LOG_DELTA:
+        """Return about what sampled losses of one family cost; None for other plans."""
+        if not self.items or log_delta < LEAST_LOG_DELTA:
             return None
-        loss, count = self.items[0]
-        return exact_cgf(loss).rough_epsilon(loss, count, math.exp(log_delta))
+        if log_delta not in self._rough_epsilons:
+            losses, counts = self._losses_and_counts
+            alike = len({type(loss) for loss in losses}) == 1
+            rough = exact_cgf(losses[0]).rough_epsilon if alike else None
+            delta = math.exp(log_delta)
+            self._rough_epsilons = {log_delta: rough and rough(losses, counts, delta)}
+        return self._rough_epsilons[log_delta]
 
     @ignore_overflow
     def has_quick_engine(self, delta: float) -> bool:
@@ -324,17 +229,6 @@ class CertifiedComposition:
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
         log_delta = math.log(left)
-        schedule = self._schedule(log_delta)
-        if schedule is not None:  # other contours are long, or see the heavy tail alone
-            few = len(self.items) <= FEW_FOR_A_LATTICE
-            most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS
-            hits = self._estimated_hits(log_delta)[1]
-            if hits is not None and hits.terms <= min(most, QUICK_TERMS):
-                return True
-            estimate = estimate_schedule(schedule, log_delta, most)
-            if estimate is not None or not few:
-                self._kept_schedule = log_delta, schedule, estimate
-            return estimate is not None or (hits is not None and not few)
         a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:
@@ -343,7 +237,7 @@ class CertifiedComposition:
                 self._forecast = (log_delta, rough, epsilon), engine
                 return True
             a, epsilon = self._tilt_and_epsilon_at(self._far_saddlepoint(log_delta), log_delta)
-        return has_quick_engine(self.items, self._cgf, a, epsilon, self.width)
+        return has_exact_engine(self.items, self._cgf, a, epsilon, MAX_CONTOUR_NODES)
 
     @ignore_overflow
     def chernoff(self, delta: float) -> float:
@@ -375,9 +269,7 @@ class CertifiedComposition:
             if contour.bounds(epsilon)[1] <= math.log(left):
                 return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
-            if self.chernoff(delta) <= epsilon:
-                return True
-            return left > 0 and self._is_schedule_within(epsilon, math.log(left))
+            return self.chernoff(delta) <= epsilon
         a = self._saddlepoint(math.log(left))
         # where an estimate says so Chernoff's bound is asked for, at one order
         near = a * TILT_FACTORS
@@ -392,18 +284,6 @@ class CertifiedComposition:
             return False
         contour.integrate()
         return contour.bounds(epsilon)[1] <= math.log(left)
-
-    def _is_schedule_within(self, epsilon: float, log_delta: float) -> bool:
-        """Return whether a contour says so of different losses whose swapped pairs are known."""
-        swapped = self._schedule(log_delta, swapped=True)
-        if swapped is None:
-            return False
-        contour = Contour(self._cgf, self._saddlepoint(log_delta), epsilon, 0.0, QUICK_ACCURACY)
-        if contour.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
-            contour.integrate()
-            if contour.bounds(epsilon)[1] <= log_delta:
-                return True
-        return swapped.size <= MANY_LOSSES and swapped_is_within(swapped, epsilon, log_delta)
 
     @ignore_overflow
     def delta(self, epsilon: float, *, smoothed: bool = True) -> tuple[float, float]:
@@ -468,10 +348,10 @@ class CertifiedComposition:
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(share)))
 
     def engines(
-        self, a: float, epsilon: float, *, narrow_only: bool = False, smoothed: bool = True
+        self, a: float, epsilon: float, *, quick_only: bool = False, smoothed: bool = True
     ) -> Iterator[Engine]:
         """Yield engines near ``epsilon``, cheapest first, until the interval is narrow."""
         return engines_near(
             self.items, self._cgf, a, epsilon, self.width,
-            narrow_only=narrow_only, smoothed=smoothed,
+            quick_only=quick_only, smoothed=smoothed,
         )  # fmt: skip

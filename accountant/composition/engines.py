@@ -19,6 +19,7 @@ LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough
 ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
 LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
 ENOUGH = 0.8  # of the wanted width, to be sure of it
+OPERATIONS_OF_A_LATTICE = 4e7  # exponentials that take as long as pairs on a lattice, .05 s
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
 
@@ -29,13 +30,13 @@ def engines_near(
     epsilon: float,
     width: float,
     *,
-    narrow_only: bool = False,
+    quick_only: bool = False,
     smoothed: bool = True,
 ) -> Iterator[Engine]:
     """Yield engines with real part ``a``, near ``epsilon``, until the caller has a narrow answer.
 
-    ``width``, relative to epsilon, is what a smoothed contour aims at; with ``narrow_only`` there
-    is none where that takes too many nodes.  Without ``smoothed`` all are exact but for round-off.
+    ``width``, relative to epsilon, is what a smoothed contour aims at; with ``quick_only`` there
+    is none where that is not quick.  Without ``smoothed`` all are exact but for round-off.
     """
     if len(items) == 1 and items[0][1] == 1:
         yield ClosedForm(items[0][0])
@@ -50,22 +51,9 @@ def engines_near(
         if lattice.nodes <= MAX_LATTICE_POINTS:
             lattice.integrate(cgf)
             yield lattice
-    yield from _contours(cgf, a, epsilon, width, narrow_only, smoothed)
+    yield from _contours(cgf, a, epsilon, width, quick_only, smoothed)
     if sums <= MAX_SUMS:
         yield Enumeration(items)
-
-
-def has_quick_engine(
-    items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, width: float
-) -> bool:
-    """Return whether the first engine is quick, or a smoothed contour of this width is."""
-    if number_of_sums(items) <= CHEAP_SUMS or common_unit(items) is not None:
-        return True
-    for smoothing in (0.0, _smoothing(a, epsilon, width)):
-        contour = Contour(cgf, a, epsilon, smoothing)
-        if contour.nodes <= MAX_CONTOUR_NODES and contour.operations <= MAX_QUICK_OPERATIONS:
-            return True
-    return False
 
 
 def has_exact_engine(
@@ -84,7 +72,7 @@ def _smoothing(a: float, epsilon: float, width: float) -> float:
 
 
 def _contours(
-    cgf: PlanCGF, a: float, epsilon: float, width: float, narrow_only: bool, smoothed: bool
+    cgf: PlanCGF, a: float, epsilon: float, width: float, quick_only: bool, smoothed: bool
 ) -> Iterator[Engine]:
     direct = Contour(cgf, a, epsilon, 0.0)
     for share in (0.9, 0.75, 0.5):
@@ -99,16 +87,15 @@ def _contours(
     if not smoothed:
         return
     smoothing = _smoothing(a, epsilon, width)
-    if narrow_only and not (
-        _is_affordable(direct) or _is_affordable(Contour(cgf, a, epsilon, smoothing))
-    ):
-        return
-    yield from _rough_contours(cgf, a, epsilon, width, direct)
+    if not quick_only:
+        yield from _rough_contours(cgf, a, epsilon, width, direct)
     for _ in range(4):
         contour = _smoothed(cgf, a, epsilon, smoothing)
         if _is_affordable(direct) and direct.operations <= contour.operations:
             contour = direct
-        elif not _is_affordable(contour):
+        elif not _is_affordable(contour) or (
+            quick_only and contour.operations > OPERATIONS_OF_A_LATTICE
+        ):
             return
         contour.integrate()
         yield contour

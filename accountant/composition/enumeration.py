@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 
-from accountant.composition.saddlepoint import log_or_minus_infinity
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000
+BLOCK = 2**20  # sums times epsilons that are held in memory at once: some arrays of 8 MB
 
 
 def number_of_sums(items: list[tuple[Loss, int]]) -> float:
@@ -55,18 +55,31 @@ class Enumeration:
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
-        low = self._log_delta(epsilon + self._mismatch) - self._error
-        return low, self._log_delta(epsilon - self._mismatch) + self._error
+        ends = np.array([epsilon + self._mismatch, epsilon - self._mismatch])
+        low, high = self._log_deltas(ends).tolist()
+        return low - self._error, high + self._error
 
-    def _log_delta(self, epsilon: float) -> float:
-        above = self._loss > epsilon
-        if not above.any():
-            return -math.inf
-        size, loss = self._log_mass[above], self._loss[above]
-        top = float(np.max(size))
-        return top + log_or_minus_infinity(
-            float(np.sum(np.exp(size - top) * -np.expm1(epsilon - loss)))
-        )
+    def log_upper_bounds(self, epsilon: Array) -> Array:
+        """Return the logarithms of upper bounds on delta at each epsilon."""
+        high: Array = self._log_deltas(epsilon - self._mismatch) + self._error
+        return high
+
+    def _log_deltas(self, epsilon: Array) -> Array:
+        """Return ``ln sum P (1 - e^(eps - L))+`` at each epsilon, in blocks of bounded memory."""
+        block = max(1, BLOCK // self.nodes)
+        return np.concatenate(
+            [self._log_deltas_of_block(epsilon[i : i + block, None])
+             for i in range(0, epsilon.size, block)]
+        )  # fmt: skip
+
+    def _log_deltas_of_block(self, epsilon: Array) -> Array:
+        logs = np.where(self._loss > epsilon, self._log_mass, -np.inf)
+        top = np.max(logs, axis=1, initial=-np.inf)
+        top = np.where(np.isfinite(top), top, 0.0)  # of epsilons above all sums
+        share = -np.expm1(np.minimum(epsilon - self._loss, 0.0))
+        with np.errstate(divide="ignore"):
+            found: Array = top + np.log(np.sum(np.exp(logs - top[:, None]) * share, axis=1))
+        return found
 
 
 def _count_vectors(count: int, kinds: int) -> Array:

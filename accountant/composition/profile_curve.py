@@ -13,6 +13,7 @@ from accountant.composition.cgf import PlanCGF
 from accountant.composition.closed_form import Engine
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_exact_engine
+from accountant.composition.enumeration import Enumeration
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
@@ -92,6 +93,8 @@ def _upper_bounds(engine: Engine | None, low: float, high: float) -> Callable[[A
     """Return what gives logarithms of upper bounds at epsilons between two ends."""
     if engine is None:
         return np.zeros_like
+    if isinstance(engine, Enumeration):
+        return engine.log_upper_bounds
     if not isinstance(engine, Contour):
         return lambda epsilon: np.array([engine.bounds(e)[1] for e in epsilon.tolist()])
     table = engine.upper_table(low, high) if engine.nodes > MAX_SUMMED_NODES else None

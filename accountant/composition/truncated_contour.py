@@ -1,6 +1,6 @@
-"""A contour for losses with a heavy tail: some outcomes are split off, and their delta bounded.
+"""A contour for losses with a heavy tail, without the outcomes that alone cost more than epsilon.
 
-Either those that are sure to cost more than epsilon, or those that hardly ever do.
+The delta of these certain violations is known; the contour is that of what remains.
 """
 
 from __future__ import annotations
@@ -16,42 +16,32 @@ from accountant.composition.saddlepoint import log_interval, saddlepoint
 from accountant.numerics import Array, Complex
 
 ACCURACY = 1e-11  # relative to delta: a hundredth of it is left of epsilon
-MANY_TERMS = 4e6  # beyond which another tilt is tried
-MAX_NODES, MAX_TERMS = 2**18, 2e8  # of a contour; products of its nodes and the quadrature's
+MANY_NODES = 2**15  # beyond which another tilt is tried
+MAX_NODES, MAX_TERMS = 2**18, 2e9  # of a contour; products of its nodes and the quadratures' points
 
 
 class TruncatedLoss(Protocol):
-    """Some releases of one loss without outcomes whose delta is known."""
-
-    @property
-    def count(self) -> int:
-        """The number of releases."""
-        ...
+    """Releases without outcomes whose delta is known."""
 
     @property
     def points(self) -> int:
-        """The number of points of its quadrature."""
+        """The number of points of its quadratures."""
         ...
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
-        """Return the cumulant of one release, and a bound on its error."""
-        ...
-
-    @property
-    def has_short_sum(self) -> bool:
-        """Whether `rough_cgf` is much quicker than `cgf`."""
+        """Return the cumulant of all releases, and a bound on its error."""
         ...
 
     def rough_cgf(self, a: Array) -> Array:
-        """Return about the cumulant of one release at real ``a``: no bound follows from it."""
+        """Return about the cumulant at real ``a``, quickly: no bound follows from it."""
         ...
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
-        """Return ``e^{K(z) - K(a)}`` of all on equidistant nodes, and a bound on its error."""
+        """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and a bound on its error."""
         ...
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
-        """Return a bound on ``Re K(a + iv) - K(a)`` of one release for every ``v >= u``."""
+        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
         ...
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
@@ -65,7 +55,7 @@ class TruncatedCGF(PlanCGF):
     def __init__(self, loss: TruncatedLoss) -> None:
         super().__init__([])
         self._loss = loss
-        self.has_short_sums = loss.has_short_sum
+        self.has_short_sums = True
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """Return the same cumulant: it is never smoothed."""
@@ -74,13 +64,11 @@ class TruncatedCGF(PlanCGF):
 
     def value_at(self, z: Any) -> tuple[Any, Array]:
         """Return ``K(z)`` and a bound on its round-off."""
-        value, error = self._loss.cgf(z)
-        return self._loss.count * value, self._loss.count * error
+        return self._loss.cgf(z)
 
     def rough_at(self, a: Array) -> Array:
         """Return about ``K(a)``."""
-        rough: Array = self._loss.count * self._loss.rough_cgf(a)
-        return rough
+        return self._loss.rough_cgf(a)
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and its round-off."""
@@ -93,32 +81,25 @@ class TruncatedCGF(PlanCGF):
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
-        bound: Array = np.minimum(self._loss.count * self._loss.log_cf_bound(a, u), 0.0)
+        bound: Array = np.minimum(self._loss.log_cf_bound(a, u), 0.0)
         return bound
 
 
 class TruncatedContour:
     """The engine: the delta of the outcomes left out, and a contour for the others.
 
-    ``epsilon`` is about where it will be asked.  It answers at epsilons up to ``largest``, for
-    which the outcomes were left out.
+    It answers at epsilons up to ``largest``, the one for which the outcomes were left out, and is
+    made for those just below.
     """
 
-    def __init__(
-        self,
-        loss: TruncatedLoss,
-        log_delta: float,
-        epsilon: float,
-        largest: float,
-        name: str = "truncated contour",
-        tilt: float | None = None,
-    ) -> None:
-        self._loss, self.largest, self.name = loss, largest, name
+    name = "truncated contour"
+
+    def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
+        self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
-        # what is left has losses of about epsilon, so that its saddle point is some 1 / epsilon
-        first = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self._through(cgf, first, epsilon)
-        if tilt is None and self.terms > MANY_TERMS:
+        # what remains has losses of about epsilon, so that its saddle point is some 1 / epsilon
+        self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
+        if self.nodes > MANY_NODES:
             before = self._contour
             other = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
             self._through(cgf, other, epsilon)

@@ -14,7 +14,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 
 ADDED = IntegerRange(1, 10_000)
-RARE = 1e-18  # so rare counts are taken for the largest one
+RARE = 1e-18  # counts that are rarer are taken for the largest count
 ROUNDED_UP = 1 + 1e-10  # logarithms of factorials up to 10,000 are inexact by about 2e-11
 
 
@@ -25,25 +25,25 @@ def added_samples(noise: float, rate: float, added: int) -> Loss:
     """
     if added == 1 or rate in {0.0, 1.0}:
         return PoissonSampled(GaussianLoss(added / noise), rate)
-    left, shares = 1.0, {}
+    remaining_mass, shares = 1.0, {}
     for hits, chance in reversed(_chances_of_hits(rate, added)):
-        # what is too much by rounding is taken from the fewest hits: more hits only enlarge a loss
-        shares[float(hits)] = min(chance, left)
-        left -= shares[float(hits)]
-    shares[0.0] = left
-    some = {shift: share for shift, share in sorted(shares.items()) if share}
-    return MixtureOfGaussians(noise, tuple(some), tuple(some.values()))
+        # rounding errors are subtracted from the fewest hits, because more hits only enlarge a loss
+        shares[float(hits)] = min(chance, remaining_mass)
+        remaining_mass -= shares[float(hits)]
+    shares[0.0] = remaining_mass
+    positive_shares = {shift: share for shift, share in sorted(shares.items()) if share}
+    return MixtureOfGaussians(noise, tuple(positive_shares), tuple(positive_shares.values()))
 
 
 def _chances_of_hits(rate: float, added: int) -> list[tuple[int, float]]:
-    """Return numbers of hits, at least one, and their chances, rounded up; rare ones as all."""
-    found = []
+    """Return numbers of hits from 1 on and their chances, rounded up; rare ones count as all."""
+    chances = []
     for hits in range(1, added + 1):
         log_ways = math.lgamma(added + 1) - math.lgamma(hits + 1) - math.lgamma(added - hits + 1)
         log_chance = log_ways + hits * math.log(rate) + (added - hits) * math.log1p(-rate)
-        found.append((hits, math.exp(log_chance) * ROUNDED_UP))
-        # the next is rarer by this factor, and each after it by a smaller one
+        chances.append((hits, math.exp(log_chance) * ROUNDED_UP))
+        # the next count is rarer by this factor, and each later count by a smaller factor
         factor = (added - hits) / (hits + 1) * rate / (1 - rate)
-        if hits < added and factor < 0.5 and found[-1][1] < RARE:
-            return [*found, (added, RARE)]
-    return found
+        if hits < added and factor < 0.5 and chances[-1][1] < RARE:
+            return [*chances, (added, RARE)]
+    return chances

@@ -30,7 +30,7 @@ STATED = {
     Neighbours.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
 }
 COUNT = IntegerRange(0)
-# where one of these is 0 nothing is released; where noise is 0 or a claim infinite, everything is
+# a 0 here means that nothing is released; noise of 0, or an infinite claim, releases everything
 NEVER = ("sampling_probability", "num_selected", "sample_size", "count", "dataset_size",
          "truncated_batch_size", "sensitivity")  # fmt: skip
 NOISE = ("noise_multiplier", "standard_deviation", "sigma", "noise_parameter")
@@ -61,7 +61,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
     """
 
     def __init__(
-        self, neighboring_relation: Any = Neighbours.ADD_OR_REMOVE_ONE, width: float = 1e-8
+        self, neighboring_relation: Any = Neighbours.ADD_OR_REMOVE_ONE, width: float = 1e-6
     ) -> None:
         if neighboring_relation not in STATED:
             raise ParameterError(
@@ -80,8 +80,10 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         """Add an event, or return why it cannot be added; dp-accounting calls this."""
         count = COUNT.check("count", count)
         if isinstance(event, dp_event.ComposedDpEvent):
-            each = (self._maybe_compose(one, count, do_compose) for one in event.events)
-            return next((found for found in each if found is not None), None)
+            problems = (
+                self._maybe_compose(part_event, count, do_compose) for part_event in event.events
+            )
+            return next((problem for problem in problems if problem is not None), None)
         try:
             if isinstance(event, dp_event.SelfComposedDpEvent):
                 times = COUNT.check("count", event.count)
@@ -95,15 +97,15 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         except (UnsupportedPlan, ParameterError) as error:
             return self.CompositionErrorDetails(event, str(error) + self._relation_remedy(event))
         if do_compose and count:
-            last = self._parts[-1] if self._parts else None
-            if isinstance(last, Repeat) and last.part == part:
-                self._parts[-1] = Repeat(part, last.count + count)
+            last_part = self._parts[-1] if self._parts else None
+            if isinstance(last_part, Repeat) and last_part.part == part:
+                self._parts[-1] = Repeat(part, last_part.count + count)
             else:
                 self._parts.append(Repeat(part, count))
         return None
 
     def _relation_remedy(self, event: Any) -> str:
-        """Return the neighbours for which the event can be read, where there are others."""
+        """Return a hint of the neighbours for which the event can be read, or an empty text."""
         readable = []
         for relation in Neighbours:
             with contextlib.suppress(UnsupportedPlan, ParameterError):
@@ -148,7 +150,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         if self._contains_non_dp_event:
             return 1.0
         if target_epsilon == math.inf:
-            return max(loss_of_plan(way).infinity for way in directions(self.plan))
+            return max(loss_of_plan(direction).infinity for direction in directions(self.plan))
         return self._tight.delta(self.plan, target_epsilon)
 
     def get_true_positive_rates(
@@ -174,7 +176,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         if self._contains_non_dp_event:
             miss = np.zeros_like(miss)
         hit = 1 - miss
-        hit = np.where(1 - hit > miss, np.nextafter(hit, 2), hit)  # it was rounded down
+        hit = np.where(1 - hit > miss, np.nextafter(hit, 2), hit)  # the subtraction rounded it down
         return hit if hit.ndim else float(hit)
 
     def get_gdp_parameter_estimate(
@@ -198,8 +200,10 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         del deltas
         tail = TAIL
         if false_positive_rates is not None:
-            least = PROBABILITY.check("false_positive_rates", float(np.min(false_positive_rates)))
-            tail = min(least, TAILS.high)
+            smallest_rate = PROBABILITY.check(
+                "false_positive_rates", float(np.min(false_positive_rates))
+            )
+            tail = min(smallest_rate, TAILS.high)
         return math.inf if self._contains_non_dp_event else gdp_of(self.plan, tail).mu
 
     def get_rdp(self, orders: Sequence[float] | Array) -> Array:
@@ -218,7 +222,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         checked = np.array(each_checked(ORDER, "orders", orders))
         if self._contains_non_dp_event:
             return np.full(checked.shape, np.inf)
-        curves = [RDP().curve(way, checked) for way in directions(self.plan)]
+        curves = [RDP().curve(direction, checked) for direction in directions(self.plan)]
         return np.array(np.maximum.reduce(curves))
 
 
@@ -231,7 +235,7 @@ def _read(event: Any, relation: Any) -> Plan:
 
 
 def _has_no_noise(event: Any) -> bool:
-    """Return whether something in an event has no noise, as a search for noise tries it."""
+    """Return whether something in an event has no noise; searches for noise try such events."""
     if isinstance(event, dp_event.NonPrivateDpEvent):
         return True
     if isinstance(event, dp_event.ComposedDpEvent):
@@ -245,7 +249,7 @@ def _has_no_noise(event: Any) -> bool:
 
 
 def _is_never_released(event: Any) -> bool:
-    """Return whether nothing of an event that is not composed is ever released."""
+    """Return whether an event, which is not composed, never releases anything."""
     if any(_equals(event, name, 0) for name in NEVER) or _equals(event, "num_buckets", 1):
         return True
     if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
@@ -265,5 +269,5 @@ def _is_not_private(event: Any) -> bool:
 
 
 def _equals(event: Any, name: str, value: float) -> bool:
-    found = getattr(event, name, None)
-    return isinstance(found, (int, float)) and not isinstance(found, bool) and found == value
+    field = getattr(event, name, None)
+    return isinstance(field, (int, float)) and not isinstance(field, bool) and field == value

@@ -1,4 +1,4 @@
-"""Readers of dp-accounting's events, by class name and attributes, so that any version's serve.
+"""Readers of dp-accounting's events, by class name and attributes, so of any version.
 
 An event of another version, or one written by ``to_named_tuple``, is read as well.
 """
@@ -67,7 +67,7 @@ def says_what_presence_costs(event: Any) -> bool:
     """Return whether an event's numbers are what the presence of one record adds to the noise."""
     name = event_name(event)
     if name in {"ComposedDpEvent"}:
-        return all(says_what_presence_costs(one) for one in event.events)
+        return all(says_what_presence_costs(part) for part in event.events)
     if name in {"SelfComposedDpEvent", "PoissonSampledDpEvent", "RandomAllocationDpEvent"}:
         return says_what_presence_costs(event.event)
     return name in NOISE or name in {"NoOpDpEvent", "TruncatedSubsampledGaussianDpEvent"}
@@ -116,24 +116,24 @@ def _repeated(event: Any, relation: Adjacency) -> Plan:
 
 
 def _composed(event: Any, relation: Adjacency) -> Plan:
-    return Sequential(read_event(one, relation) for one in event.events)
+    return Sequential(read_event(part, relation) for part in event.events)
 
 
 def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
     shape = Interval(0.0, math.inf).check("shape", event.shape)
-    # runs have no outcome that is impossible on the neighbour: of discrete Gaussians take the rho
+    # the bound for runs needs losses without infinity, so discrete Gaussians are taken by their rho
     part = map_leaves(read_event(event.event, relation), _without_listed_tails)
     tries, lost = tries_of_mean(event.mean, shape), loss_of_plan(part).infinity
     if lost >= 1:
         return NON_PRIVATE
-    found = list(part.losses())
-    known = all(
-        isinstance(x, Loss) and (isinstance(x, ApproxLoss) or not x.infinity) for x, _ in found
+    losses = list(part.losses())
+    separable = all(
+        isinstance(x, Loss) and (isinstance(x, ApproxLoss) or not x.infinity) for x, _ in losses
     )
-    if not lost or not known:
+    if not lost or not separable:
         return Repeated(part, tries)
     # docs/proofs/repeated.md, part 6: each run reveals the data with chance `lost`
-    clean = Sequential(n * _without_delta(one) for one, n in found)
+    clean = Sequential(n * _without_delta(loss) for loss, n in losses)
     revealed = min(round_up(tries.mean * lost, 64), math.nextafter(1.0, 0.0))
     return Sequential([ApproxLoss(0.0, revealed), Repeated(clean, _thinned(tries, 1 - lost))])
 
@@ -149,14 +149,14 @@ def _without_delta(loss: Any) -> Plan:
     return as_plan(loss)
 
 
-def _thinned(tries: Tries, kept: float) -> Tries:
+def _thinned(tries: Tries, clean_chance: float) -> Tries:
     """Return the law of the number of tries, given that none of them reveals the data."""
     match tries:
         case PoissonTries():
-            return PoissonTries(tries.mean * kept)
+            return PoissonTries(tries.mean * clean_chance)
         case GeometricTries() | LogarithmicTries() | NegativeBinomialTries():
-            # the chance to go on is multiplied by `kept`
-            return replace(tries, stop=min(tries.stop + (1 - tries.stop) * (1 - kept), 1.0))
+            # the chance to go on is multiplied by `clean_chance`
+            return replace(tries, stop=min(tries.stop + (1 - tries.stop) * (1 - clean_chance), 1.0))
     raise TypeError(f"no law of tries: {type(tries).__name__}")
 
 

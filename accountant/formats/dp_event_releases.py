@@ -73,15 +73,17 @@ def _discrete_gaussian(event: Any, _: Adjacency) -> Plan:
 
 def _tree(event: Any, relation: Adjacency) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
-    given = event.step_counts
-    many = isinstance(given, Iterable) and not isinstance(given, str)
-    steps = [COUNT.check("step_counts", one) for one in (given if many else [given])]
-    used = tuple(one for one in steps if one)
-    if not used:
+    step_counts = event.step_counts
+    many = isinstance(step_counts, Iterable) and not isinstance(step_counts, str)
+    steps = [
+        COUNT.check("step_counts", count) for count in (step_counts if many else [step_counts])
+    ]
+    leaf_counts = tuple(count for count in steps if count)
+    if not leaf_counts:
         return FREE
-    # a record is in one step of one tree, whose nodes above it are all that it moves
-    found = sensitivity(BinaryTree(used), Once())
-    return GaussianLoss(round_up(contributions_moved(relation) * found.value / noise))
+    # a record is in one step of one tree, and moves only the nodes above that step
+    tree_sensitivity = sensitivity(BinaryTree(leaf_counts), Once())
+    return GaussianLoss(round_up(contributions_moved(relation) * tree_sensitivity.value / noise))
 
 
 def _mixture(event: Any, relation: Adjacency) -> Plan:
@@ -93,8 +95,8 @@ def _mixture(event: Any, relation: Adjacency) -> Plan:
         raise UnsupportedPlan(event, "from_dp_event", why)
     shifts, weights = tuple(event.sensitivities), tuple(event.sampling_probs)
     if len(shifts) == len(weights):  # shifts that never occur may be of any size
-        some = [i for i, chance in enumerate(weights) if chance]
-        shifts, weights = (tuple(one[i] for i in some) for one in (shifts, weights))
+        occurring = [i for i, chance in enumerate(weights) if chance]
+        shifts, weights = (tuple(values[i] for i in occurring) for values in (shifts, weights))
     return MixtureOfGaussians(event.standard_deviation, shifts, weights)
 
 
@@ -106,13 +108,13 @@ def _response(event: Any, relation: Adjacency) -> Plan:
         raise UnsupportedPlan(event, "from_dp_event", why)
     if k == 1:
         return FREE
-    other = p / k
-    kept, rest = 1 - p + other, max(0.0, 1 - (1 - p + 2 * other))
-    return PairLoss((kept, other, rest), (other, kept, rest))
+    p_other = p / k
+    p_true, p_rest = 1 - p + p_other, max(0.0, 1 - (1 - p + 2 * p_other))
+    return PairLoss((p_true, p_other, p_rest), (p_other, p_true, p_rest))
 
 
 def response_without_value(event: Any) -> Plan:
-    """Return what a record costs whose place is taken by one without a value.
+    """Return the cost of a record that is replaced by a record without a value.
 
     The answer of the latter is drawn uniformly.
     """
@@ -120,8 +122,8 @@ def response_without_value(event: Any) -> Plan:
     k = SIZE.check("num_buckets", event.num_buckets)
     if k == 1:
         return FREE
-    kept = 1 - p + p / k
-    return PairLoss((kept, 1 - kept), (1 / k, 1 - 1 / k))
+    p_true = 1 - p + p / k
+    return PairLoss((p_true, 1 - p_true), (1 / k, 1 - 1 / k))
 
 
 def _approximate(event: Any, _: Adjacency) -> Plan:

@@ -53,28 +53,31 @@ def write_event(plan: Plan, relation: Adjacency) -> Any:
             return _event("SampledWithoutReplacementDpEvent", plan, *sizes, part)
         case RandomAllocation():
             part, name = _merged(plan.part, relation), "RandomAllocationDpEvent"
-            one = _event(name, plan, event=part, num_selected=plan.picks, num_steps=plan.steps)
-            many = plan.epochs > 1
-            return _event("SelfComposedDpEvent", plan, one, plan.epochs) if many else one
+            allocation = _event(
+                name, plan, event=part, num_selected=plan.picks, num_steps=plan.steps
+            )
+            if plan.epochs > 1:
+                return _event("SelfComposedDpEvent", plan, allocation, plan.epochs)
+            return allocation
         case Repeated():
             part = write_event(plan.part, relation)
             law = (plan.tries.mean, plan.tries.shape)
             return _event("RepeatAndSelectDpEvent", plan, part, *law)
-    found = _loss_event(loss_of_plan(plan), relation)
-    if found is None:
+    event = _loss_event(loss_of_plan(plan), relation)
+    if event is None:
         raise UnsupportedPlan(plan, "to_dp_event", NO_EVENT)
-    return found
+    return event
 
 
 def _event(name: str, plan: Plan, *fields: Any, **named: Any) -> Any:
     """Return an event of this class, or say that the installed version lacks it."""
     from dp_accounting import dp_event
 
-    made = getattr(dp_event, name, None)
-    if made is None:
+    event_class = getattr(dp_event, name, None)
+    if event_class is None:
         why = f"the installed {NO_EVENT}; a version with {name} has"
         raise UnsupportedPlan(plan, "to_dp_event", why)
-    return made(*fields, **named)
+    return event_class(*fields, **named)
 
 
 def _merged(part: Plan, relation: Adjacency) -> Any:
@@ -84,7 +87,7 @@ def _merged(part: Plan, relation: Adjacency) -> Any:
 
 
 def _poisson_event(plan: PoissonSampled, relation: Adjacency) -> Any:
-    # a part that is stated for replaced records says nothing of what the presence of one costs
+    # a loss for replaced records does not say what the presence of one costs
     stated = plan.part.relation is Adjacency.REPLACE_ONE
     inner = _merged(plan.part, Adjacency.REPLACE_ONE if stated else Adjacency.ADD_REMOVE)
     if relation is Adjacency.REPLACE_ONE and says_what_presence_costs(inner) == stated:
@@ -127,13 +130,13 @@ def _loss_event(loss: Loss, relation: Adjacency) -> Any:
 
 
 def _response_event(loss: PairLoss) -> Any:
-    """Return randomised response over k buckets, where a pair is that; else None."""
-    # outcomes are in order of their ratios; kept = 1 - p + p / k, other = p / k
+    """Return randomised response over k buckets if the pair has this form; else None."""
+    # outcomes are in order of their ratios; p_true = 1 - p + p / k, p_other = p / k
     if len(loss.p) not in (2, 3) or loss.q != loss.p[::-1]:
         return None
-    other, kept = sorted((loss.p[0], loss.p[-1]))
-    noise = 1 - (kept - other)
-    buckets = round(noise / other) if other else 2
-    if not 2 <= buckets < 1e9 or abs(other * buckets - noise) > 1e-12 * noise:
+    p_other, p_true = sorted((loss.p[0], loss.p[-1]))
+    noise = 1 - (p_true - p_other)
+    buckets = round(noise / p_other) if p_other else 2
+    if not 2 <= buckets < 1e9 or abs(p_other * buckets - noise) > 1e-12 * noise:
         return None
     return _event("RandomizedResponseDpEvent", loss, noise, buckets)

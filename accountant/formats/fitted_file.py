@@ -25,38 +25,39 @@ from accountant.serialisation.plan_json import SCHEMA, parse_document
 NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")
 
 
-def with_noise(source: Path, kind: str, file: PlanFile, found: Allocation) -> str:
+def with_noise(source: Path, kind: str, file: PlanFile, allocation: Allocation) -> str:
     """Return the text of a plan file of a kind, .toml or .json, with the noise that was found."""
-    fitted = file.with_noise_of(found)
-    if found.releases != file.releases:  # as if there were more records: other lines than there
+    fitted = file.with_noise_of(allocation)
+    # fitted as if there were more records, so the lines differ from those of the file
+    if allocation.releases != file.releases:
         return file_to_json(fitted) if kind == ".json" else file_to_toml(fitted)
     text = read_text(source)
     if source.suffix == kind == ".toml":
-        written = _edited(text, file, found)
+        written = _edited(text, file, allocation)
         if file_from_toml(written) == fitted:
             return written
     document = tomllib.loads(text) if source.suffix == ".toml" else parse_document(text)
-    whole = _document(document, file, found)
+    fitted_document = _document(document, file, allocation)
     if kind == ".json":
-        return json.dumps({"schema": SCHEMA, **whole}, allow_nan=False, indent=2) + "\n"
-    return document_to_toml(whole)
+        return json.dumps({"schema": SCHEMA, **fitted_document}, allow_nan=False, indent=2) + "\n"
+    return document_to_toml(fitted_document)
 
 
-def _scales(file: PlanFile, found: Allocation) -> dict[int, float]:
+def _scales(file: PlanFile, allocation: Allocation) -> dict[int, float]:
     """Return the scales that were found, by the line of the file."""
     return {
         i: scale
-        for i, (one, scale) in enumerate(zip(file.releases, found.scales, strict=True))
-        if scale is not None and (one.weight is not None or one.target is not None)
+        for i, (release, scale) in enumerate(zip(file.releases, allocation.scales, strict=True))
+        if scale is not None and (release.weight is not None or release.target is not None)
     }
 
 
-def _document(document: dict[str, Any], file: PlanFile, found: Allocation) -> dict[str, Any]:
+def _document(document: dict[str, Any], file: PlanFile, allocation: Allocation) -> dict[str, Any]:
     """Return the content of a file with the scales that were found."""
-    budget = {"epsilon": found.budget.epsilon, "delta": found.budget.delta}
+    budget = {"epsilon": allocation.budget.epsilon, "delta": allocation.budget.delta}
     if "release" not in document:  # a plan in JSON, which has its noise
         return {"budget": budget, "release": file.to_dict()["release"]}
-    scales = _scales(file, found)
+    scales = _scales(file, allocation)
     tables = [
         {**table, FITTED: scales[i]} if i in scales else table
         for i, table in enumerate(document["release"])
@@ -64,34 +65,34 @@ def _document(document: dict[str, Any], file: PlanFile, found: Allocation) -> di
     return {"budget": budget, "release": tables}
 
 
-def _edited(text: str, file: PlanFile, found: Allocation) -> str:
-    """Return the text of a TOML file with numbers put in, from its end to its beginning."""
+def _edited(text: str, file: PlanFile, allocation: Allocation) -> str:
+    """Return the text of a TOML file with new numbers, which are set from its end on."""
     at, edits = key_offsets(text), []
-    for i, scale in _scales(file, found).items():
+    for i, scale in _scales(file, allocation).items():
         if ("release", i, FITTED) in at:
             edits.append(_number(text, at["release", i, FITTED], scale))
         else:
-            [choice] = [one for one in NOISE_CHOICES if ("release", i, one) in at]
+            [choice] = [candidate for candidate in NOISE_CHOICES if ("release", i, candidate) in at]
             edits.append(_new_key(text, at["release", i, choice], FITTED, scale))
-    edits += _budget_edits(text, at, found.budget)
-    for start, end, words in sorted(edits, reverse=True):
-        text = text[:start] + words + text[end:]
+    edits += _budget_edits(text, at, allocation.budget)
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
     return text
 
 
-Edit = tuple[int, int, str]  # from where to where, and the words instead
+Edit = tuple[int, int, str]  # start, end, and the text that replaces what lies between
 
 
 def _budget_edits(text: str, at: dict[Any, int], budget: Budget) -> list[Edit]:
     if ("budget", "epsilon") not in at:
-        whole = f"\n[budget]\nepsilon = {budget.epsilon!r}\ndelta = {budget.delta!r}\n"
-        return [(len(text), len(text), whole)]
+        budget_table = f"\n[budget]\nepsilon = {budget.epsilon!r}\ndelta = {budget.delta!r}\n"
+        return [(len(text), len(text), budget_table)]
     edits = []
     for name, value in (("epsilon", budget.epsilon), ("delta", budget.delta)):
         if ("budget", name) in at:
-            start, end, words = _number(text, at["budget", name], value)
+            start, end, replacement = _number(text, at["budget", name], value)
             if float(text[start:end].replace("_", "")) != value:
-                edits.append((start, end, words))
+                edits.append((start, end, replacement))
         elif value:
             edits.append(_new_key(text, at["budget", "epsilon"], name, value))
     return edits

@@ -20,7 +20,7 @@ from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 COUNT = IntegerRange(1)
-# of Flower: which neighbours its accountant states each way of sampling for
+# the neighbours for which Flower's accountant states each method of sampling
 METHODS = {
     "poisson": Adjacency.ADD_REMOVE,
     "no-amplification": Adjacency.ADD_REMOVE,
@@ -71,17 +71,17 @@ def from_flower(
     >>> from_flower([event, event], sampling="poisson").parts[0].count
     2
     """
-    given = history.state_dict() if hasattr(history, "state_dict") else history
+    recorded = history.state_dict() if hasattr(history, "state_dict") else history
     method = OrNone(OneOf(tuple(METHODS))).check("sampling", sampling)
-    if isinstance(given, Mapping):
-        events, method = _state(given)
+    if isinstance(recorded, Mapping):
+        events, method = _state(recorded)
     else:
-        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        if isinstance(recorded, (str, bytes)) or not isinstance(recorded, Iterable):
             raise ParameterError("history", type(history).__name__, FORMS)
-        found = list(given)
-        if found and all(type(one).__name__.endswith("DpEvent") for one in found):
-            return Sequential(from_dp_event(one, relation) for one in found)
-        events = [(_event(one), 1) for one in found]
+        entries = list(recorded)
+        if entries and all(type(entry).__name__.endswith("DpEvent") for entry in entries):
+            return Sequential(from_dp_event(entry, relation) for entry in entries)
+        events = [(_event(entry), 1) for entry in entries]
         if method is None and events:
             raise ParameterError("sampling", None, f"one of {', '.join(map(repr, METHODS))}")
     if strategy is not None:
@@ -103,13 +103,13 @@ def _state(state: Mapping[str, Any]) -> tuple[list[tuple[tuple[float, int, int],
         allowed = f"{named!r} for {method!r}"
         raise ParameterError("neighboring_relation", config["neighboring_relation"], allowed)
     events = []
-    for one in compositions:
-        if not isinstance(one, Mapping) or "event" not in one:
-            raise ParameterError("compositions", one, "a list of events with their counts")
-        event = _event(one["event"])
+    for composition in compositions:
+        if not isinstance(composition, Mapping) or "event" not in composition:
+            raise ParameterError("compositions", composition, "a list of events with their counts")
+        event = _event(composition["event"])
         if event[2] != population:
             raise ParameterError("population_size", event[2], f"{population:,}, as the config says")
-        events.append((event, COUNT.check("count", one.get("count"))))
+        events.append((event, COUNT.check("count", composition.get("count"))))
     return events, method
 
 
@@ -118,7 +118,7 @@ def _event(event: Any) -> tuple[float, int, int]:
     values = [
         event.get(n) if isinstance(event, Mapping) else getattr(event, n, None) for n in FIELDS
     ]
-    if all(one is None for one in values):
+    if all(value is None for value in values):
         raise ParameterError("history", type(event).__name__, FORMS)
     noise = POSITIVE.check(FIELDS[0], values[0])
     population = COUNT.check(FIELDS[2], values[2])
@@ -130,8 +130,8 @@ def _plan(event: tuple[float, int, int], method: str) -> Plan:
     if method == "poisson":
         return PoissonSampled(GaussianLoss(1 / noise), sample / population)
     if method == "no-amplification":
-        # Flower says add-or-remove: but of a fixed number of clients another takes the place of one
-        # that is gone, so this is the cost of a client that sends nothing
+        # Flower says add-or-remove.  But the number of clients is fixed, and another client
+        # replaces a removed one, so this is the cost of a client that sends nothing.
         return Stated(GaussianLoss(1 / noise), Adjacency.ZERO_OUT)
     # one client in the place of another moves the sum by up to two clipping lengths
     return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)
@@ -139,13 +139,13 @@ def _plan(event: tuple[float, int, int], method: str) -> Plan:
 
 def _merged(parts: list[tuple[Plan, int]]) -> list[Plan]:
     """Return repeated parts; equal ones that follow each other are counted."""
-    found: list[tuple[Plan, int]] = []
+    merged: list[tuple[Plan, int]] = []
     for part, count in parts:
-        if found and found[-1][0] == part:
-            found[-1] = (part, found[-1][1] + count)
+        if merged and merged[-1][0] == part:
+            merged[-1] = (part, merged[-1][1] + count)
         else:
-            found.append((part, count))
-    return [Repeat(part, count) for part, count in found]
+            merged.append((part, count))
+    return [Repeat(part, count) for part, count in merged]
 
 
 def _check_strategy(

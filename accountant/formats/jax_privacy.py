@@ -87,24 +87,28 @@ def from_jax_privacy(
     ...     print("5.614 is true" in str(error), "0.7181 would be" in str(error))
     True True
     """
-    given = _fields(config)
+    config_fields = _fields(config)
     if loader is not None and loader not in LOADERS:
         raise ParameterError("loader", loader, OTHER)
-    if given.get("noise_multiplier") is None:
+    if config_fields.get("noise_multiplier") is None:
         raise ParameterError("noise_multiplier", None, UNSET)
-    noise = POSITIVE.check("noise_multiplier", given["noise_multiplier"])
-    claim = given.get("epsilon") if epsilon is None else epsilon
-    at = given.get("delta") if delta is None else delta
-    if "batch_size" in given:
-        plan_of, why, hint = _keras(given, loader)
+    noise = POSITIVE.check("noise_multiplier", config_fields["noise_multiplier"])
+    claim = config_fields.get("epsilon") if epsilon is None else epsilon
+    at = config_fields.get("delta") if delta is None else delta
+    if "batch_size" in config_fields:
+        plan_of, why, hint = _keras(config_fields, loader)
     else:
-        plan_of, why, hint = _banded(given), [], ""
+        plan_of, why, hint = _banded(config_fields), [], ""
     if claim is not None:
         why += _too_small(plan_of, noise, claim, at, hint)
     if why:
-        numbered = "; ".join(f"({i}) {one}" for i, one in enumerate(why, 1))
+        numbered = "; ".join(f"({i}) {difference}" for i, difference in enumerate(why, 1))
         allowed = f"what was run, and differs: {numbered if len(why) > 1 else why[0]}"
-        shown = {name: given[name] for name in ("epsilon", "noise_multiplier") if name in given}
+        shown = {
+            name: config_fields[name]
+            for name in ("epsilon", "noise_multiplier")
+            if name in config_fields
+        }
         raise ParameterError("config", shown, allowed)
     return plan_of(noise)
 
@@ -116,25 +120,31 @@ def _fields(config: Any) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         allowed = "a DPKerasConfig or a BandMFConfig, or a dictionary of its fields"
         raise ParameterError("config", type(config).__name__, allowed)
-    known = KERAS if "batch_size" in config else BANDED
-    unknown = sorted(map(str, set(config) - set(known)))
+    known_fields = KERAS if "batch_size" in config else BANDED
+    unknown = sorted(map(str, set(config) - set(known_fields)))
     if unknown:
-        raise ParameterError("config", unknown[0], f"of the fields {', '.join(known)}")
+        raise ParameterError("config", unknown[0], f"of the fields {', '.join(known_fields)}")
     needed = ("batch_size", "train_steps", "train_size")
-    needed = needed if known is KERAS else ("iterations", "expected_participations", "strategy")
+    needed = (
+        needed if known_fields is KERAS else ("iterations", "expected_participations", "strategy")
+    )
     for name in needed:
         if name not in config:
             raise ParameterError(name, None, "among the fields of the config")
     return dict(config)
 
 
-def _keras(given: dict[str, Any], loader: str | None) -> tuple[PLAN_OF_NOISE, list[str], str]:
+def _keras(
+    config_fields: dict[str, Any], loader: str | None
+) -> tuple[PLAN_OF_NOISE, list[str], str]:
     """Return the plan of a noise, what is wrong with the loader, and the cost of one batch."""
-    records = COUNT.check("train_size", given["train_size"])
-    batch = IntegerRange(1, records).check("batch_size", given["batch_size"])
-    steps = COUNT.check("train_steps", given["train_steps"])
-    added = ADDED.check("gradient_accumulation_steps", given.get("gradient_accumulation_steps", 1))
-    in_fit = given.get("poisson_sampling_in_fit", False)
+    records = COUNT.check("train_size", config_fields["train_size"])
+    batch = IntegerRange(1, records).check("batch_size", config_fields["batch_size"])
+    steps = COUNT.check("train_steps", config_fields["train_steps"])
+    added = ADDED.check(
+        "gradient_accumulation_steps", config_fields.get("gradient_accumulation_steps", 1)
+    )
+    in_fit = config_fields.get("poisson_sampling_in_fit", False)
     if not isinstance(in_fit, bool):
         raise ParameterError("poisson_sampling_in_fit", in_fit, "True or False")
     if added * batch > records:
@@ -150,10 +160,11 @@ def _keras(given: dict[str, Any], loader: str | None) -> tuple[PLAN_OF_NOISE, li
     hint = ""
     if added > 1:
         parts = f"{added:,} batches of {batch:,} are added for each update"
-        once = f"one Poisson sample of {added * batch:,} of {records:,} records"
-        each = f"{added:,} Poisson samples of {batch:,} of {records:,} records"
-        hint = f"{parts}, {each if in_fit or loader == 'poisson batches' else once}"
-        delta, noise = given.get("delta"), given["noise_multiplier"]
+        single_sample = f"one Poisson sample of {added * batch:,} of {records:,} records"
+        separate_samples = f"{added:,} Poisson samples of {batch:,} of {records:,} records"
+        is_separate = in_fit or loader == "poisson batches"
+        hint = f"{parts}, {separate_samples if is_separate else single_sample}"
+        delta, noise = config_fields.get("delta"), config_fields["noise_multiplier"]
         if delta is not None:
             alone = steps * PoissonSampled(GaussianLoss(1 / noise), batch / records)
             cost = Tight().epsilon(alone, POSITIVE_DELTA.check("delta", delta))
@@ -161,23 +172,25 @@ def _keras(given: dict[str, Any], loader: str | None) -> tuple[PLAN_OF_NOISE, li
     return plan_of, why, hint
 
 
-def _banded(given: dict[str, Any]) -> PLAN_OF_NOISE:
+def _banded(config_fields: dict[str, Any]) -> PLAN_OF_NOISE:
     """Return the plan of a noise for a banded matrix mechanism with cyclic Poisson samples."""
-    strategy = given["strategy"]
+    strategy = config_fields["strategy"]
     if isinstance(strategy, (str, Mapping)) or not isinstance(strategy, Sized) or not len(strategy):
         raise ParameterError("strategy", strategy, "a list of the coefficients of the bands")
-    steps = COUNT.check("iterations", given["iterations"])
+    steps = COUNT.check("iterations", config_fields["iterations"])
     bands = IntegerRange(1, steps).check("bands of the strategy", len(strategy))
-    most = Interval(0.0, steps / bands, "(]")
-    often = most.check("expected_participations", given["expected_participations"])
+    allowed_participations = Interval(0.0, steps / bands, "(]")
+    often = allowed_participations.check(
+        "expected_participations", config_fields["expected_participations"]
+    )
     rate, rounds = min(1.0, often * bands / steps), -(-steps // bands)
-    largest = OrNone(COUNT).check("truncated_batch_size", given.get("truncated_batch_size"))
-    records = OrNone(COUNT).check("num_examples", given.get("num_examples"))
+    largest = OrNone(COUNT).check("truncated_batch_size", config_fields.get("truncated_batch_size"))
+    records = OrNone(COUNT).check("num_examples", config_fields.get("num_examples"))
     if largest is None:
         return lambda noise: rounds * PoissonSampled(GaussianLoss(1 / noise), rate)
     if records is None:
         raise ParameterError("num_examples", None, "given where truncated_batch_size is")
-    group = -(-int(str(records)) // bands)  # the largest of as many groups as there are bands
+    group = -(-int(str(records)) // bands)  # size of the largest group, one group a band
     sizes = rate, group, int(str(largest))
     return lambda noise: rounds * TruncatedPoisson(GaussianLoss(1 / noise), *sizes)
 
@@ -193,11 +206,11 @@ def _too_small(
     true = Tight().epsilon(plan_of(noise), at)
     if true <= claimed:
         return []
-    words = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(true, 4)} is true"
-    words += f" ({hint})" * bool(hint)
+    message = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(true, 4)} is true"
+    message += f" ({hint})" * bool(hint)
     try:
-        least = calibrate(plan_of, epsilon=claimed, delta=at)
+        smallest_noise = calibrate(plan_of, epsilon=claimed, delta=at)
     except (ParameterError, UnsupportedPlan):
-        return [f"{words}: claim that, or add more noise"]
-    rounded = math.ceil(least * 1e4) / 1e4
-    return [f"{words}: claim that, or set noise_multiplier to {rounded:g} before training"]
+        return [f"{message}: claim that, or add more noise"]
+    rounded = math.ceil(smallest_noise * 1e4) / 1e4
+    return [f"{message}: claim that, or set noise_multiplier to {rounded:g} before training"]

@@ -1,4 +1,4 @@
-"""What a loader says of the batches it draws, and in which words."""
+"""The facts of a loader about the batches that it draws, and their names."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LoaderFacts:
 
     @property
     def drawn(self) -> float:
-        """Records of a batch, of Poisson samples the expected number."""
+        """Records of a batch; for Poisson samples, the expected number."""
         return float(self.batch or 0) if self.rate is None else self.rate * self.records
 
     def to_dict(self) -> dict[str, Any]:

@@ -38,18 +38,18 @@ def register() -> None:
         from accountant.formats.opacus_accountant import MECHANISM, TightAccountant
     except ImportError as error:
         raise ImportError(f"{INSTALL} ({error})") from error
-    known = opacus.accountants.create_accountant
-    if getattr(known, "makes_tight", False):
+    original = opacus.accountants.create_accountant
+    if getattr(original, "makes_tight", False):
         return
 
-    @functools.wraps(known)
+    @functools.wraps(original)
     def create_accountant(mechanism: str) -> Any:
-        return TightAccountant() if mechanism == MECHANISM else known(mechanism)
+        return TightAccountant() if mechanism == MECHANISM else original(mechanism)
 
     create_accountant.makes_tight = True  # type: ignore[attr-defined]  # to wrap it once
     for name, module in list(sys.modules.items()):
         holds = name.partition(".")[0] == "opacus" and vars(module).get("create_accountant")
-        if holds is known:
+        if holds is original:
             module.create_accountant = create_accountant  # type: ignore[attr-defined]  # it has it
 
 

@@ -64,10 +64,14 @@ class TightAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
             If delta or the history is not what it must be.
         """
         delta = DELTA.check("delta", delta)
-        steps = [one for one in opacus_steps(self.history, NON_NEGATIVE) if one.steps and one.rate]
-        if any(one.noise < POSITIVE.low for one in steps):
+        steps = [
+            entry
+            for entry in opacus_steps(self.history, NON_NEGATIVE)
+            if entry.steps and entry.rate
+        ]
+        if any(entry.noise < POSITIVE.low for entry in steps):
             return math.inf
-        return Tight().epsilon(Sequential(one.plan() for one in steps), delta)
+        return Tight().epsilon(Sequential(entry.plan() for entry in steps), delta)
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """Return what an optimizer calls before each step.
@@ -94,13 +98,14 @@ class TightAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
         return hook
 
     def _add(self, noise: float, rate: float, added: int = 1) -> None:
-        """Add a step to the last entry, if it is the same, or as a new one."""
-        last = self.history[-1] if self.history else None
-        more = (added,) if added > 1 else ()
-        if last is not None and (*last[:2], *last[3:]) == (noise, rate, *more):
-            self.history[-1] = (noise, rate, last[2] + 1, *more)
+        """Add a step to the last entry if its parameters are equal, else as a new entry."""
+        last_entry = self.history[-1] if self.history else None
+        added_field = (added,) if added > 1 else ()
+        kind = (noise, rate, *added_field)
+        if last_entry is not None and (*last_entry[:2], *last_entry[3:]) == kind:
+            self.history[-1] = (noise, rate, last_entry[2] + 1, *added_field)
         else:
-            self.history.append((noise, rate, 1, *more))
+            self.history.append((noise, rate, 1, *added_field))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over the history of a saved accountant "tight".

@@ -88,9 +88,9 @@ def from_opacus(
         for name, value in (("epochs", epochs), ("batch", batch)):
             if value is not None:
                 raise ParameterError(name, value, "left out where no loader is given")
-        return Sequential(one.plan() for one in steps)
+        return Sequential(entry.plan() for entry in steps)
     refuse_differences(steps, facts, differences(steps, facts, epochs, batch))
-    return Sequential(one.plan(facts.rate) for one in steps)
+    return Sequential(entry.plan(facts.rate) for entry in steps)
 
 
 def facts_beside(history: Any, loader: Any) -> LoaderFacts | None:

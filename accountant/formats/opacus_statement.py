@@ -74,10 +74,10 @@ def statement_of_opacus(
     >>> from accountant import statement_of_opacus
     >>> shuffled = dict(order="shuffled", sampler="RandomSampler", records=100, batches=2,
     ...                 batch=50, rate=None, drop_last=False, dataset=100)
-    >>> found = statement_of_opacus([(4.0, 0.5, 2)], shuffled, delta=1e-5)
-    >>> found.run.loader, round(found.epsilon, 3), round(found.row("poisson").upper, 3)
+    >>> stated = statement_of_opacus([(4.0, 0.5, 2)], shuffled, delta=1e-5)
+    >>> stated.run.loader, round(stated.epsilon, 3), round(stated.row("poisson").upper, 3)
     ('shuffled', 2.258, 0.743)
-    >>> round(found.row(relation="zero-out").upper, 3)
+    >>> round(stated.row(relation="zero-out").upper, 3)
     0.926
     """
     steps, facts = opacus_steps(history), facts_beside(history, loader)
@@ -88,36 +88,37 @@ def statement_of_opacus(
     if facts.order not in STATED:
         allowed = f"one with an epsilon that is known, not of {WORDS[facts.order]}"
         raise ParameterError("loader", str(facts), allowed)
-    first = _only_steps(steps, facts)
-    found = differences(steps, facts, epochs, batch, any_order=True)
+    run_steps = _only_steps(steps, facts)
+    problems = differences(steps, facts, epochs, batch, any_order=True)
     added = 1
     if facts.rate is None:
-        added, more = _added_batches(first, facts)
-        found += more
-    refuse_differences(steps, facts, found)
+        added, batch_problems = _added_batches(run_steps, facts)
+        problems += batch_problems
+    refuse_differences(steps, facts, problems)
     return dp_sgd(
-        facts.records, max(1, min(facts.records, round(facts.drawn) * added)), noise=first.noise,
-        delta=delta, loader=facts.order, steps=first.steps, relation=relation, rate=facts.rate,
-        drop_last=facts.drop_last, examples_per_user=examples_per_user, on_row=on_row,
+        facts.records, max(1, min(facts.records, round(facts.drawn) * added)),
+        noise=run_steps.noise, delta=delta, loader=facts.order, steps=run_steps.steps,
+        relation=relation, rate=facts.rate, drop_last=facts.drop_last,
+        examples_per_user=examples_per_user, on_row=on_row,
     )  # fmt: skip
 
 
 def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
     """Return all steps of a history as one entry, in Opacus' own form."""
-    kinds = {(one.noise, one.rate, one.added) for one in steps if one.steps}
+    kinds = {(entry.noise, entry.rate, entry.added) for entry in steps if entry.steps}
     noise, rate, added = next(iter(kinds), (0.0, 0.0, 1))
-    shown = [(one.noise, one.rate, one.steps) for one in steps]
+    shown = [(entry.noise, entry.rate, entry.steps) for entry in steps]
     if not kinds:
         raise ParameterError("history", shown, NO_STEPS)
     if len(kinds) > 1:
         raise ParameterError("history", shown, SCHEDULE)
     if added > 1 and facts.rate is not None:
         raise ParameterError("history", [(*shown[0], added)], ADDED)
-    return OpacusSteps(noise, added * rate, sum(one.steps for one in steps))
+    return OpacusSteps(noise, added * rate, sum(entry.steps for entry in steps))
 
 
 def _added_batches(steps: OpacusSteps, facts: LoaderFacts) -> tuple[int, list[str]]:
-    """Return how many batches were added for a step, by the rate that Opacus wrote."""
+    """Return how many batches were added for a step, computed from the rate that Opacus wrote."""
     added = max(1, round(steps.rate * facts.batches))
     if not math.isclose(steps.rate * facts.batches, added, rel_tol=SAME):
         return added, [

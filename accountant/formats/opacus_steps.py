@@ -39,13 +39,16 @@ class OpacusSteps:
 
 def opacus_steps(history: Any, noise: Interval = POSITIVE) -> list[OpacusSteps]:
     """Return the checked entries of a history, in whichever form it is given."""
-    found = getattr(history, "accountant", history)
-    if isinstance(found, Mapping):
-        found = found.get(CHECKPOINT, found)
-    found = found.get("history") if isinstance(found, Mapping) else getattr(found, "history", found)
-    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
-        raise ParameterError("history", found, f"a list of {ENTRY}")
-    return [_steps(entry, noise) for entry in found]
+    source = getattr(history, "accountant", history)
+    if isinstance(source, Mapping):
+        source = source.get(CHECKPOINT, source)
+    if isinstance(source, Mapping):
+        entries = source.get("history")
+    else:
+        entries = getattr(source, "history", source)
+    if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+        raise ParameterError("history", entries, f"a list of {ENTRY}")
+    return [_steps(entry, noise) for entry in entries]
 
 
 def _steps(entry: Any, noise: Interval) -> OpacusSteps:

@@ -26,18 +26,18 @@ class PlanFile:
     @property
     def plan(self) -> Plan:
         """Return the releases one after another; all must have their noise."""
-        for i, one in enumerate(self.releases):
-            if one.weight is not None or one.target is not None:
+        for i, release in enumerate(self.releases):
+            if release.weight is not None or release.target is not None:
                 why = "given its noise (`python -m accountant fit` finds it from weight or target)"
-                raise PlanFileError(("release", i), one.label, why)
-        return sequential_plan(self.releases, tuple(one.scale for one in self.releases))
+                raise PlanFileError(("release", i), release.label, why)
+        return sequential_plan(self.releases, tuple(release.scale for release in self.releases))
 
     def with_noise_of(self, allocation: Allocation) -> PlanFile:
         """Return the same releases with the noise that was found for them."""
         pairs = zip(allocation.releases, allocation.scales, strict=True)
         releases = (
-            Wanted(one.plan(scale), one.error, count=one.count, name=one.name)
-            for one, scale in pairs
+            Wanted(release.plan(scale), release.error, count=release.count, name=release.name)
+            for release, scale in pairs
         )
         return PlanFile(tuple(releases), allocation.budget)
 
@@ -46,13 +46,13 @@ class PlanFile:
         budget = {} if self.budget is None else {
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
         }  # fmt: skip
-        return {**budget, "release": [to_table(one) for one in self.releases]}
+        return {**budget, "release": [to_table(release) for release in self.releases]}
 
     @classmethod
     def of(cls, plan: Plan) -> PlanFile:
         """Return a file with one plan."""
-        one = plan.part if isinstance(plan, Repeat) else plan
-        return cls((Wanted(one, count=plan.count if isinstance(plan, Repeat) else 1),))
+        part = plan.part if isinstance(plan, Repeat) else plan
+        return cls((Wanted(part, count=plan.count if isinstance(plan, Repeat) else 1),))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any], again: bool = False) -> PlanFile:
@@ -69,11 +69,11 @@ class PlanFile:
             why = "a list; there are no [[release]] tables, each with a kind, such as 'Laplace'"
             raise PlanFileError(("release",), tables, why)
         budget = _budget(document["budget"]) if "budget" in document else None
-        releases = tuple(from_table(one, ("release", i)) for i, one in enumerate(tables))
+        releases = tuple(from_table(table, ("release", i)) for i, table in enumerate(tables))
         if again:
-            open_ = [{**one, FITTED: None} for one in tables]
-            releases = tuple(from_table(one, ("release", i)) for i, one in enumerate(open_))
-        _refuse_repeated_names(one.name for one in releases)
+            open_ = [{**table, FITTED: None} for table in tables]
+            releases = tuple(from_table(table, ("release", i)) for i, table in enumerate(open_))
+        _refuse_repeated_names(release.name for release in releases)
         return cls(releases, budget)
 
 
@@ -100,8 +100,8 @@ def _budget(table: Any) -> Budget:
 
 
 def _refuse_repeated_names(names: Iterable[str]) -> None:
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for i, name in enumerate(names):
-        if name and name in seen:
+        if name and name in earlier_names:
             raise PlanFileError(("release", i, "name"), name, "a name of its own")
-        seen.add(name)
+        earlier_names.add(name)

@@ -14,7 +14,7 @@ name = "ages"           # for tables
 kind = "Gaussian"       # its scale is to be found: least of weighted errors, or a target
 sensitivity = 2.0
 error = "deviation"     # or { maximum = 30 }, { selection = 100 }
-weight = 1.0            # `fit --out` writes beside it what it found: fitted = 35.2
+weight = 1.0            # `fit --out` adds the scale that it found: fitted = 35.2
 
 [[release]]
 kind = "PoissonSampled"
@@ -160,15 +160,17 @@ def _parse_toml(text: str) -> dict[str, Any]:
             *line_and_column(text, error.offset), "the tables are nested too deeply"
         ) from None
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(found[1]), int(found[2])) if found else (text.count("\n") + 1, 1)
+        position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (
+            (int(position[1]), int(position[2])) if position else (text.count("\n") + 1, 1)
+        )
         raise PlanSyntaxError(line, column, re.sub(r" \(at .*\)$", "", str(error))) from None
 
 
 def _error_at_path(text: str, path: KeyPath, why: str) -> PlanSyntaxError:
     """Return the error at the key of ``path``, or at the last key of it in the text."""
-    known = key_offsets(text)
+    offsets = key_offsets(text)
     for length in range(len(path), 0, -1):
-        if path[:length] in known:
-            return PlanSyntaxError(*line_and_column(text, known[path[:length]]), why)
+        if path[:length] in offsets:
+            return PlanSyntaxError(*line_and_column(text, offsets[path[:length]]), why)
     return PlanSyntaxError(1, 1, why)

@@ -43,71 +43,77 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
         raise PlanFileError(path, table, "a table with a 'kind'")
     inner = dict(table)
     kind = plan_kinds().get(str(inner.get("kind")))
-    own = constructor_fields(kind) if kind else {}
-    given = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED)
+    kind_fields = constructor_fields(kind) if kind else {}
+    release_fields = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED)
              if key in inner}  # fmt: skip
-    if "count" in inner and "count" not in own:
-        given["count"] = inner.pop("count")
-    shares = [key for key in NOISE_CHOICES if key in given]
-    fitted = given.pop(FITTED, None)
+    if "count" in inner and "count" not in kind_fields:
+        release_fields["count"] = inner.pop("count")
+    shares = [key for key in NOISE_CHOICES if key in release_fields]
+    fitted = release_fields.pop(FITTED, None)
     if fitted is not None and not shares:
         why = "absent: it stands beside a weight or a target; noise set by hand is a scale"
         raise PlanFileError((*path, FITTED), fitted, why)
     try:
-        if "error" in given:
-            given["error"] = _measure(given["error"])
+        if "error" in release_fields:
+            release_fields["error"] = _measure(release_fields["error"])
         if not shares:
-            return Wanted(from_dict(inner, path), **given)
-        given.setdefault("error", Deviation())
-        found = _release_without_noise(inner, path, given)
-        found.error_at(found.unit)  # a measure that the mechanism does not declare
+            return Wanted(from_dict(inner, path), **release_fields)
+        release_fields.setdefault("error", Deviation())
+        release = _release_without_noise(inner, path, release_fields)
+        release.error_at(release.unit)  # raises for a measure that the mechanism does not declare
         if fitted is not None:
-            plan = found.plan(POSITIVE.check(FITTED, fitted))
-            found = Wanted(plan, found.error, count=found.count, name=found.name)
+            plan = release.plan(POSITIVE.check(FITTED, fitted))
+            release = Wanted(plan, release.error, count=release.count, name=release.name)
     except PlanFileError:
         raise
     except ParameterError as error:
-        place = (*path, error.argument) if error.argument in table else path
-        raise PlanFileError(place, error.value, error.allowed) from None
-    return found
+        error_path = (*path, error.argument) if error.argument in table else path
+        raise PlanFileError(error_path, error.value, error.allowed) from None
+    return release
 
 
-def _release_without_noise(inner: dict[str, Any], path: KeyPath, given: dict[str, Any]) -> Wanted:
+def _release_without_noise(
+    inner: dict[str, Any], path: KeyPath, release_fields: dict[str, Any]
+) -> Wanted:
     """Return a release whose noise is still open."""
     if not isinstance(inner.get("kind"), str) or inner["kind"] not in plan_kinds():
-        from_dict(inner, path)  # says so
+        from_dict(inner, path)  # raises, because the kind is unknown
     if _with_open_scales(inner, 1.0) == inner:
-        shares = " and ".join(key for key in NOISE_CHOICES if key in given)
+        shares = " and ".join(key for key in NOISE_CHOICES if key in release_fields)
         raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
-    from_dict(_with_open_scales(inner, 1.0), path)  # reports any other error with its place
+    from_dict(_with_open_scales(inner, 1.0), path)  # raises any other error with its path
     kind = plan_kinds()[inner["kind"]]
-    if hasattr(kind, "knob") and not any(isinstance(one, (dict, list)) for one in inner.values()):
-        plain_fields = {key: one for key, one in inner.items() if key != "kind"}
-        return Wanted(kind, **given, **plain_fields)
-    return Wanted(Template(json.dumps(inner, sort_keys=True)), **given)
+    if hasattr(kind, "knob") and not any(
+        isinstance(value, (dict, list)) for value in inner.values()
+    ):
+        plain_fields = {key: value for key, value in inner.items() if key != "kind"}
+        return Wanted(kind, **release_fields, **plain_fields)
+    return Wanted(Template(json.dumps(inner, sort_keys=True)), **release_fields)
 
 
-def to_table(one: Wanted) -> dict[str, Any]:
+def to_table(release: Wanted) -> dict[str, Any]:
     """Return the release as a table; a function is refused."""
-    table: dict[str, Any] = {"name": one.name} if one.name else {}
-    if isinstance(one.family, Plan):
-        table |= to_dict(one.family)
-    elif isinstance(one.family, Template):
-        table |= json.loads(one.family.text)
-    elif isinstance(one.family, type):
-        table |= {"kind": one.family.__name__}
-        table |= {key: to_plain_value(value) for key, value in one.fields}
+    table: dict[str, Any] = {"name": release.name} if release.name else {}
+    if isinstance(release.family, Plan):
+        table |= to_dict(release.family)
+    elif isinstance(release.family, Template):
+        table |= json.loads(release.family.text)
+    elif isinstance(release.family, type):
+        table |= {"kind": release.family.__name__}
+        table |= {key: to_plain_value(value) for key, value in release.fields}
     else:
         raise ParameterError(
-            "plan", one.family, "made of numbers and names: a file holds no function"
+            "plan", release.family, "made of numbers and names: a file holds no function"
         )
-    if one.scale is not None:
-        table[one.knob] = one.scale
-    if one.count != 1:
-        table["count"] = one.count
-    if one.error is not None:
-        table["error"] = _measure_as_value(one.error)
-    return table | {key: value for key in NOISE_CHOICES if (value := getattr(one, key)) is not None}
+    if release.scale is not None:
+        table[release.knob] = release.scale
+    if release.count != 1:
+        table["count"] = release.count
+    if release.error is not None:
+        table["error"] = _measure_as_value(release.error)
+    return table | {
+        key: value for key in NOISE_CHOICES if (value := getattr(release, key)) is not None
+    }
 
 
 def _measure(value: Any) -> Measure:
@@ -136,10 +142,10 @@ def _measure_as_value(measure: object) -> Any:
 def _with_open_scales(value: Any, scale: float) -> Any:
     """Return the same values, with ``scale`` in every mechanism that lacks its parameter."""
     if isinstance(value, list):
-        return [_with_open_scales(one, scale) for one in value]
+        return [_with_open_scales(element, scale) for element in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _with_open_scales(one, scale) for key, one in value.items()}
-    kind = plan_kinds().get(str(found.get("kind")))
+    filled = {key: _with_open_scales(element, scale) for key, element in value.items()}
+    kind = plan_kinds().get(str(filled.get("kind")))
     open_ = kind is not None and hasattr(kind, "knob") and "scale" in constructor_fields(kind)
-    return {"scale": scale, **found} if open_ else found
+    return {"scale": scale, **filled} if open_ else filled

@@ -34,7 +34,7 @@ class NestingTooDeep(ValueError):
 
 def tokens(text: str) -> list[tuple[str, int]]:
     """Return the tokens and their offsets, up to an unclosed string; raise `NestingTooDeep`."""
-    found, depth, dotted = [], 0, 0
+    located_tokens, depth, dotted = [], 0, 0
     for match in _TOKEN.finditer(text):
         if match["open"]:
             break
@@ -44,8 +44,8 @@ def tokens(text: str) -> list[tuple[str, int]]:
         if max(depth, dotted) > MAX_DEPTH:
             raise NestingTooDeep(at)
         if not token.startswith("#"):
-            found.append((token, at))
-    return found
+            located_tokens.append((token, at))
+    return located_tokens
 
 
 def line_and_column(text: str, offset: int) -> LineAndColumn:
@@ -61,8 +61,8 @@ def key_offsets(text: str) -> dict[KeyPath, int]:
 class _TokenScanner:
     """The text's tokens, and the position of the reader."""
 
-    def __init__(self, found: list[tuple[str, int]]) -> None:
-        self._tokens, self._next = [*found, ("\n", -1)], 0
+    def __init__(self, located_tokens: list[tuple[str, int]]) -> None:
+        self._tokens, self._next = [*located_tokens, ("\n", -1)], 0
         self._elements: dict[KeyPath, int] = {}
 
     def key_paths(self) -> Iterator[tuple[KeyPath, int]]:

@@ -45,9 +45,9 @@ def write_plan(plan: Plan, name: str | os.PathLike[str], budget: Budget | None =
     """
     path = Path(name)
     kind = OneOf((".toml", ".json")).check("the suffix of name", path.suffix)
-    whole = as_plan(plan)
-    parts = whole.parts if isinstance(whole, Sequential) else (whole,)
-    releases = [one for part in parts for one in PlanFile.of(part).releases]
+    whole_plan = as_plan(plan)
+    parts = whole_plan.parts if isinstance(whole_plan, Sequential) else (whole_plan,)
+    releases = [release for part in parts for release in PlanFile.of(part).releases]
     file = PlanFile(tuple(releases), budget)
     write_atomically(path, (file_to_json if kind == ".json" else file_to_toml)(file))
 

@@ -77,7 +77,7 @@ def _live_facts(loader: Any) -> LoaderFacts:
     batch = getattr(source, "batch_size", None)
     replicas = RECORDS.check("num_replicas", getattr(records, "num_replicas", 1))
     order, an_epoch, among = _order(records, dataset, batch)
-    if batch is None:  # the sampler gives lists of its own, or the loader single records
+    if batch is None:  # the sampler gives lists itself, or the loader gives single records
         order, batch = "unknown", 1
     batch = RECORDS.check("batch_size", batch)
     drop_last = bool(getattr(source, "drop_last", False))
@@ -90,22 +90,22 @@ def _live_facts(loader: Any) -> LoaderFacts:
     )  # fmt: skip
 
 
-def _from_dict(given: Mapping[str, Any]) -> LoaderFacts:
-    names = {one.name for one in fields(LoaderFacts)}
-    unknown = sorted(map(str, set(given) - names))
+def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
+    names = {field.name for field in fields(LoaderFacts)}
+    unknown = sorted(map(str, set(description) - names))
     if unknown:
         raise ParameterError("loader", unknown[0], f"described by {', '.join(sorted(names))}")
     try:
-        return LoaderFacts(**given)
+        return LoaderFacts(**description)
     except TypeError:
         missing = "order, sampler, records, batches, batch, rate, drop_last and dataset"
-        raise ParameterError("loader", dict(given), f"described by {missing}") from None
+        raise ParameterError("loader", dict(description), f"described by {missing}") from None
 
 
 def _class(sampler: Any) -> str:
     """Return the name of the first class, from the sampler's own up, that says how it draws."""
     classes = type(sampler).__mro__
-    return next((one for one in classes if "__iter__" in vars(one)), classes[0]).__name__
+    return next((base for base in classes if "__iter__" in vars(base)), classes[0]).__name__
 
 
 def _length(values: Any) -> int | None:
@@ -132,7 +132,7 @@ def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> L
 
 
 def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int]:
-    """Return how a sampler of records draws, how many an epoch, and from how many."""
+    """Return how a sampler draws records, how many in an epoch, and from how many."""
     name, drawn = _class(sampler), _length(sampler)
     drawn = dataset if drawn is None else drawn
     if name == "SequentialSampler":
@@ -144,9 +144,9 @@ def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int
     if name == "WeightedRandomSampler":
         return "weighted", drawn, dataset
     if name == "DistributedSampler":
-        whole = dataset % sampler.num_replicas == 0 or sampler.drop_last
+        divides_evenly = dataset % sampler.num_replicas == 0 or sampler.drop_last
         order = "shuffled" if sampler.shuffle else "fixed_order"
-        return (order if whole else "repeated"), drawn, dataset
+        return (order if divides_evenly else "repeated"), drawn, dataset
     if name == "RandomSampler":
         if getattr(sampler, "replacement", False) or drawn > dataset:
             return "repeated", drawn, dataset

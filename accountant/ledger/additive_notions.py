@@ -24,7 +24,7 @@ from accountant.plans.plan import Plan
 
 # share of delta kept for masses at infinity that no list of outcomes can do without
 INFINITY_SHARE = 1e-12
-ROUND_OFF_MARGIN = 1e-9  # of a cost, by which many sums that are rounded up may exceed the product
+ROUND_OFF_MARGIN = 1e-9  # relative excess of many rounded sums over one rounded product
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AdditiveNotion(CompositionNotion[float]):
     zero = Total(0.0, 0.0)
 
     def __post_init__(self) -> None:
-        # the limit holds the tolerance, by which epsilon may grow; rho grows with its square
+        # the limit includes the tolerance of epsilon; rho grows with the square of epsilon
         object.__setattr__(self, "_full", self.limit.spent * (1 - 4 * TOLERANCE))
 
     @property
@@ -60,8 +60,8 @@ class AdditiveNotion(CompositionNotion[float]):
 
     def times(self, cost: Total[float], count: int) -> Total[float]:
         """Return the product, rounded up."""
-        each = float(count)
-        return Total(round_up(cost.spent * each, 4), round_up(cost.infinity * each, 4))
+        factor = float(count)
+        return Total(round_up(cost.spent * factor, 4), round_up(cost.infinity * factor, 4))
 
     def shown(self, total: Total[float], unit: str | None = None) -> Spending:
         """Return the sum in the notion's unit, or the mass at infinity where this is too much."""
@@ -73,24 +73,24 @@ class AdditiveNotion(CompositionNotion[float]):
         """Return how many more releases of ``cost`` surely fit, every sum rounded up."""
         if not cost.spent:
             return None
-        left = max(self.limit.spent - total.spent, 0.0)
-        return int(left / (cost.spent * (1 + ROUND_OFF_MARGIN)))
+        remaining = max(self.limit.spent - total.spent, 0.0)
+        return int(remaining / (cost.spent * (1 + ROUND_OFF_MARGIN)))
 
     def left(self, total: Total[float]) -> float:
-        """Return what is left of the sum, rounded down."""
+        """Return what remains of the sum, rounded down."""
         return max(math.nextafter(self._full - total.spent, -math.inf), 0.0)
 
-    def with_more(self, more: float) -> Self:
+    def with_more(self, increase: float) -> Self:
         """Return the notion whose limit is larger, rounded down."""
-        if more <= 0:
+        if increase <= 0:
             return self
-        most = math.nextafter(self.limit.spent + more, 0.0)
-        epsilon = max(self._epsilon(most, spendable_delta(self.budget)), self.budget.epsilon)
+        largest_sum = math.nextafter(self.limit.spent + increase, 0.0)
+        epsilon = max(self._epsilon(largest_sum, spendable_delta(self.budget)), self.budget.epsilon)
         budget = Budget(epsilon, self.budget.delta)
-        made = replace(self, budget=budget, limit=Total(most, self.limit.infinity))
-        object.__setattr__(made, "_costs", self._costs)  # whatever the limit
-        object.__setattr__(made, "_full", math.nextafter(self._full + more, 0.0))
-        return made
+        widened = replace(self, budget=budget, limit=Total(largest_sum, self.limit.infinity))
+        object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
+        object.__setattr__(widened, "_full", math.nextafter(self._full + increase, 0.0))
+        return widened
 
     def epsilon(self, total: Total[float]) -> float:
         """Return epsilon at the budget's delta, rounded up; 0 if the total is empty."""
@@ -102,16 +102,16 @@ class AdditiveNotion(CompositionNotion[float]):
         """Return the total as floats in hexadecimal."""
         return [float(total.spent).hex(), float(total.infinity).hex()]
 
-    def decode(self, words: list[str]) -> Total[float]:
+    def decode(self, encoded: list[str]) -> Total[float]:
         """Return the total that `encode` encoded."""
-        spent, infinity = words
+        spent, infinity = encoded
         return Total(float.fromhex(spent), float.fromhex(infinity))
 
     def _cost(self, loss: Loss) -> Total[float]:
         spent = math.nextafter(worse_direction(loss, self._fact), math.inf)
         if not math.isfinite(spent):
             raise self._no_cost(loss)
-        return Total(spent, worse_direction(loss, lambda one: one.infinity))
+        return Total(spent, worse_direction(loss, lambda direction: direction.infinity))
 
     def _refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
         if cost.infinity > self.limit.infinity:
@@ -187,8 +187,8 @@ class RDPNotion(AdditiveNotion):
     def _epsilon(self, spent: float, delta: float) -> float:
         a = float(self._order) - 1
         # eps = divergence + [ln(1/delta) - a ln(1 + 1/a) - ln(1 + a)] / a
-        rest = (-math.log(delta) - a * math.log1p(1 / a) - math.log1p(a)) / a
-        return max(0.0, round_up(spent + rest, 16))
+        conversion_term = (-math.log(delta) - a * math.log1p(1 / a) - math.log1p(a)) / a
+        return max(0.0, round_up(spent + conversion_term, 16))
 
 
 def spendable_delta(budget: Budget) -> float:

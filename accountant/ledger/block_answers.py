@@ -18,8 +18,9 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-BLOCKS_PER_TASK = 64  # most of those that begin in one piece
-TASKS_AHEAD = 256  # neighbouring pieces may lie on one worker: the others must not wait for it
+BLOCKS_PER_TASK = 64  # at most so many blocks that begin in one piece
+# many, so that other workers need not wait for one that holds neighbouring pieces
+TASKS_AHEAD = 256
 LOST = (
     "pieces of the data are lost with their workers, after their users were charged; make pieces "
     "from a source, as client.map(load, files) does: then they are made again"
@@ -74,7 +75,7 @@ class HeldBlock(NamedTuple):
 
 
 class HeldBlocks(NamedTuple):
-    """Blocks of users whose rows a worker holds; ``reduce`` says what alone comes back."""
+    """Blocks of users whose rows a worker holds; only what ``reduce`` returns comes back."""
 
     mechanism: Releasable
     query: ShapedQuery
@@ -102,14 +103,14 @@ def answers_of_held_blocks(
     blocks: Iterable[tuple[Users, Noise]],
     executor: Executor | None,
 ) -> Iterator[Answer]:
-    """Yield the answers of blocks of users in order; ``like`` says what they are asked."""
+    """Yield the answers of blocks of users in order; ``like`` has the mechanism and the query."""
     if executor is None:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             yield from answers_of_held_blocks(data, like, blocks, threads)
         return
     sent = (
-        executor.submit(like._replace(blocks=asked).answers, *pieces)
-        for pieces, asked in _tasks(data, blocks)
+        executor.submit(like._replace(blocks=task_blocks).answers, *pieces)
+        for pieces, task_blocks in _tasks(data, blocks)
     )
     try:
         for answers in results_in_order(sent, TASKS_AHEAD):
@@ -126,31 +127,31 @@ def _tasks(
     The last block may end in other pieces, from which its rows alone are sent.
     """
     together: list[HeldBlock] = []
-    first = -1
+    first_piece = -1
     for who, noise in blocks:
         if not isinstance(who, slice) or who.step != 1:
             allowed = "a slice of neighbouring users: the data lie on workers, in order"
             raise ParameterError("blocks", type(who), allowed)
         located = data.located(who.start, who.stop)
-        (at, own), others = located[0], located[1:]
-        if together and (at != first or len(together) == BLOCKS_PER_TASK):
-            yield [data.pieces[first]], together
+        (at, own_cut), others = located[0], located[1:]
+        if together and (at != first_piece or len(together) == BLOCKS_PER_TASK):
+            yield [data.pieces[first_piece]], together
             together = []
-        first = at
+        first_piece = at
         pieces, cuts = data.cut_out(others)
-        together.append(HeldBlock([own, *cuts], noise))
+        together.append(HeldBlock([own_cut, *cuts], noise))
         if others:
-            yield [data.pieces[first], *pieces], together
+            yield [data.pieces[first_piece], *pieces], together
             together = []
     if together:
-        yield [data.pieces[first]], together
+        yield [data.pieces[first_piece]], together
 
 
 def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
     """Refuse what the workers of an executor cannot have drawn from the mechanism."""
     fault = f"an array with an output for each of {users} users"
     if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
-        # what is not declared may not say what it can release: its author is trusted
+        # an undeclared mechanism may not say what it can release; its author is trusted
         check = getattr(mechanism, "outputs_fault", None)
         fault = "" if check is None else check(outputs, users)
     if fault:
@@ -160,6 +161,6 @@ def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
 def digest(output: Any) -> str:
     """Return the SHA-256 of an answer's type, shape and bytes."""
     array = np.ascontiguousarray(output)
-    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
-    found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
-    return found.hexdigest()
+    hasher = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    hasher.update(array.reshape(-1).view(np.uint8).data)  # a view, without a copy
+    return hasher.hexdigest()

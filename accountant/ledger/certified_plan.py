@@ -1,6 +1,6 @@
-"""A fixed plan charged its certified epsilon, and pure releases beside it.
+"""A fixed plan charged its certified epsilon, and pure releases next to it.
 
-Whatever is released beside the plan adds its epsilon; the plan keeps all of delta: proof in
+Whatever is released next to the plan adds its epsilon; the plan keeps all of delta: proof in
 docs/proofs/two_filters.md.
 """
 

@@ -56,10 +56,11 @@ class Chunks:
         self.restarts = callable(pieces)
         self._was_started = False
         self._sparse: bool | None = None
-        self._reader: Iterator[Any] | None = None  # of checked pieces, once it was started
-        self._position = 0  # users that were handed out or passed over
-        self._unread_rows: Any = None  # what was read beyond them
-        self._no_rows: Any = None  # no rows, of the right kind
+        # iterator of checked pieces, once the reading started
+        self._reader: Iterator[Any] | None = None
+        self._position = 0  # number of users that were returned or skipped
+        self._unread_rows: Any = None  # rows that were read after these users
+        self._no_rows: Any = None  # an empty selection, with the type of the rows
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -88,9 +89,9 @@ class Chunks:
         Chunks
             Read when asked.
         """
-        found = Chunks(lambda: map(function, self._start_reading()), shape)
-        found.restarts = self.restarts
-        return found
+        mapped_chunks = Chunks(lambda: map(function, self._start_reading()), shape)
+        mapped_chunks.restarts = self.restarts
+        return mapped_chunks
 
     def __getitem__(self, who: Users) -> Any:
         """Return the rows of some users; reading is forward, and going back restarts it."""
@@ -108,17 +109,17 @@ class Chunks:
     def _rows_at(self, who: np.ndarray[Any, Any]) -> Any:
         """Return the rows of the users with these indices, collected piece by piece."""
         order = np.argsort(who, kind="stable")
-        rising, found, start, taken = who[order], [], 0, 0
+        rising, row_parts, start, taken = who[order], [], 0, 0
         for piece in self._checked(self._start_reading()):
             stop = start + first_array(piece).shape[0]
             low, high = np.searchsorted(rising, (start, stop))
-            found.append(take_rows(piece, rising[low:high] - start))
+            row_parts.append(take_rows(piece, rising[low:high] - start))
             start, taken = stop, int(high)
         if taken < who.size:
             raise ParameterError("pieces", f"{start} users", f"the {self.shape[0]} of the shape")
-        back = np.empty_like(order)
-        back[order] = np.arange(order.size)
-        return take_rows(concatenate_rows(found), back)
+        inverse_order = np.empty_like(order)
+        inverse_order[order] = np.arange(order.size)
+        return take_rows(concatenate_rows(row_parts), inverse_order)
 
     def _start_reading(self) -> Iterator[Any]:
         if callable(self._pieces):
@@ -131,18 +132,18 @@ class Chunks:
 
     def _read_to(self, end: int) -> Any:
         """Return the rows from the reader's position up to user ``end``."""
-        found = []
+        row_parts = []
         while self._position < end:
             if self._unread_rows is None:
                 self._unread_rows = self._next()
             length = min(first_array(self._unread_rows).shape[0], end - self._position)
-            found.append(take_rows(self._unread_rows, slice(length)))
-            rest = take_rows(self._unread_rows, slice(length, None))
-            self._unread_rows = rest if first_array(rest).shape[0] else None
+            row_parts.append(take_rows(self._unread_rows, slice(length)))
+            unread_rows = take_rows(self._unread_rows, slice(length, None))
+            self._unread_rows = unread_rows if first_array(unread_rows).shape[0] else None
             self._position += length
-        if not found and self._no_rows is None:  # no user is asked for, and no row was read yet
+        if not row_parts and self._no_rows is None:  # no user is requested, and no row was read yet
             self._unread_rows = self._next()
-        return concatenate_rows(found) if found else self._no_rows
+        return concatenate_rows(row_parts) if row_parts else self._no_rows
 
     def _next(self) -> Any:
         if self._reader is None:
@@ -156,10 +157,10 @@ class Chunks:
     def _checked(self, pieces: Iterator[Any]) -> Iterator[Any]:
         """Yield all pieces that are not empty, each checked."""
         for piece in pieces:
-            first = first_array(piece)
-            if first.shape[1:] != self.shape[1:]:
-                raise ParameterError("piece", f"of shape {first.shape}", f"rows as in {self.shape}")
-            if first.shape[0]:
+            array = first_array(piece)
+            if array.shape[1:] != self.shape[1:]:
+                raise ParameterError("piece", f"of shape {array.shape}", f"rows as in {self.shape}")
+            if array.shape[0]:
                 self._no_rows = take_rows(piece, slice(0))
                 yield checked_data("piece", piece)
 

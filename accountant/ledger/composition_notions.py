@@ -64,29 +64,34 @@ def notion_of(
     if name != "rdp":
         raise ParameterError("notion", name, NAMES)
     nats = -math.log(delta)
-    if order is None:  # the best for Gaussians
+    if order is None:  # the best order for Gaussian noise
         order = 1 + 2 * nats / budget.epsilon
     a = ORDER_RANGE.check("order", order) - 1
-    left = budget.admitted_epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
-    if left <= 0:
+    largest_divergence = (
+        budget.admitted_epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
+    )
+    if largest_divergence <= 0:
         raise ParameterError("order", order, "one that leaves something of the budget")
-    return RDPNotion(budget, Total(left * (1 - 1e-14), infinity), order)
+    return RDPNotion(budget, Total(largest_divergence * (1 - 1e-14), infinity), order)
 
 
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
     """Return the largest parameter found whose cost stays within the budget."""
-    most = budget.admitted_epsilon
-    if not cost(1e-200) <= most:
+    epsilon_limit = budget.admitted_epsilon
+    if not cost(1e-200) <= epsilon_limit:
         raise ParameterError("budget", budget, "one that this notion can keep")
     return greatest_float_that(
-        lambda x: cost(x) <= most, 1e-200, 1e200, relative=1e-13, mean=geometric_mean
+        lambda x: cost(x) <= epsilon_limit, 1e-200, 1e200, relative=1e-13, mean=geometric_mean
     )
 
 
 def pure_limit(budget: Budget) -> Total[Decimal]:
     """Return the sums of epsilon and delta that fit a pure filter, with the tolerance."""
-    more = 1 + printed_decimal(TOLERANCE)
-    return Total(printed_decimal(budget.epsilon) * more, printed_decimal(budget.delta) * more)
+    tolerance_factor = 1 + printed_decimal(TOLERANCE)
+    return Total(
+        printed_decimal(budget.epsilon) * tolerance_factor,
+        printed_decimal(budget.delta) * tolerance_factor,
+    )
 
 
 def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
@@ -95,7 +100,7 @@ def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
     if order is None:
         order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
     rdp: Any = notion_of("rdp", budget, order)
-    # rho must be one more name of the divergence: two limits of their own would need two deltas
+    # rho must be another name of the divergence: two separate limits would need two deltas
     rho = min(zcdp.limit.spent, rdp.limit.spent / order * (1 - 1e-15))
     zcdp = replace(zcdp, limit=Total(rho, zcdp.limit.infinity))
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))

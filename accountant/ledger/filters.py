@@ -30,20 +30,20 @@ class FilterMeter:
         self._relation: str | None = None
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Charge all users, also where only some of them are asked."""
+        """Charge all users, also where only some of them answer."""
         plan = as_plan(mechanism)
         relation = joint_relation(self._relation, plan)
         self.total, self._relation = self.notion.charge(self.total, plan), relation
 
     def check(self, plan: Plan) -> None:
-        """Refuse releases that do not fit one after another; an error is that of the first."""
+        """Refuse releases that do not fit one after another; the first that fails is named."""
         total, relation = self.total, joint_relation(self._relation, plan)
         for leaf in plan.leaves():
             relation = joint_relation(relation, leaf)
             total = self.notion.charge(total, leaf)
 
     def charge_plan(self, plan: Plan) -> None:
-        """Charge a whole plan; a first one whose sum does not fit, its certified epsilon.
+        """Charge a whole plan; a first one whose sum does not fit is charged its certified epsilon.
 
         A notion that was chosen by name adds up nothing else.
         """
@@ -55,10 +55,10 @@ class FilterMeter:
             unspent = self._relation is None and self.total == self.notion.zero
             if not unspent or self.notion.name != PureOrRenyiNotion.name:
                 raise
-            whole = certified_total(Tight().epsilon(plan, budget.delta))
-            if after_plan.exceeds(whole):
+            plan_total = certified_total(Tight().epsilon(plan, budget.delta))
+            if after_plan.exceeds(plan_total):
                 raise
-            self.notion, self.total, self._relation = after_plan, whole, plan.relation
+            self.notion, self.total, self._relation = after_plan, plan_total, plan.relation
 
 
 @final
@@ -80,7 +80,7 @@ class Filter(Ledger):
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     transcript : {"full", "digest"}
         As in `Ledger`.
     order : float, optional
@@ -177,7 +177,8 @@ class Filter(Ledger):
         """Charge a whole plan that a ledger of its own will follow on the same data.
 
         With "pure-or-rdp" a plan that is the first spend, and whose sum does not fit, is charged
-        its exact epsilon; what comes beside it then adds its own (docs/proofs/two_filters.md).
+        its exact epsilon; what is released next to it then adds its own epsilon
+        (docs/proofs/two_filters.md).
 
         Parameters
         ----------

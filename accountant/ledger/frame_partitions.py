@@ -1,4 +1,4 @@
-"""Data frames that are not there as a whole: in partitions elsewhere, or read when asked for."""
+"""Data frames that are not in memory as a whole: partitions on workers, or lazy frames."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class LazyRows:
         if not types:
             raise ParameterError(argument, [], "a frame with columns")
         self._frame = frame
-        words = {name: type_word(kind) for name, kind in types.items()}
-        self.facts = FrameFacts("polars", MappingProxyType(words))
+        type_words = {name: type_word(kind) for name, kind in types.items()}
+        self.facts = FrameFacts("polars", MappingProxyType(type_words))
         self.shape: tuple[int, int] = (frame.select(pl.len()).collect().item(), len(types))
 
     def fresh(self) -> Any:
@@ -60,9 +60,9 @@ class FramePartitions:
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
         self._frame = frame.copy()  # assigned columns change a frame in place
-        words = {name: type_word(kind) for name, kind in zip(names, frame.dtypes, strict=True)}
-        # answers are small: frames as `compute` gives them
-        self.facts = FrameFacts("pandas", MappingProxyType(words))
+        type_words = {name: type_word(kind) for name, kind in zip(names, frame.dtypes, strict=True)}
+        # answers are small, so they are plain frames of pandas
+        self.facts = FrameFacts("pandas", MappingProxyType(type_words))
         self.shape: tuple[int, int] = (self._counted(argument), len(names))
 
     def fresh(self) -> Any:
@@ -76,7 +76,7 @@ class FramePartitions:
         kinds = [str(kind) for kind in self._frame.dtypes]
         looked = [dask.delayed(Looked(kinds))(piece) for piece in self._frame.to_delayed()]
         lengths: list[int] = list(dask.compute(*looked))
-        if wrong := [place for place, rows in enumerate(lengths) if rows < 0]:
+        if wrong := [partition_index for partition_index, rows in enumerate(lengths) if rows < 0]:
             allowed = "of the types that the frame declares, in all: use .astype(...) on the frame"
             raise ParameterError(argument, f"partition {wrong[0]}", allowed)
         return sum(lengths)
@@ -87,7 +87,7 @@ class FramePartitions:
 
 
 class Looked:
-    """What a worker says of a partition: its length, -1 if it is not of the types declared."""
+    """Counts the rows of a partition on a worker: -1 if its types are not the declared ones."""
 
     def __init__(self, kinds: list[str]) -> None:
         self._kinds = kinds

@@ -1,4 +1,4 @@
-"""Data frames as a gate holds them: what a query gets is its own, whatever it does to it."""
+"""Data frames as a gate holds them: each query gets its own copy, and may change it."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class FrameRows:
 
     def __init__(self, argument: str, frame: Any) -> None:
         backend = type(frame).__module__.split(".")[0]
-        if backend not in FRAMES:  # a subclass from elsewhere may say what it likes
+        if backend not in FRAMES:  # a foreign subclass may report anything
             raise ParameterError(argument, type(frame), "a plain pandas, polars or Arrow frame")
         names = frame.column_names if backend == "pyarrow" else list(frame.columns)
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
         kinds = frame.schema.types if backend == "pyarrow" else list(frame.dtypes)
-        words = {name: type_word(kind) for name, kind in zip(names, kinds, strict=True)}
-        self.facts = FrameFacts(backend, MappingProxyType(words))
+        type_words = {name: type_word(kind) for name, kind in zip(names, kinds, strict=True)}
+        self.facts = FrameFacts(backend, MappingProxyType(type_words))
         self.shape: tuple[int, int] = (frame.shape[0], len(names))
         self._pandas = type(frame)
         self._frame: Any = frozen_columns(frame) if backend == "pandas" else frame[:]
@@ -98,7 +98,7 @@ def frozen_columns(frame: Any) -> dict[str, Any]:
     for name in frame.columns:
         kind = frame[name].dtype
         plain = isinstance(kind, np.dtype) and not kind.hasobject
-        # a series: of an array of objects pandas would infer another type, from its rows
+        # a series, because pandas infers the type of an array of objects from its rows
         columns[name] = (
             immutable(frame[name].to_numpy()) if plain
             else frame[name].reset_index(drop=True).copy()

@@ -54,7 +54,7 @@ class Gate(ABC):
     plan : Plan or None
         What may be released; None where a meter alone decides.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     coin_words : sequence of int
         What ``coins``, the public randomness, is made from.
     meter : PrivacyMeter, optional
@@ -78,7 +78,7 @@ class Gate(ABC):
         self._users = first_array(self._data).shape[0]
         self._copies = PrivateCopies(undeclared)
         self._plan = None if plan is None else self._copies.of_plan(as_plan(plan))
-        # a plan is walked; without one, whatever is asked must fit the meter
+        # releases follow the plan; without one, each must fit the meter
         self._meter = PlanCursor(as_plan(self._plan), self._users) if meter is None else meter
         self._next_shown: tuple[Plan | None, Plan | None] = (None, None)
         self._lock = threading.RLock()
@@ -105,8 +105,8 @@ class Gate(ABC):
     @property
     def next(self) -> Plan | None:
         """Return the leaf of the plan that may be released next; None when all is spent."""
-        leaf, (last, copy) = self._meter.next, self._next_shown
-        if leaf is not last:
+        leaf, (last_leaf, copy) = self._meter.next, self._next_shown
+        if leaf is not last_leaf:
             copy = shown(leaf)
             self._next_shown = leaf, copy
         return copy
@@ -279,11 +279,11 @@ class Gate(ABC):
                 yield who
 
         try:
-            for made in self._answer_blocks(copy, shaped, charged(), executor):
-                if isinstance(made, Answer):  # reduced by a worker
-                    yield made.reduced
+            for block_output in self._answer_blocks(copy, shaped, charged(), executor):
+                if isinstance(block_output, Answer):  # reduced by a worker
+                    yield block_output.reduced
                 else:
-                    yield made if reduce is None else reduce(made)
+                    yield block_output if reduce is None else reduce(block_output)
         finally:
             self._answering, self._executor, self._reduce = False, "", None
 
@@ -336,7 +336,7 @@ class Gate(ABC):
             raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
 
     def _charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Charge the meter; its refusal shows copies, as the gate's own are no author's."""
+        """Charge the meter; a refusal shows copies, never the plans that the gate itself holds."""
         try:
             self._meter.charge(mechanism, who)
         except OffPlan as error:
@@ -344,8 +344,8 @@ class Gate(ABC):
 
     def _refuse_within_a_query(self, mechanism: Releasable) -> None:
         if self._answering:
-            words = "a query may not ask the gate itself; else wait until all blocks are taken"
-            raise OffPlan(shown(mechanism), self.next, words)
+            reason = "a query may not ask the gate itself; else wait until all blocks are taken"
+            raise OffPlan(shown(mechanism), self.next, reason)
 
     def _charge_and_answer(
         self, mechanism: Releasable, query: ShapedQuery, who: Users | None
@@ -353,7 +353,7 @@ class Gate(ABC):
         """Charge a copy that `_admitted` made, then answer."""
         with self._lock:
             self._refuse_within_a_query(mechanism)
-            # Charge first, then look: whatever happens from here on, the release is spent.
+            # Charge before the data are read: from here on the release is spent, even on an error.
             self._charge(mechanism, who)
             self._answering = True
             try:
@@ -364,7 +364,8 @@ class Gate(ABC):
     def _query_value(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
-        seen = who if sampler is None else self._sample(sampler)
-        # a view: a query may set its shape and type, and not what lies in memory
-        rows = fresh_view(self._data) if seen is None else take_rows(self._data, seen)
+        selected_users = who if sampler is None else self._sample(sampler)
+        # a query may set the shape and type of a view, and not what lies in memory
+        data = self._data
+        rows = fresh_view(data) if selected_users is None else take_rows(data, selected_users)
         return query.value(rows, None if who is None else count_users(who))

@@ -25,7 +25,7 @@ def immutable(array: np.ndarray[Any, Any], mapped: bool = False) -> np.ndarray[A
 def is_immutable(array: np.ndarray[Any, Any], mapped: bool = True) -> bool:
     """Return whether an array lies on bytes, or if ``mapped`` on a file mapped read-only."""
     base: Any = array
-    while type(base) in {np.ndarray, np.memmap}:  # another class may say what it likes
+    while type(base) in {np.ndarray, np.memmap}:  # a subclass may report anything
         if base.flags.owndata or base.flags.writeable:
             return False
         base = base.base
@@ -46,7 +46,7 @@ def immutable_output(output: Any) -> Any:
 
 
 def fresh_view(data: Any) -> Any:
-    """Return data for others to look at: they may reshape the view, never what it shows."""
+    """Return a view for other code to read: it may be reshaped, and its values never change."""
     if isinstance(data, tuple):
         return tuple(map(fresh_view, data))
     if isinstance(data, np.ndarray):

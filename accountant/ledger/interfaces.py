@@ -91,17 +91,17 @@ class ShapedQuery(NamedTuple):
 
     def value(self, rows: Any, users: int | None) -> Any:
         """Return the query's value as an array: one value, or one for each user."""
-        given = self.query(rows)
-        if is_masked(given):
+        output = self.query(rows)
+        if is_masked(output):
             raise PrivateValueError("value", UNMASKED)
         try:
-            value = np.asarray(given)
+            value = np.asarray(output)
         except ValueError:
             raise PrivateValueError("value", "rectangular, not ragged") from None
         shown = value.shape[: value.ndim - self.hidden_axes] if self.hidden_axes else value.shape
         if users is not None and shown != (users, *self.shape):
-            each = f" of shape {self.shape}" if self.shape else ""
-            raise PrivateValueError("value", f"one{each} for each of {users} users")
+            shape_words = f" of shape {self.shape}" if self.shape else ""
+            raise PrivateValueError("value", f"one{shape_words} for each of {users} users")
         if users is None and shown != self.shape:
             allowed = f"of shape {self.shape}, as declared" if self.shape else ONE_NUMBER
             raise PrivateValueError("value", allowed)
@@ -112,20 +112,22 @@ def shaped_query(mechanism: Releasable, query: Query, shape: Shape | None) -> Sh
     """Return the query with the shape that a release declares, or that its mechanism has."""
     drawing = drawing_mechanism(mechanism)
     axes, hidden = drawing.value_axes, getattr(drawing, "hidden_axes", 0)
-    own: tuple[int, ...] | None
-    own = getattr(drawing, "value_shape", None) if axes else ()
+    own_shape: tuple[int, ...] | None
+    own_shape = getattr(drawing, "value_shape", None) if axes else ()
     if shape is None:
-        if own is None:
+        if own_shape is None:
             raise ParameterError("shape", None, PUBLIC_SHAPE)
-        return ShapedQuery(query, own, hidden)
+        return ShapedQuery(query, own_shape, hidden)
     sizes = shape if isinstance(shape, tuple) else (shape,)
     checked = tuple(SIZE_OF_AXIS.check("shape", size) for size in sizes)
     if axes is not None and len(checked) != axes - hidden:
         raise ParameterError(
             "shape", shape, f"{axes - hidden} numbers: {drawing!r} has such values"
         )
-    if own and any(size > most for size, most in zip(checked, own, strict=True)):
-        raise ParameterError("shape", shape, f"at most {own}, which {drawing!r} declares")
+    if own_shape and any(
+        size > largest_size for size, largest_size in zip(checked, own_shape, strict=True)
+    ):
+        raise ParameterError("shape", shape, f"at most {own_shape}, which {drawing!r} declares")
     return ShapedQuery(query, checked, hidden)
 
 

@@ -58,7 +58,7 @@ class Ledger(TableDisplay, Gate):
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests, and marks every entry of the transcript.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     transcript : {"full", "digest"}
         "digest" keeps SHA-256 digests in place of the answers.
     undeclared : bool
@@ -87,11 +87,11 @@ class Ledger(TableDisplay, Gate):
         undeclared: bool = False,
         _meter: PrivacyMeter | None = None,
     ) -> None:
-        self._noise, words = split_streams(rng)
+        self._noise, coin_words = split_streams(rng)
         self._seeded = rng is not None
-        self._arithmetic_known: Any = None  # the last mechanism whose arithmetic was looked at
+        self._arithmetic_known: Any = None  # the last mechanism whose arithmetic was checked
         self._warned = False
-        super().__init__(data, plan, public, words, _meter, undeclared)
+        super().__init__(data, plan, public, coin_words, _meter, undeclared)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
         self._entries: list[Entry] = []
 
@@ -103,24 +103,24 @@ class Ledger(TableDisplay, Gate):
 
     def _table(self) -> Table:
         rows = [
-            (i, repr(one.mechanism), self._users if one.who is None else count_users(one.who))
-            for i, one in enumerate(self.transcript, 1)
+            (i, repr(entry.mechanism), self._users if entry.who is None else count_users(entry.who))
+            for i, entry in enumerate(self.transcript, 1)
         ]
         return Table(("step", "released", "users asked"), rows, repr(self))
 
     @property
     def transcript(self) -> tuple[Entry, ...]:
         """Return all releases so far, in order, as entries of their own: see `Entry`."""
-        known: dict[int, Any] = {}  # many entries are of one mechanism
-        for one in self._entries:
-            if id(one.mechanism) not in known:
-                known[id(one.mechanism)] = shown(one.mechanism)
+        shown_mechanisms: dict[int, Any] = {}  # entries often share a mechanism
+        for entry in self._entries:
+            if id(entry.mechanism) not in shown_mechanisms:
+                shown_mechanisms[id(entry.mechanism)] = shown(entry.mechanism)
         return tuple(
-            one._replace(
-                mechanism=known[id(one.mechanism)], who=fresh_view(one.who),
-                output=fresh_view(one.output),
+            entry._replace(
+                mechanism=shown_mechanisms[id(entry.mechanism)], who=fresh_view(entry.who),
+                output=fresh_view(entry.output),
             )
-            for one in self._entries
+            for entry in self._entries
         )  # fmt: skip
 
     def _admitted(
@@ -137,9 +137,9 @@ class Ledger(TableDisplay, Gate):
         part = None if self._seeded or self._warned else idealised_part(plan)
         if part is not None:
             self._warned = True
-            words = f"{shown(part)!r} draws its noise with floats, whose last digits can reveal "
-            words += 'the data: arithmetic="exact" is safe to publish'
-            warnings.warn(words, IdealisedNoiseWarning, stacklevel=4)
+            message = f"{shown(part)!r} draws its noise with floats, whose last digits can reveal "
+            message += 'the data: arithmetic="exact" is safe to publish'
+            warnings.warn(message, IdealisedNoiseWarning, stacklevel=4)
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         output = None
@@ -193,8 +193,8 @@ class Ledger(TableDisplay, Gate):
         if isinstance(self._data, WorkerChunks):
             reduce = self._reduce if self._digest else None
             like = HeldBlocks(mechanism, query, self._data.reader, [], reduce)
-            held = ((who, self._block_noise(ours)) for who in charged)
-            return answers_of_held_blocks(self._data, like, held, executor)
+            held_blocks = ((who, self._block_noise(ours)) for who in charged)
+            return answers_of_held_blocks(self._data, like, held_blocks, executor)
         blocks = (
             UserBlock(
                 mechanism, query, take_rows(self._data, who), count_users(who),
@@ -215,12 +215,14 @@ class Ledger(TableDisplay, Gate):
         return self._noise.integers(1 << 32, size=8).tolist() if self._seeded else None
 
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
-        kept = digest(output) if self._digest and output is not None else output
-        self._append(mechanism, who, kept)
+        recorded = digest(output) if self._digest and output is not None else output
+        self._append(mechanism, who, recorded)
 
-    def _append(self, mechanism: Releasable, who: Users | None, kept: Any) -> None:
+    def _append(self, mechanism: Releasable, who: Users | None, recorded: Any) -> None:
         undeclared = self._copies.undeclared_class(mechanism)
-        self._entries.append(Entry(mechanism, who, kept, self._seeded, undeclared, self._executor))
+        self._entries.append(
+            Entry(mechanism, who, recorded, self._seeded, undeclared, self._executor)
+        )
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
         return drawing_mechanism(mechanism).release(value, self._noise)
@@ -238,8 +240,8 @@ def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
         raise ParameterError("rng", rng, "a Generator that was made from a SeedSequence")
     # A spawned sequence carries its parent's entropy, from which the noise could be made again:
     # the coins get only words hashed from it.
-    noise, other = seeds.spawn(2)
-    return np.random.default_rng(noise), seed_words(other)
+    noise, coin_seeds = seeds.spawn(2)
+    return np.random.default_rng(noise), seed_words(coin_seeds)
 
 
 def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103

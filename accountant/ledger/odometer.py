@@ -25,7 +25,7 @@ from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
-FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
+FILTERS = 81  # filters of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
 SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
 
 
@@ -46,7 +46,7 @@ class Odometer(Ledger):
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests.
     public : Any
-        What is public beside the data.
+        What is public next to the data.
     undeclared : bool
         As in `Ledger`.
 
@@ -135,10 +135,10 @@ class DivergencesNotion(CompositionNotion[Array]):
         """Return the notion whose filters share ``delta``."""
         share = delta * (1 - INFINITY_SHARE) / FILTERS
         filters = [ZCDPLoss(size) for size in SIZES.tolist()]
-        # a filter of size rho is one of divergences at its best order, which are rho times it
-        best = np.array([one.order_at(share) for one in filters])
+        # a filter of size rho bounds the divergence at its best order by rho times that order
+        best = np.array([loss.order_at(share) for loss in filters])
         limit = Total(np.full(FILTERS, math.inf), delta * INFINITY_SHARE)
-        guarantees = np.array([one.epsilon_at(share) for one in filters])
+        guarantees = np.array([loss.epsilon_at(share) for loss in filters])
         return cls(
             Budget(1e300, delta), limit, orders=best, limits=SIZES * best, guarantees=guarantees
         )
@@ -159,8 +159,8 @@ class DivergencesNotion(CompositionNotion[Array]):
 
     def times(self, cost: Total[Array], count: int) -> Total[Array]:
         """Return the products, rounded up."""
-        each = float(count) * (1 + 2.0**-50)
-        return Total(cost.spent * each, cost.infinity * each)
+        factor = float(count) * (1 + 2.0**-50)
+        return Total(cost.spent * factor, cost.infinity * factor)
 
     def epsilon(self, total: Total[Array]) -> float:
         """Return the guarantee of the smallest filter that the total fits."""
@@ -183,24 +183,27 @@ class DivergencesNotion(CompositionNotion[Array]):
         """Return infinity: there is no limit."""
         return np.full_like(total.spent, np.inf)
 
-    def with_more(self, more: Array) -> DivergencesNotion:
+    def with_more(self, increase: Array) -> DivergencesNotion:
         """Return the notion itself: there is no limit."""
-        del more
+        del increase
         return self
 
     def encode(self, total: Total[Array]) -> list[str]:
         """Return the sums as floats in hexadecimal."""
-        return [one.hex() for one in (*total.spent.tolist(), float(total.infinity))]
+        return [amount.hex() for amount in (*total.spent.tolist(), float(total.infinity))]
 
-    def decode(self, words: list[str]) -> Total[Array]:
+    def decode(self, encoded: list[str]) -> Total[Array]:
         """Return the total that `encode` encoded."""
-        *spent, infinity = map(float.fromhex, words)
+        *spent, infinity = map(float.fromhex, encoded)
         return Total(np.array(spent), infinity)
 
     def _cost(self, loss: Loss) -> Total[Array]:
-        with np.errstate(all="ignore"):  # an order beyond the floats is no filter of this loss
-            both = [np.asarray(one.renyi(self.orders)) for one in {loss, loss.reversed}]
-        worst = np.maximum.reduce(both)
+        # an order whose divergence overflows is no filter of this loss
+        with np.errstate(all="ignore"):
+            divergences = [
+                np.asarray(direction.renyi(self.orders)) for direction in {loss, loss.reversed}
+            ]
+        worst = np.maximum.reduce(divergences)
         spent = np.where(np.isnan(worst), np.inf, np.nextafter(worst, np.inf))
         if not np.all(spent >= 0) or not math.isfinite(float(spent.min())):
             raise UnsupportedPlan(loss, "an odometer", "it has no Rényi divergence")
@@ -215,5 +218,5 @@ def _charged(
         return None, None
     try:
         return notion.charge(total, plan), None
-    except (UnsupportedPlan, BudgetExceeded) as error:  # a mass at infinity above its share
+    except (UnsupportedPlan, BudgetExceeded) as error:  # the mass at infinity exceeds its share
         return None, error

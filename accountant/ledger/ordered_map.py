@@ -12,7 +12,7 @@ from typing import TypeVar
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-MAX_PENDING = 8  # pieces that are under way, or done and not yet taken
+MAX_PENDING = 8  # pieces that are computed, or done and not yet yielded
 
 
 def map_in_order(
@@ -27,29 +27,29 @@ def map_in_order(
     few ahead.
     """
     if executor is None:
-        left = iter(arguments)
-        few = list(islice(left, 2))
-        if len(few) < 2:  # a single piece is done where it is
+        remaining = iter(arguments)
+        few = list(islice(remaining, 2))
+        if len(few) < 2:  # a single piece is computed in this thread
             yield from map(function, few)
             return
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            yield from map_in_order(function, chain(few, left), pool)
+            yield from map_in_order(function, chain(few, remaining), pool)
         return
     yield from results_in_order(executor.submit(function, piece) for piece in arguments)
 
 
 def results_in_order(
-    submitted: Iterable[Future[Result]], most: int = MAX_PENDING
+    submitted: Iterable[Future[Result]], max_pending: int = MAX_PENDING
 ) -> Iterator[Result]:
     """Yield the results of work that is submitted some pieces ahead, in order."""
     waiting: deque[Future[Result]] = deque()
     try:
-        for one in submitted:
-            waiting.append(one)
-            if len(waiting) == most:
+        for future in submitted:
+            waiting.append(future)
+            if len(waiting) == max_pending:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        for one in waiting:
-            one.cancel()
+        for future in waiting:
+            future.cancel()

@@ -44,8 +44,8 @@ class PlanCursor:
         """Refuse leaves that are not the next ones, in their order."""
         self._leaves, ahead = tee(self._leaves)
         coming = chain([self._next], ahead)
-        for asked in plan.leaves():
-            refuse_other(asked, next(coming, None))
+        for leaf in plan.leaves():
+            refuse_other(leaf, next(coming, None))
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Move on by one release of ``mechanism``, or raise `OffPlan` and stay."""
@@ -79,17 +79,17 @@ class PlanCursor:
             self._part_of_user[who] = len(self._part_cursors)
             self._unassigned_users -= owners.size
             self._part_cursors.append(fresh)
-        # parts that no user is left to open are not waited for
+        # a part that no remaining user can open is not waited for
         opened = len(self._part_cursors) == len(self._parts) or self._unassigned_users == 0
-        if opened and all(one.next is None for one in self._part_cursors):
+        if opened and all(cursor.next is None for cursor in self._part_cursors):
             self._next, self._part_cursors, self._part_of_user = next(self._leaves, None), [], None
 
 
 def refuse_other(mechanism: Any, leaf: Plan | None) -> None:
     """Refuse what a leaf of a plan does not allow."""
-    # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
-    asked: object = mechanism
+    # a declared mechanism must be released as itself, a bare loss by any mechanism that has it
+    released: object = mechanism
     if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
-        asked = charged_plan(mechanism)
-    if asked is not leaf and (leaf is None or asked != leaf):
+        released = charged_plan(mechanism)
+    if released is not leaf and (leaf is None or released != leaf):
         raise OffPlan(mechanism, leaf)

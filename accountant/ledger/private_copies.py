@@ -17,7 +17,7 @@ NODES: dict[type[Any], tuple[str, ...]] = {
     Sequential: ("parts",), Repeat: ("part", "count"), Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }  # fmt: skip
-MAX_COPIES = 4096  # that a gate keeps
+MAX_COPIES = 4096  # copies that a gate keeps
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -34,21 +34,22 @@ class PrivateCopies:
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last: Any = None  # mostly the next one is the same again
+        self._last: Any = None  # the next mechanism is mostly the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
-        # the class first: what another one says of equality is not asked
+        # the class first, so that no undeclared class decides on equality
         if id(type(mechanism)) in DECLARED_RELEASES:
-            last = self._last  # once: other threads ask too
-            if mechanism == last:
-                return last
+            last_copy = self._last  # read once, because other threads write it
+            if mechanism == last_copy:
+                return last_copy
             try:
-                self._last = found = self._copies[mechanism]
-            except (KeyError, TypeError):  # not seen before; a function inside has no hash
+                self._last = own_copy = self._copies[mechanism]
+            # a new mechanism, or one with a function, which has no hash
+            except (KeyError, TypeError):
                 pass
             else:
-                return found
+                return own_copy
         if not _can_release(mechanism):
             raise ParameterError("mechanism", type(mechanism), RELEASABLE)
         self._refuse_undeclared(mechanism)
@@ -56,14 +57,14 @@ class PrivateCopies:
 
     def of_spent(self, plan: Any) -> Any:
         """Return a copy of a plan, a loss or a mechanism that is spent elsewhere."""
-        last = self._last
-        if id(type(plan)) in DECLARED_RELEASES and plan == last:
-            return last
+        last_copy = self._last
+        if id(type(plan)) in DECLARED_RELEASES and plan == last_copy:
+            return last_copy
         if not isinstance(plan, Plan):
             raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
         if _can_release(plan):
             return self.of(plan)
-        if isinstance(plan, Loss):  # it states what it costs
+        if isinstance(plan, Loss):  # a loss states its own cost
             return plan
         self._refuse_undeclared(plan)
         return self.of_plan(plan)
@@ -79,27 +80,27 @@ class PrivateCopies:
 
     def of_plan(self, plan: Plan) -> Plan:
         """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
-        made: Plan = _rebuilt(plan, self._of_leaf, {})
-        return made
+        rebuilt: Plan = _rebuilt(plan, self._of_leaf, {})
+        return rebuilt
 
     def _of_leaf(self, leaf: Any) -> Any:
         """Return the copy of a leaf of a plan; None for what is no declared mechanism."""
         try:
-            known = self._copies.get(leaf)  # only copies of declared mechanisms
+            own_copy = self._copies.get(leaf)  # only copies of declared mechanisms
         except TypeError:  # a function inside has no hash
             return None
-        if known is None and is_declared(leaf) and _can_release(leaf):
-            known = self._remembered(leaf)
-        return known
+        if own_copy is None and is_declared(leaf) and _can_release(leaf):
+            own_copy = self._remembered(leaf)
+        return own_copy
 
     def _remembered(self, mechanism: Any) -> Any:
-        made = self._copies.get(mechanism)
-        if made is None:
+        own_copy = self._copies.get(mechanism)
+        if own_copy is None:
             if len(self._copies) >= MAX_COPIES:
                 self._copies.clear()
-            made = shown(mechanism)
-            self._copies[made] = made
-        return made
+            own_copy = shown(mechanism)
+            self._copies[own_copy] = own_copy
+        return own_copy
 
 
 def shown(plan: Any) -> Any:
@@ -114,29 +115,31 @@ def name_of_undeclared(plan: Any) -> str:
 
 
 def _can_release(mechanism: Any) -> bool:
-    # not isinstance of the protocol: such a check costs as much as the draw
+    # no isinstance with the protocol, which takes as long as a draw
     return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
 
 
-def _rebuilt(plan: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
-    """Return a copy of a plan; ``known`` holds those made so far, as a million may be one."""
-    made = known.get(id(plan))
-    if made is None:
+def _rebuilt(plan: Any, of_leaf: Any, rebuilt_by_id: dict[int, Any]) -> Any:
+    """Return a copy of a plan; an object that the plan holds many times is copied once."""
+    rebuilt = rebuilt_by_id.get(id(plan))
+    if rebuilt is None:
         kind = type(plan)
         if id(kind) in DECLARED_RELEASES and of_leaf is not None:
-            made = of_leaf(plan)
-        if made is None and (kind in NODES or is_declared(plan)):
+            rebuilt = of_leaf(plan)
+        if rebuilt is None and (kind in NODES or is_declared(plan)):
             names = NODES.get(kind) or DECLARED_RELEASES[id(kind)].fields
-            made = kind(**{n: _rebuilt_field(getattr(plan, n), of_leaf, known) for n in names})
-        if made is None:
-            made = copy.copy(plan) if isinstance(plan, Loss) else plan
-        known[id(plan)] = made
-    return made
+            rebuilt = kind(
+                **{n: _rebuilt_field(getattr(plan, n), of_leaf, rebuilt_by_id) for n in names}
+            )
+        if rebuilt is None:
+            rebuilt = copy.copy(plan) if isinstance(plan, Loss) else plan
+        rebuilt_by_id[id(plan)] = rebuilt
+    return rebuilt
 
 
-def _rebuilt_field(value: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
+def _rebuilt_field(value: Any, of_leaf: Any, rebuilt_by_id: dict[int, Any]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_rebuilt_field(one, of_leaf, known) for one in value)
+        return tuple(_rebuilt_field(element, of_leaf, rebuilt_by_id) for element in value)
     if is_plan_field(value):
         return copy.copy(value)
-    return _rebuilt(value, of_leaf, known) if isinstance(value, Plan) else value
+    return _rebuilt(value, of_leaf, rebuilt_by_id) if isinstance(value, Plan) else value

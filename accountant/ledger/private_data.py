@@ -35,7 +35,7 @@ def checked_data(argument: str, data: Any) -> Any:
         return parts
     if type(data) in CHUNK_READERS or type(data) in FRAME_HOLDERS:
         return data
-    if is_frame(data):  # entries may be missing: what asks a frame says what they count as
+    if is_frame(data):  # a frame may lack entries; its mechanisms say how these count
         return FrameRows(argument, data)
     if is_partitioned(data):
         return FramePartitions(argument, data)
@@ -57,7 +57,7 @@ def checked_data(argument: str, data: Any) -> Any:
     if array.dtype.hasobject:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")
     _refuse_missing(argument, array)
-    return immutable(array, mapped=True)  # a query may look, not touch
+    return immutable(array, mapped=True)  # a query may read the data and not change them
 
 
 def is_masked(data: Any) -> bool:
@@ -73,7 +73,7 @@ def _refuse_missing(argument: str, array: NDArray[Any]) -> None:
         for name in array.dtype.names:
             _refuse_missing(argument, array[name])
     elif array.dtype.kind in "fc":
-        # one cheap pass; only a suspicious sum is looked at closely
+        # one cheap pass; the entries are checked where the sum is not finite
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not math.isfinite(abs(array.sum()))
         if suspicious and not np.isfinite(array).all():

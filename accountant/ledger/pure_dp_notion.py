@@ -34,8 +34,8 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
         """Return the exact sums."""
-        (spent, infinity), (more, more_infinity) = total, cost
-        return Total(exact_sum(spent, more), exact_sum(infinity, more_infinity))
+        (spent, infinity), (cost_spent, cost_infinity) = total, cost
+        return Total(exact_sum(spent, cost_spent), exact_sum(infinity, cost_infinity))
 
     def times(self, cost: Total[Decimal], count: int) -> Total[Decimal]:
         """Return the exact products."""
@@ -45,33 +45,33 @@ class PureDPNotion(CompositionNotion[Decimal]):
         )
 
     def shown(self, total: Total[Decimal], unit: str | None = None) -> Spending:
-        """Return the sum of the epsilons, or that of the deltas where these alone are too many."""
+        """Return the sum of the epsilons, or that of the deltas where it alone is too large."""
         if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
-            most = 0.0 if self._beside_plan else self.budget.delta
-            return Spending("delta", float_ceiling(total.infinity), most)
+            delta_limit = 0.0 if self._beside_plan else self.budget.delta
+            return Spending("delta", float_ceiling(total.infinity), delta_limit)
         return Spending("epsilon", float_ceiling(total.spent), self.budget.epsilon)
 
     def how_often(self, cost: Total[Decimal], total: Total[Decimal]) -> int | None:
         """Return how many more releases of ``cost`` fit."""
-        left = [
-            int(max(most - held, Decimal(0)) / one)
-            for most, held, one in zip(self.limit, total, cost, strict=True)
-            if one
+        counts = [
+            int(max(limit - spent, Decimal(0)) / increment)
+            for limit, spent, increment in zip(self.limit, total, cost, strict=True)
+            if increment
         ]
-        return min(left, default=None)
+        return min(counts, default=None)
 
     def left(self, total: Total[Decimal]) -> Decimal:
-        """Return what is left of the sum of epsilons, exactly."""
+        """Return what remains of the sum of epsilons, exactly."""
         return max(DECIMAL_CONTEXT.subtract(self._full, total.spent), Decimal(0))
 
-    def with_more(self, more: Decimal) -> PureDPNotion:
+    def with_more(self, increase: Decimal) -> PureDPNotion:
         """Return the notion of a larger epsilon, which is rounded up where it is shown."""
-        epsilon = float_ceiling(exact_sum(self._full, more))
-        limit = Total(exact_sum(self.limit.spent, more), self.limit.infinity)
-        made = replace(self, budget=Budget(epsilon, self.budget.delta), limit=limit)
-        object.__setattr__(made, "_costs", self._costs)  # whatever the limit
-        object.__setattr__(made, "_full", exact_sum(self._full, more))
-        return made
+        epsilon = float_ceiling(exact_sum(self._full, increase))
+        limit = Total(exact_sum(self.limit.spent, increase), self.limit.infinity)
+        widened = replace(self, budget=Budget(epsilon, self.budget.delta), limit=limit)
+        object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
+        object.__setattr__(widened, "_full", exact_sum(self._full, increase))
+        return widened
 
     def epsilon(self, total: Total[Decimal]) -> float:
         """Return the sum of the epsilons."""
@@ -81,14 +81,14 @@ class PureDPNotion(CompositionNotion[Decimal]):
         """Return the decimals in their printed form."""
         return [str(total.spent), str(total.infinity)]
 
-    def decode(self, words: list[str]) -> Total[Decimal]:
+    def decode(self, encoded: list[str]) -> Total[Decimal]:
         """Return the total that `encode` encoded."""
-        spent, infinity = words
+        spent, infinity = encoded
         return Total(Decimal(spent), Decimal(infinity))
 
     @property
     def _beside_plan(self) -> bool:
-        """Return whether all of delta is a plan's, and no other notion can be chosen any more."""
+        """Return whether a certified plan has all of delta, which rules out other notions."""
         return self.budget.delta > 0 and not self.limit.infinity
 
     def _other_notions(self, plan: Plan) -> list[str]:
@@ -100,7 +100,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
         return ["notion='pure-or-rdp' adds Rényi divergences too, which cost many releases less"]
 
     def _cost(self, loss: Loss) -> Total[Decimal]:
-        epsilon = worse_direction(loss, lambda one: one.max_loss)
+        epsilon = worse_direction(loss, lambda direction: direction.max_loss)
         if math.isinf(epsilon):
             instead = (
                 "use notion='zcdp'" if self.budget.delta else "a budget with delta > 0 takes it"
@@ -108,5 +108,5 @@ class PureDPNotion(CompositionNotion[Decimal]):
             if self._beside_plan:
                 instead = "beside a plan that was charged its certified epsilon it does not add up"
             raise UnsupportedPlan(loss, "a pure filter", f"it has no epsilon; {instead}")
-        infinity = worse_direction(loss, lambda one: one.infinity)
+        infinity = worse_direction(loss, lambda direction: direction.infinity)
         return Total(printed_decimal(epsilon), printed_decimal(infinity))

@@ -20,7 +20,7 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
 
-NO_SUM = Decimal("Infinity")  # the sum of a notion in which some release has no cost
+NO_SUM = Decimal("Infinity")  # sum of a notion that has no cost for one of the releases
 
 
 class Sums(NamedTuple):
@@ -50,19 +50,21 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
 
     def __post_init__(self) -> None:
         parts = self.pure, self.zcdp, self.rdp
-        full = Sums(*(one._full for one in parts))  # noqa: SLF001  # of its own parts
+        full = Sums(*(part._full for part in parts))  # noqa: SLF001  # of its own parts
         object.__setattr__(self, "_full", full)
 
     def add(self, total: Total[Sums], cost: Total[Sums]) -> Total[Sums]:
         """Return the sums, each as its notion adds them."""
-        (sums, infinity), (more, more_infinity) = total, cost
+        (sums, infinity), (cost_sums, cost_infinity) = total, cost
         return Total(
             Sums(
-                self.pure.add(Total(sums.pure, Decimal(0)), Total(more.pure, Decimal(0))).spent,
-                math.nextafter(sums.rho + more.rho, math.inf),
-                math.nextafter(sums.renyi + more.renyi, math.inf),
+                self.pure.add(
+                    Total(sums.pure, Decimal(0)), Total(cost_sums.pure, Decimal(0))
+                ).spent,
+                math.nextafter(sums.rho + cost_sums.rho, math.inf),
+                math.nextafter(sums.renyi + cost_sums.renyi, math.inf),
             ),
-            infinity + more_infinity,
+            infinity + cost_infinity,
         )
 
     def times(self, cost: Total[Sums], count: int) -> Total[Sums]:
@@ -80,24 +82,24 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
     def exceeds(self, total: Total[Sums]) -> bool:
         """Return whether neither the pure sum nor a Rényi sum fits, or the mass at infinity."""
         (pure, rho, renyi), infinity = total
-        most, most_infinity = self.limit
-        fits = pure <= most.pure or rho <= most.rho or renyi <= most.renyi
-        return not (fits and infinity <= most_infinity)
+        limits, infinity_limit = self.limit
+        fits = pure <= limits.pure or rho <= limits.rho or renyi <= limits.renyi
+        return not (fits and infinity <= infinity_limit)
 
     def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
-        """Return whether no sum fits that had something left before."""
-        held, now, full, most = before.spent, after.spent, self._full, self.limit.spent
+        """Return whether none of the sums that were below their limits before fits now."""
+        spent, now, full, limits = before.spent, after.spent, self._full, self.limit.spent
         fits = (
-            now == held
-            or (held.pure < full.pure and now.pure <= most.pure)
-            or (held.rho < full.rho and now.rho <= most.rho)
-            or (held.renyi < full.renyi and now.renyi <= most.renyi)
+            now == spent
+            or (spent.pure < full.pure and now.pure <= limits.pure)
+            or (spent.rho < full.rho and now.rho <= limits.rho)
+            or (spent.renyi < full.renyi and now.renyi <= limits.renyi)
         )
         return not (fits and after.infinity <= self.limit.infinity)
 
     def is_full(self, total: Total[Sums]) -> bool:
-        """Return whether no sum has anything left."""
-        return all(one >= full for one, full in zip(total.spent, self._full, strict=True))
+        """Return whether every sum has reached its limit."""
+        return all(amount >= full for amount, full in zip(total.spent, self._full, strict=True))
 
     def epsilon(self, total: Total[Sums]) -> float:
         """Return the least of the three epsilons that a fixed plan of these sums has."""
@@ -115,18 +117,18 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
             return Spending("delta", total.infinity, self.limit.infinity)
         sums = total.spent
-        each = [
+        spendings = [
             self.pure.shown(Total(sums.pure, Decimal(0))),
             self.zcdp.shown(Total(sums.rho, 0.0)),
             self.rdp.shown(Total(sums.renyi, 0.0)),
         ]
-        for one in each:
-            if one.unit == unit:
-                return one
-        # rho where it says as much as the divergence: it names no order
-        shares = [one.amount / one.limit for one in each]
+        for spending in spendings:
+            if spending.unit == unit:
+                return spending
+        # among equal shares rho is shown, because it needs no order
+        shares = [spending.amount / spending.limit for spending in spendings]
         shares[2] *= 1 + 1e-6
-        return each[shares.index(min(shares))]
+        return spendings[shares.index(min(shares))]
 
     def how_often(self, cost: Total[Sums], total: Total[Sums]) -> int | None:
         """Return how many more releases of ``cost`` surely fit: the most that one sum allows."""
@@ -136,10 +138,10 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
             self.zcdp.how_often(Total(rho, 0.0), Total(rho_sum, 0.0)),
             self.rdp.how_often(Total(renyi, 0.0), Total(renyi_sum, 0.0)),
         ]
-        return None if None in fits else max(one for one in fits if one is not None)
+        return None if None in fits else max(count for count in fits if count is not None)
 
     def left(self, total: Total[Sums]) -> Sums:
-        """Return what is left of each sum, rounded down."""
+        """Return what remains of each sum, rounded down."""
         sums = total.spent
         return Sums(
             self.pure.left(Total(sums.pure, Decimal(0))),
@@ -147,26 +149,26 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
             self.rdp.left(Total(sums.renyi, 0.0)),
         )
 
-    def with_more(self, more: Sums) -> PureOrRenyiNotion:
+    def with_more(self, increase: Sums) -> PureOrRenyiNotion:
         """Return the notion with three larger limits; its budget is the largest of theirs."""
-        pure = self.pure.with_more(more.pure)
-        zcdp, rdp = self.zcdp.with_more(more.rho), self.rdp.with_more(more.renyi)
-        epsilon = max(one.budget.epsilon for one in (pure, zcdp, rdp))
+        pure = self.pure.with_more(increase.pure)
+        zcdp, rdp = self.zcdp.with_more(increase.rho), self.rdp.with_more(increase.renyi)
+        epsilon = max(notion.budget.epsilon for notion in (pure, zcdp, rdp))
         sums = Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent)
         limit = Total(sums, self.limit.infinity)
         budget = Budget(epsilon, self.budget.delta)
-        made = replace(self, budget=budget, limit=limit, pure=pure, zcdp=zcdp, rdp=rdp)
-        object.__setattr__(made, "_costs", self._costs)  # whatever the limit
-        return made
+        widened = replace(self, budget=budget, limit=limit, pure=pure, zcdp=zcdp, rdp=rdp)
+        object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
+        return widened
 
     def encode(self, total: Total[Sums]) -> list[str]:
         """Return the pure sum in decimals, the others as floats in hexadecimal."""
         sums, infinity = total
         return [str(sums.pure), sums.rho.hex(), sums.renyi.hex(), float(infinity).hex()]
 
-    def decode(self, words: list[str]) -> Total[Sums]:
+    def decode(self, encoded: list[str]) -> Total[Sums]:
         """Return the total that `encode` encoded."""
-        pure, *others = words
+        pure, *others = encoded
         rho, renyi, infinity = map(float.fromhex, others)
         return Total(Sums(Decimal(pure), rho, renyi), infinity)
 

@@ -1,4 +1,4 @@
-"""What would fit, in place of a release that does not."""
+"""Suggestions of a release that fits, in place of one that does not."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from accountant.errors import LargeDeltaWarning, ParameterError, UnsupportedPlan
 from accountant.numerics.search import geometric_mean, least_float_that
 from accountant.plans.plan import Plan
 
-LARGEST_FACTOR = 1e6  # by which noise is multiplied in a suggestion
+LARGEST_FACTOR = 1e6  # largest factor of the noise in a suggestion
 RELATIVE = 1e-6  # precision of that factor
 
 
 def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
     """Warn where delta allows a mechanism that publishes a whole record now and then."""
     if delta * users > 1:
-        words = (
+        message = (
             f"delta {delta:g} is above 1/n = {1 / users:.3g} for {users:,} users: it allows a "
             f"release that publishes a random person's record; take "
             f"{0.1 / users:.0e} or less"
         )
-        warnings.warn(words, LargeDeltaWarning, stacklevel=stacklevel)
+        warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel)
 
 
 def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:

@@ -40,10 +40,10 @@ class Spending(NamedTuple):
 
 def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
     """Return, for each coordinate, the largest total; the first of equal ones."""
-    first, *others = totals
+    first_total, *others = totals
     if not others:
-        return first
-    spent, infinity = zip(first, *others, strict=True)
+        return first_total
+    spent, infinity = zip(first_total, *others, strict=True)
     if isinstance(spent[0], tuple):
         return Total(type(spent[0])(*map(max, *spent, spent[0])), max(infinity))
     if isinstance(spent[0], np.ndarray):
@@ -62,7 +62,7 @@ class CompositionNotion(ABC, Generic[Amount]):
     budget: Budget
     limit: Total[Amount]
     order: float | None = None
-    # what `cost` worked out; it is asked for at every spend
+    # costs that `cost` computed, since every spend needs one
     _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -72,11 +72,11 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
-    adds_exactly: ClassVar[bool] = False  # if not, every sum is rounded up
+    adds_exactly: ClassVar[bool] = False  # sums that are not exact are rounded up
 
     @abstractmethod
     def add(self, total: Total[Amount], cost: Total[Amount]) -> Total[Amount]:
-        """Return the sum, whatever the limit."""
+        """Return the sum, which may exceed the limit."""
 
     @abstractmethod
     def times(self, cost: Total[Amount], count: int) -> Total[Amount]:
@@ -96,11 +96,11 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     @abstractmethod
     def left(self, total: Total[Amount]) -> Amount:
-        """Return what is left of each sum, without the tolerance, rounded down; 0 at least."""
+        """Return what remains of each sum, without the tolerance, rounded down; at least 0."""
 
     @abstractmethod
-    def with_more(self, more: Amount) -> CompositionNotion[Amount]:
-        """Return the notion whose limit is larger by ``more``, and the budget that it keeps.
+    def with_more(self, increase: Amount) -> CompositionNotion[Amount]:
+        """Return the notion whose limit is larger by ``increase``, and the budget that it keeps.
 
         Costs stay what they are; masses at infinity keep their limit.
         """
@@ -110,7 +110,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the total as strings that keep every bit."""
 
     @abstractmethod
-    def decode(self, words: list[str]) -> Total[Amount]:
+    def decode(self, encoded: list[str]) -> Total[Amount]:
         """Return the total that `encode` encoded."""
 
     def exceeds(self, total: Total[Amount]) -> bool:
@@ -119,11 +119,11 @@ class CompositionNotion(ABC, Generic[Amount]):
         return not (spent <= self.limit.spent and total.infinity <= self.limit.infinity)
 
     def refuses(self, before: Total[Amount], after: Total[Amount]) -> bool:
-        """Return whether a spend must be refused: too much, or nothing was left before it."""
+        """Return whether a spend must be refused: it is too large, or nothing remained before."""
         return self.exceeds(after) or (self.is_full(before) and after.spent != before.spent)
 
     def is_full(self, total: Total[Amount]) -> bool:
-        """Return whether nothing is left."""
+        """Return whether nothing remains."""
         return bool(total.spent >= self._full)
 
     def fails_by_infinity(self, total: Total[Amount]) -> bool:
@@ -133,15 +133,15 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
-        key = id(type(plan)), plan  # of its own class: another may call itself equal
-        known = self._costs.get(key)
-        if known is None:
-            known = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
+        key = id(type(plan)), plan  # with the class, because another class may claim equality
+        total_cost = self._costs.get(key)
+        if total_cost is None:
+            total_cost = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
             if len(self._costs) >= MAX_CACHED_COSTS:
                 self._costs.clear()
             if undeclared_part(plan) is None:
-                self._costs[key] = known
-        return known
+                self._costs[key] = total_cost
+        return total_cost
 
     def charge(self, total: Total[Amount], release: Plan) -> Total[Amount]:
         """Return the total after one release; raise `BudgetExceeded` above the limit."""
@@ -151,14 +151,16 @@ class CompositionNotion(ABC, Generic[Amount]):
             raise self._refusal(total, cost, release)
         return after
 
-    def spend(self, total: Total[Amount], plan: Plan, asked: Plan | None = None) -> Total[Amount]:
+    def spend(
+        self, total: Total[Amount], plan: Plan, mechanism: Plan | None = None
+    ) -> Total[Amount]:
         """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit.
 
-        ``asked`` is the mechanism whose loss the plan is: a refusal names one with more noise.
+        ``mechanism`` has the plan as its loss: a refusal names the mechanism with more noise.
         """
         after = self.after(total, plan)
         if self.refuses(total, after):
-            raise self._refusal(total, self.after(self.zero, plan), asked or plan)
+            raise self._refusal(total, self.after(self.zero, plan), mechanism or plan)
         return after
 
     def remaining(self, total: Total[Amount], plan: Plan) -> int:
@@ -171,16 +173,18 @@ class CompositionNotion(ABC, Generic[Amount]):
         return least_integer_that(exceeds, low, min(high, MOST_REPEATS + 1)) - 1
 
     def after(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
-        """Return the total after all of ``plan``, whatever the limit."""
+        """Return the total after all of ``plan``, which may exceed the limit."""
         if isinstance(plan, Loss):
             return self.add(total, self.cost(plan))
         for item, count in plan.losses():
             if count:
                 total = self._after_item(total, item)
-            if count > 1:  # at once: others wait for the book meanwhile
-                one = self._after_item(self.zero, item) if isinstance(item, Parallel) else None
-                one = one or self.cost(single_loss(item))
-                total = self.add(total, self.times(one, count - 1))
+            if count > 1:  # all repetitions at once, because other writers wait for the book
+                single_cost = (
+                    self._after_item(self.zero, item) if isinstance(item, Parallel) else None
+                )
+                single_cost = single_cost or self.cost(single_loss(item))
+                total = self.add(total, self.times(single_cost, count - 1))
         return total
 
     @abstractmethod
@@ -195,7 +199,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def _after_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
-            # a user pays for one part: the largest of what any of them comes to
+            # a user is in one part, so the largest total over the parts counts
             ends: list[Total[Amount]] = [self.after(total, part) for part in item.distinct]
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
@@ -203,34 +207,35 @@ class CompositionNotion(ABC, Generic[Amount]):
     def _refusal(self, total: Total[Amount], cost: Total[Amount], plan: Plan) -> RuntimeError:
         """Return the error for a plan that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
-        spent, asked = (self.shown(one, unit).amount for one in (total, cost))
-        if limit * (1 - 4 * TOLERANCE) <= spent <= limit - asked:  # the tolerance is not for spends
+        spent, requested = self.shown(total, unit).amount, self.shown(cost, unit).amount
+        # users may not spend the tolerance, so the message shows no limit within it
+        if limit * (1 - 4 * TOLERANCE) <= spent <= limit - requested:
             limit = spent
-        return BudgetExceeded(spent, asked, self.budget, unit, limit, self._remedy(total, plan))
+        return BudgetExceeded(spent, requested, self.budget, unit, limit, self._remedy(total, plan))
 
     def _remedy(self, total: Total[Amount], plan: Plan) -> str:
-        """Return words on what would fit."""
+        """Return a message on what would fit."""
 
-        def fits(other: Plan) -> bool:
-            return not self.refuses(total, self.after(total, other))
+        def fits(candidate: Plan) -> bool:
+            return not self.refuses(total, self.after(total, candidate))
 
         if self.is_full(total):
             return "nothing more fits"
         wider = with_noise_that_fits(plan, fits)
-        words = [wider or "only a release that costs less than what is left fits"]
-        return "; ".join([*words, *self._other_notions(plan)])
+        remedies = [wider or "only a release that costs less than what is left fits"]
+        return "; ".join([*remedies, *self._other_notions(plan)])
 
     def _other_notions(self, plan: Plan) -> list[str]:
-        """Return words on notions that add up less."""
+        """Return messages on notions in which the plan costs less."""
         del plan
         return []
 
 
 def worse_direction(loss: Loss, cost_of: Callable[[Loss], float]) -> float:
     """Return the larger of both directions; refuse negative values and NaN."""
-    facts = cost_of(loss), cost_of(loss.reversed)
-    if not all(one >= 0 for one in facts):
+    costs = cost_of(loss), cost_of(loss.reversed)
+    if not all(cost >= 0 for cost in costs):
         raise UnsupportedPlan(
             loss, "a filter", "it states a cost below 0, or none that is a number"
         )
-    return max(facts)
+    return max(costs)

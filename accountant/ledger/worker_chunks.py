@@ -28,9 +28,9 @@ class Cut(NamedTuple):
 
     def taken(self, piece: Any) -> Any:
         """Return these rows of the piece."""
-        found = first_array(piece).shape[0]
-        if found != self.length:
-            raise ParameterError("piece", f"{found} users", f"the {self.length} of its length")
+        length = first_array(piece).shape[0]
+        if length != self.length:
+            raise ParameterError("piece", f"{length} users", f"the {self.length} of its length")
         return take_rows(piece, slice(self.start, self.stop))
 
     @property
@@ -103,9 +103,9 @@ class WorkerChunks:
         WorkerChunks
             Over the same pieces.
         """
-        found = WorkerChunks(self.pieces, self._lengths, shape)
-        found._functions = (*self._functions, function)
-        return found
+        mapped_chunks = WorkerChunks(self.pieces, self._lengths, shape)
+        mapped_chunks._functions = (*self._functions, function)
+        return mapped_chunks
 
     def __getitem__(self, who: Users) -> Any:
         """Return the rows of a slice of users; they are brought here."""
@@ -134,13 +134,13 @@ class WorkerChunks:
         list of tuple
             The number of a piece, and the rows of these users in it.
         """
-        first = int(np.searchsorted(self._ends, start, side="right"))
-        last = max(first, int(np.searchsorted(self._ends, stop, side="left")))
-        found = []
-        for at in range(first, last + 1):
+        first_piece = int(np.searchsorted(self._ends, start, side="right"))
+        last_piece = max(first_piece, int(np.searchsorted(self._ends, stop, side="left")))
+        cuts = []
+        for at in range(first_piece, last_piece + 1):
             length, begin = self._lengths[at], int(self._ends[at]) - self._lengths[at]
-            found.append((at, Cut(max(start - begin, 0), min(stop - begin, length), length)))
-        return found
+            cuts.append((at, Cut(max(start - begin, 0), min(stop - begin, length), length)))
+        return cuts
 
     def cut_out(self, located: list[tuple[int, Cut]]) -> tuple[list[Any], list[Cut]]:
         """Return pieces with some rows; workers cut what they hold.
@@ -158,9 +158,9 @@ class WorkerChunks:
         pieces, cuts = [], []
         for at, cut in located:
             piece = self.pieces[at]
-            apart = is_future(piece)
-            pieces.append(piece.client.submit(cut.taken, piece) if apart else piece)
-            cuts.append(cut.whole if apart else cut)
+            on_worker = is_future(piece)
+            pieces.append(piece.client.submit(cut.taken, piece) if on_worker else piece)
+            cuts.append(cut.whole if on_worker else cut)
         return pieces, cuts
 
 
@@ -176,12 +176,14 @@ class RowReader(NamedTuple):
     def rows(self, pieces: Sequence[Any], cuts: Sequence[Cut]) -> Any:
         """Return the checked rows of a block, immutable."""
         # of several blocks in one task only the last has rows in all pieces
-        rows = concatenate_rows([cut.taken(one) for one, cut in zip(pieces, cuts, strict=False)])
+        rows = concatenate_rows(
+            [cut.taken(piece) for piece, cut in zip(pieces, cuts, strict=False)]
+        )
         for function in self.functions:
             rows = function(rows)
-        first = first_array(rows)
-        if first.shape[1:] != self.width:
-            raise ParameterError("piece", f"of shape {first.shape}", f"rows as in {self.width}")
+        array = first_array(rows)
+        if array.shape[1:] != self.width:
+            raise ParameterError("piece", f"of shape {array.shape}", f"rows as in {self.width}")
         return checked_data("piece", rows)
 
 

@@ -96,34 +96,19 @@ class ExactCGF(Generic[Member]):
         number = min(len(losses), self.distinct_cost_cap)
         return sum(terms) * max(1.0, number / len(terms)), max(terms)
 
-    def without_sure_events(self, loss: Member, count: int, epsilon: float) -> Any:
-        """Return releases without outcomes that alone cost more than ``epsilon``; None by default.
+    def without_certain_violations(
+        self, losses: Sequence[Member], counts: Array, epsilon: float
+    ) -> Any:
+        """Return the releases without outcomes that alone cost more than ``epsilon``, or None.
 
         What is returned is a `TruncatedLoss` of `accountant.composition.truncated_contour`.
         """
-        del loss, count, epsilon
+        del losses, counts, epsilon
         return None
 
-    def with_a_great_loss(self, loss: Member, count: int, epsilon: float, log_delta: float) -> Any:
-        """Return releases of which one has a large loss and the others are bounded; or None.
-
-        What is returned is a `TruncatedLoss` too, at every epsilon.
-        """
-        del loss, count, epsilon, log_delta
-        return None
-
-    def schedule(self, losses: Sequence[Member], counts: Array, *, swapped: bool = False) -> Any:
-        """Return different losses as a `Schedule`, whose sure events split off; or None.
-
-        `Schedule` is that of `accountant.composition.schedule_contour`.  ``swapped``: that of the
-        pairs (Q, P) of the losses.
-        """
-        del losses, counts, swapped
-        return None
-
-    def rough_epsilon(self, loss: Member, count: int, delta: float) -> float | None:
+    def rough_epsilon(self, losses: Sequence[Member], counts: Array, delta: float) -> float | None:
         """Return an estimate of epsilon, to start searches from; None by default."""
-        del loss, count, delta
+        del losses, counts, delta
         return None
 
     def max_loss_mass(self, loss: Member) -> float:

@@ -159,7 +159,7 @@ def _is_expensive(direction: OneWay) -> bool:
     """Return whether some cumulant is a quadrature, or sampled Gaussians are few."""
     if direction.exact is None or direction.choices or len(direction.losses) > MAX_CHOICES:
         return False
-    if direction.exact.may_have_sure_events:
+    if direction.exact.may_have_certain_violations:
         return sum(n for _, n in direction.losses) <= FEW_RELEASES
     for loss, _ in direction.losses:
         terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)

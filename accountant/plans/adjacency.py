@@ -40,10 +40,10 @@ _DIFFERENCES = {
 }
 # how two data sets that one curator holds can differ by a record
 RECORD_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-# the same where records have places in batches: a blank record adds nothing to any sum, and all
-# others stay where they are; a removed one can move others to other batches
+# the same where records have places in batches: a blank record adds nothing to any sum, and the
+# others keep their batches; a removed record can move others to other batches
 SAMPLING_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
-# of these one neighbour has the contribution of the record, and the other has nothing in its place
+# of two such neighbours one has the contribution of the record, and the other nothing instead
 PRESENCE_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT)
 REPLACE: Final = "replace"  # the default of the estimators' `relation`
 ALIASES = {REPLACE: Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}
@@ -74,17 +74,17 @@ class HasRelation(Protocol):
 
 def common_relation(parts: Iterable[HasRelation]) -> Adjacency | None:
     """Return the one relation the parts were stated for; None where no part states one."""
-    found = {part.relation for part in parts} - {None}
-    if len(found) > 1:
+    relations = {part.relation for part in parts} - {None}
+    if len(relations) > 1:
         allowed = "stated for the same neighbours: relations do not mix in one total"
-        raise ParameterError("parts", sorted(map(str, found)), allowed)
-    return found.pop() if found else None
+        raise ParameterError("parts", sorted(map(str, relations)), allowed)
+    return relations.pop() if relations else None
 
 
-def joint_relation(stated: str | None, asked: HasRelation) -> str | None:
-    """Return the neighbours of all releases so far, and of ``asked``; refuse different ones."""
-    found = {stated, asked.relation} - {None}
-    if len(found) > 1:
+def joint_relation(stated: str | None, released: HasRelation) -> str | None:
+    """Return the neighbours of all releases so far, and of ``released``; refuse different ones."""
+    relations = {stated, released.relation} - {None}
+    if len(relations) > 1:
         allowed = "stated for the neighbours of earlier releases: relations do not mix"
-        raise ParameterError("mechanism", " and ".join(sorted(map(str, found))), allowed)
-    return found.pop() if found else None
+        raise ParameterError("mechanism", " and ".join(sorted(map(str, relations))), allowed)
+    return relations.pop() if relations else None

@@ -22,9 +22,9 @@ class DeclaredClass(NamedTuple):
     fields: tuple[str, ...]
 
 
-# by the identity of the class: a metaclass may say what it likes of equality
+# by the identity of the class, because a metaclass may redefine equality
 DECLARED_RELEASES: dict[int, DeclaredClass] = {}
-# what every class body defines, and changes no behaviour
+# names that every class body defines, without changing behaviour
 HARMLESS_NAMES = {
     "__abstractmethods__", "__annotate_func__", "__annotations__", "__annotations_cache__",
     "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",
@@ -38,12 +38,18 @@ def declare_release(cls: R) -> R:
 
     A class that is defined anew, as in a notebook, takes the place of the earlier one.
     """
-    same = [one.cls for one in DECLARED_RELEASES.values() if one.cls.__name__ == cls.__name__]
-    for other in same:
-        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"{cls.__name__}: {other.__module__} has declared a class of this name")
-        del DECLARED_RELEASES[id(other)]
-    names = tuple(one.name for one in dataclasses.fields(cls) if one.init)
+    same = [
+        declared.cls
+        for declared in DECLARED_RELEASES.values()
+        if declared.cls.__name__ == cls.__name__
+    ]
+    for earlier in same:
+        if (earlier.__module__, earlier.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(
+                f"{cls.__name__}: {earlier.__module__} has declared a class of this name"
+            )
+        del DECLARED_RELEASES[id(earlier)]
+    names = tuple(field.name for field in dataclasses.fields(cls) if field.init)
     DECLARED_RELEASES[id(cls)] = DeclaredClass(cls, names)
     cls.__init_subclass__ = classmethod(_refuse_overriding)  # type: ignore[assignment]  # bound
     return cls
@@ -61,34 +67,34 @@ def undeclared_part(plan: Any) -> Any:
 
 def _may_be_undeclared(part: Any) -> bool:
     declared = DECLARED_RELEASES.get(id(type(part)))
-    if declared is None:  # else a node of a plan, or a loss, whose word is its own
+    if declared is None:  # other parts are nodes of a plan, or losses, which state their own cost
         return hasattr(part, "release")
     return any(_is_code(getattr(part, name)) for name in declared.fields)
 
 
 def idealised_part(plan: Any) -> Any:
     """Return a mechanism in a plan whose noise floats decide; None if there is none."""
-    found = (one for one in parts_of(plan) if getattr(one, "arithmetic", "") == "idealised")
-    return next(found, None)
+    idealised = (part for part in parts_of(plan) if getattr(part, "arithmetic", "") == "idealised")
+    return next(idealised, None)
 
 
 def parts_of(plan: Any) -> Iterator[Any]:
     """Yield a plan and all plans inside it, each once: many nodes may share a part."""
-    left, seen = [plan], {id(plan)}
-    while left:
-        one = left.pop()
-        yield one
-        fields = dataclasses.fields(one) if dataclasses.is_dataclass(one) else ()
-        inside = [getattr(one, field.name) for field in fields]
+    unvisited, visited = [plan], {id(plan)}
+    while unvisited:
+        node = unvisited.pop()
+        yield node
+        fields = dataclasses.fields(node) if dataclasses.is_dataclass(node) else ()
+        inside = [getattr(node, field.name) for field in fields]
         for value in inside:
             for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, Plan) and id(part) not in seen:
-                    seen.add(id(part))
-                    left.append(part)
+                if isinstance(part, Plan) and id(part) not in visited:
+                    visited.add(id(part))
+                    unvisited.append(part)
 
 
 def _is_code(value: object) -> bool:
-    """Return whether a field is a function of an author's: it can keep what a query showed it."""
+    """Return whether a field is a function of the caller: it could store what a query shows."""
     if not callable(value) or isinstance(value, Plan):
         return False
     return getattr(np, getattr(value, "__name__", ""), None) is not value
@@ -96,8 +102,8 @@ def _is_code(value: object) -> bool:
 
 def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
     """Refuse a subclass that changes what a declared class does."""
-    declared: Any = next((one for one in cls.__mro__[1:] if id(one) in DECLARED_RELEASES), None)
-    if declared is None:  # its base was defined anew since
+    declared: Any = next((base for base in cls.__mro__[1:] if id(base) in DECLARED_RELEASES), None)
+    if declared is None:  # the declared base class was defined again since
         return
     super(declared, cls).__init_subclass__(**options)
     changed = sorted(n for n in set(vars(cls)) - HARMLESS_NAMES if hasattr(declared, n))

@@ -22,12 +22,12 @@ def map_leaves(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
             changed[name] = map_leaves(value, change)
         else:
             # equal parts stay one object, so that a million of them are rebuilt once
-            known = {part: map_leaves(part, change) for part in dict.fromkeys(value)}
-            changed[name] = tuple(known[part] for part in value)
+            changed_parts = {part: map_leaves(part, change) for part in dict.fromkeys(value)}
+            changed[name] = tuple(changed_parts[part] for part in value)
     return dataclasses.replace(plan, **changed)  # type: ignore[type-var]
 
 
 def _holds_plans(value: object) -> bool:
     if isinstance(value, tuple):
-        return any(isinstance(one, Plan) for one in value)
+        return any(isinstance(element, Plan) for element in value)
     return isinstance(value, Plan)

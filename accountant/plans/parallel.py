@@ -84,7 +84,7 @@ class Parallel(Item):
         """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
         if self.moves:
             return Adjacency.REPLACE_ONE
-        # a record with another value would leave a trace in two groups
+        # a record with another value would change two groups
         if self.by == "value" and self.parts:
             return Adjacency.ADD_REMOVE
         return common_relation(distinct_objects(self.parts))
@@ -99,8 +99,8 @@ class Parallel(Item):
             for j, into in enumerate(self.moves)
             if i != j
         ]
-        each = [*distinct_objects(self.parts), *crossed]
-        return tuple(dict.fromkeys(_without_parallels(each)))
+        candidates = [*distinct_objects(self.parts), *crossed]
+        return tuple(dict.fromkeys(_without_parallels(candidates)))
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield this plan once: accountants take the maximum over what a user may pay for."""
@@ -115,15 +115,15 @@ class Parallel(Item):
     @property
     def reversed(self) -> Parallel:
         """The same plan with every part reversed; equal parts are reversed once."""
-        each = distinct_objects([*self.parts, *self.moves])
-        equal = {part: part.reversed for part in dict.fromkeys(each)}
-        backwards = {id(part): equal[part] for part in each}
+        objects = distinct_objects([*self.parts, *self.moves])
+        equal = {part: part.reversed for part in dict.fromkeys(objects)}
+        backwards = {id(part): equal[part] for part in objects}
         moves = (backwards[id(move)] for move in self.moves)
         return Parallel((backwards[id(part)] for part in self.parts), self.by, moves)
 
 
 def _without_parallels(parts: Iterable[Plan]) -> Iterator[Plan]:
-    """Yield the parts; of one that is parallel plans alone, the plans a user may pay for there."""
+    """Yield the parts; for a part that is only a parallel plan, what a user may pay for in it."""
     for part in dict.fromkeys(parts):
         match list(part.losses()):
             case [(Parallel() as inner, 1)]:
@@ -160,10 +160,10 @@ class Stated(Plan):
     def __init__(self, part: Plan, relation: str) -> None:
         object.__setattr__(self, "part", part)
         object.__setattr__(self, "relation", check_relation("relation", relation))
-        known = {None, self.relation}
+        compatible = {None, self.relation}
         if self.relation is Adjacency.LABEL_REPLACE:  # such neighbours are local ones too
-            known.add(Adjacency.LOCAL_REPLACE)
-        if as_plan(self.part).relation not in known:
+            compatible.add(Adjacency.LOCAL_REPLACE)
+        if as_plan(self.part).relation not in compatible:
             raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")
 
     def losses(self) -> Iterator[tuple[Item, int]]:

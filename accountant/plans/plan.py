@@ -23,7 +23,7 @@ from accountant.plans.nesting import MAX_NESTING, nesting
 from accountant.table_display import Table, TableDisplay
 
 COUNT = IntegerRange(0)
-DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages brought along
+DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages declared
 
 
 class Plan(TableDisplay, ABC):
@@ -90,8 +90,8 @@ class Plan(TableDisplay, ABC):
     def _table(self) -> Table:
         counts: dict[str, int] = {}
         for part in self.parts if isinstance(self, Sequential) else (self,):
-            one, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
-            counts[repr(one)] = counts.get(repr(one), 0) + count
+            release, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
+            counts[repr(release)] = counts.get(repr(release), 0) + count
         return Table(("release", "count"), list(counts.items()))
 
 
@@ -149,27 +149,27 @@ class _Joined:
 
     def copied(self) -> tuple[Plan, ...]:
         """Return all parts in order."""
-        found: list[Plan] = []
-        left: list[Parts] = [self]
-        while left:
-            one = left.pop()
-            if isinstance(one, _Joined):
-                left += (one.second, one.first)
+        parts: list[Plan] = []
+        stack: list[Parts] = [self]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, _Joined):
+                stack += (node.second, node.first)
             else:
-                found += one
-        return tuple(found)
+                parts += node
+        return tuple(parts)
 
 
 Parts = tuple[Plan, ...] | _Joined
 
 
 class _MaybeJoined(Plan):
-    """A sequence whose parts are copied when they are first asked for: `+` is then no copy."""
+    """A sequence whose parts are copied when they are first read, so that `+` copies nothing."""
 
     __slots__ = ("_joined",)
 
     def __getattr__(self, name: str) -> Any:
-        # reached where a slot is empty: of its parts, until they are copied
+        # called for an empty slot, which is the parts until they are copied
         if name != "parts":
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         parts = self._joined.copied()
@@ -216,10 +216,10 @@ class Sequential(_MaybeJoined):
         Sequential
             Equal to ``Sequential([*parts of first, *parts of second])``.
         """
-        found = cls.__new__(cls)
+        sequence = cls.__new__(cls)
         relation = common_relation((first, second))
-        object.__setattr__(found, "_joined", _Joined(_parts(first), _parts(second), relation))
-        return found
+        object.__setattr__(sequence, "_joined", _Joined(_parts(first), _parts(second), relation))
+        return sequence
 
     @property
     def relation(self) -> Adjacency | None:
@@ -284,7 +284,7 @@ class Repeat(Plan):
             for leaf in self.part.leaves():
                 empty = False
                 yield leaf
-            if empty:  # it will be so every time
+            if empty:  # every further repetition would be empty too
                 return
 
     @property
@@ -331,7 +331,8 @@ def _parts(plan: Plan) -> Parts:
 
 def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
     """Return the parts of a node, each checked to be a plan."""
-    zero_dimensional = getattr(parts, "shape", None) == ()  # iterable by its type alone
+    # such an array has an iterable type, and cannot be iterated
+    zero_dimensional = getattr(parts, "shape", None) == ()
     if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable) or zero_dimensional:
         raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")
     checked = tuple(parts)

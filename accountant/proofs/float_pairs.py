@@ -126,16 +126,25 @@ class FloatMixture:
     def _logs(self, x: Any) -> list[Any]:
         found = []
         for weights, shifts in self._sides:
-            each = np.log(weights) + shifts * x[..., None] - shifts**2 / 2
-            top = each.real.max(axis=-1)
-            found.append(top + np.log(np.exp(each - top[..., None]).sum(axis=-1)))
+            # a row for each normal law: numpy reduces long rows faster than many short ones
+            each = np.outer(shifts, x) + (np.log(weights) - shifts**2 / 2)[:, None]
+            top = each.real.max(axis=0)
+            found.append(top + np.log(np.exp(each - top).sum(axis=0)))
         return found
 
-    def _log_height(self, a: float, x: Array, y: float = 0.0, u: float = 0.0) -> Array:
-        """Return the logarithm of the integrand's size at ``x + iy``."""
-        f, g = self._logs(x + 1j * y if y else x + 0j)
-        found: Array = (1 + a) * f.real - a * g.real - u * (f.imag - g.imag) + (y * y - x * x) / 2
+    def _log_height(self, a: float, x: Array) -> Array:
+        """Return the logarithm of the integrand's size at ``x``."""
+        f, g = self._logs(x)
+        found: Array = (1 + a) * f - a * g - x * x / 2
         return found - math.log(2 * math.pi) / 2
+
+    @lru_cache(maxsize=64)  # noqa: B019  # many u are asked for at each of a few heights
+    def _line(self, a: float, y: float) -> tuple[Array, Array]:
+        """Return the logarithms of the sizes at ``x + iy`` where u is 0, and their fall with u."""
+        x = self._grid(a)
+        f, g = self._logs(x + 1j * y)
+        found: Array = (1 + a) * f.real - a * g.real + (y * y - x * x) / 2
+        return found - math.log(2 * math.pi) / 2, f.imag - g.imag
 
     @lru_cache(maxsize=64)  # noqa: B019  # of a few abscissas, while a proof is written
     def _grid(self, a: float) -> Array:
@@ -147,13 +156,19 @@ class FloatMixture:
         some = x[sizes > sizes.max() - DEPTH]
         return np.linspace(some[0] - x[1] + x[0], some[-1] + x[1] - x[0], POINTS)
 
-    def _log_integral(self, a: float, y: float, u: float) -> float:
+    def _log_integral(self, a: float, log_heights: Array) -> float:
         x = self._grid(a)
-        return float(logsumexp(self._log_height(a, x, y, u))) + math.log(x[1] - x[0])
+        return float(logsumexp(log_heights)) + math.log(x[1] - x[0])
 
+    @lru_cache(maxsize=64)  # noqa: B019  # the ends of a rule ask for the same one many times
     def log_moment(self, a: float) -> float:
         """Return ``ln M(a)``."""
-        return self._log_integral(a, 0.0, 0.0)
+        return self._log_integral(a, self._log_height(a, self._grid(a)))
+
+    def _log_decays(self, a: float, u: float) -> list[float]:
+        """Return the bound of the decay at u by a line at each height."""
+        lines = (self._line(a, float(y)) for y in self._heights)
+        return [self._log_integral(a, sizes - u * fall) for sizes, fall in lines]
 
     @cached_property
     def _heights(self) -> Array:
@@ -162,11 +177,11 @@ class FloatMixture:
 
     def log_decay(self, a: float, u: float) -> float:
         """Return the least bound over some lines."""
-        return min(self._log_integral(a, float(y), u) for y in self._heights)
+        return min(self._log_decays(a, u))
 
     def decay_height(self, a: float, u: float, n: int, slack: float) -> float:
         """Return the highest line, of the shortest rule, where n parts lose at most ``slack``."""
-        sizes = [self._log_integral(a, float(y), u) for y in self._heights]
+        sizes = self._log_decays(a, u)
         return max(
             float(y)
             for y, size in zip(self._heights, sizes, strict=True)

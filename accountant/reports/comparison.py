@@ -22,7 +22,7 @@ from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 from accountant.reports.plot import cost_figure
 from accountant.table_display import Table, TableDisplay
 
-MAX_DIFFERENT = 50  # losses of a plan whose attack rates are shown unasked: of more they take long
+MAX_DIFFERENT = 50  # losses of a plan up to which attack rates are shown; of more they take long
 
 
 @final
@@ -36,9 +36,9 @@ class Row:
     seconds: float
     note: str = ""
 
-    def value(self, asked: str) -> float | None:
-        """Return the answer: epsilon or delta, whichever was ``asked``."""
-        return self.epsilon if asked == "epsilon" else self.delta
+    def value(self, quantity: str) -> float | None:
+        """Return the answer: epsilon or delta, as ``quantity`` names it."""
+        return self.epsilon if quantity == "epsilon" else self.delta
 
 
 @final
@@ -55,7 +55,7 @@ class Comparison(TableDisplay):
     rows : tuple of Row
         One row an accountant.
     rates : tuple of AttackRate
-        What an attacker can do, which all accountants bound: by Tight's road.
+        What an attacker can do at most, computed from the losses that `Tight` composes.
 
     Examples
     --------
@@ -72,12 +72,12 @@ class Comparison(TableDisplay):
     @property
     def best(self) -> Row:
         """Return the row with the smallest answer, the last of equals."""
-        known = [
+        answers = [
             (value, -i)
             for i, row in enumerate(self.rows)
             if (value := row.value(self.asked)) is not None
         ]
-        return self.rows[-min(known)[1]]
+        return self.rows[-min(answers)[1]]
 
     def plot(self) -> Any:
         """Draw delta over epsilon by every accountant, and what an attacker can do.
@@ -99,13 +99,15 @@ class Comparison(TableDisplay):
 
     def __repr__(self) -> str:
         best = self.best
-        given = f"delta {best.delta:g}" if self.asked == "epsilon" else f"epsilon {best.epsilon:g}"
-        least = _number(best.value(self.asked) or 0.0, self.asked)
-        return f"<Comparison: {self.asked} {least} at {given} by {best.accountant}>"
+        condition = (
+            f"delta {best.delta:g}" if self.asked == "epsilon" else f"epsilon {best.epsilon:g}"
+        )
+        smallest = _number(best.value(self.asked) or 0.0, self.asked)
+        return f"<Comparison: {self.asked} {smallest} at {condition} by {best.accountant}>"
 
     def _table(self) -> Table:
         columns = ("accountant", "epsilon", "delta", "seconds", "note")
-        rates = {_rate_name(one): one.upper for one in self.rates}
+        rates = {_rate_name(rate): rate.upper for rate in self.rates}
         rows = [
             [getattr(row, name) for name in columns]
             + [value if row is self.rows[-1] else None for value in rates.values()]
@@ -114,9 +116,9 @@ class Comparison(TableDisplay):
         return Table((*columns, *rates), rows, upper=("epsilon", "delta", *rates))
 
     def __str__(self) -> str:
-        given = "delta" if self.asked == "epsilon" else "epsilon"
-        at = self.rows[0].value(given)
-        lines = [f"{self.asked} at {given} {at:g}", f"{'accountant':<12}{self.asked:>16}{'ms':>10}"]
+        fixed = "delta" if self.asked == "epsilon" else "epsilon"
+        at = self.rows[0].value(fixed)
+        lines = [f"{self.asked} at {fixed} {at:g}", f"{'accountant':<12}{self.asked:>16}{'ms':>10}"]
         for row in self.rows:
             value = row.value(self.asked)
             shown = "cannot say" if value is None else _number(value, self.asked)
@@ -124,10 +126,10 @@ class Comparison(TableDisplay):
             lines.append(f"{row.accountant:<12}{shown:>16}{row.seconds * 1e3:>10.1f}{mark}")
         lines += [f"{row.accountant}: {row.note}" for row in self.rows if row.note]
         if self.rates:
-            known = (
-                f"{_rate_name(one)} is at most {format_upper(one.upper)}" for one in self.rates
+            rate_bounds = (
+                f"{_rate_name(rate)} is at most {format_upper(rate.upper)}" for rate in self.rates
             )
-            lines.append(f"of an attack, {', '.join(known)}")
+            lines.append(f"of an attack, {', '.join(rate_bounds)}")
         return "\n".join(lines)
 
     def to_json(self) -> str:
@@ -189,21 +191,21 @@ def compare(
     delta = DELTA.check("delta", delta)
     proved = None if proof is None else checked_proof(plan, delta, proof)
     rows = []
-    for one in ALL_ACCOUNTANTS:
+    for accountant in ALL_ACCOUNTANTS:
         start, note = time.perf_counter(), ""
         try:
-            if isinstance(one, Tight) and proved is not None:
+            if isinstance(accountant, Tight) and proved is not None:
                 epsilon: float | None = proved.epsilon
                 note = proved.words
-            elif isinstance(one, Tight):
-                found = one.certify(plan, delta)
-                epsilon = found.upper
-                note = str(found)
+            elif isinstance(accountant, Tight):
+                certificate = accountant.certify(plan, delta)
+                epsilon = certificate.upper
+                note = str(certificate)
             else:
-                epsilon = one.epsilon(plan, delta)
+                epsilon = accountant.epsilon(plan, delta)
         except UnsupportedPlan:
             epsilon = None
-        rows.append(Row(one.name, epsilon, delta, time.perf_counter() - start, note))
+        rows.append(Row(accountant.name, epsilon, delta, time.perf_counter() - start, note))
     return Comparison(plan, "epsilon", tuple(rows), _rates(plan))
 
 
@@ -230,13 +232,13 @@ def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
     """
     plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
     rows = []
-    for one in ALL_ACCOUNTANTS:
+    for accountant in ALL_ACCOUNTANTS:
         start = time.perf_counter()
         try:
-            delta: float | None = one.delta(plan, epsilon)
+            delta: float | None = accountant.delta(plan, epsilon)
         except UnsupportedPlan:
             delta = None
-        rows.append(Row(one.name, epsilon, delta, time.perf_counter() - start))
+        rows.append(Row(accountant.name, epsilon, delta, time.perf_counter() - start))
     return Comparison(plan, "delta", tuple(rows), _rates(plan))
 
 
@@ -246,13 +248,13 @@ def _rates(plan: Plan) -> tuple[AttackRate, ...]:
     return attack_rates(plan, 0.01, []).rows if different <= MAX_DIFFERENT else ()
 
 
-def _rate_name(one: AttackRate) -> str:
-    return one.rate if one.at is None else f"{one.rate} at fpr {one.at:g}"
+def _rate_name(rate: AttackRate) -> str:
+    return rate.rate if rate.at is None else f"{rate.rate} at fpr {rate.at:g}"
 
 
-def _number(value: float, asked: str) -> str:
+def _number(value: float, quantity: str) -> str:
     """Return the text of an upper bound, rounded up."""
-    if asked == "epsilon":
+    if quantity == "epsilon":
         return f"{as_displayed(value, 9):.9g}"
     return f"{as_displayed(value, 7):.6e}"
 

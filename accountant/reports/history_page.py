@@ -21,16 +21,18 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     ledger, ``command_line`` the command that makes the page again.
     """
     history = HistoryFigures(status, lines)
-    # what a window or a bucket spent is no part of one total
+    # the spending of a window or a bucket is not a share of one total
     divisible = status.window is None and status.buckets is None
     shares = history.totals.shares(status) if divisible else {}
-    used = Spending("epsilon", status.epsilon, status.budget.epsilon)
-    if status.most > status.budget.epsilon:  # a window may spend what those before it left
-        used = Spending(status.counts, status.total, status.limit)
+    spending = Spending("epsilon", status.epsilon, status.budget.epsilon)
+    # a window may also spend what earlier windows did not spend
+    if status.most > status.budget.epsilon:
+        spending = Spending(status.counts, status.total, status.limit)
     return render(
         "history.html", status=status, history=history, shares=shares, book=book,
-        command_line=command_line, used=used, left=format_remaining(used.limit, used.amount),
-        percent=lambda part, whole: format_upper(100 * part / whole, 3) + " %",
+        command_line=command_line, used=spending,
+        left=format_remaining(spending.limit, spending.amount),
+        percent=lambda part, total: format_upper(100 * part / total, 3) + " %",
         to_come=_to_come(status, history), saved=csv_address(_total_rows(shares)),
         meaning=explanation(status.most, status.budget.delta, status.relation),
     )  # fmt: skip
@@ -39,17 +41,17 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
 def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:
     """Return what will happen to the budget: a time, empty where it has none, and words."""
     runs = [
-        ("", f"{one.to_come:,} of {one.planned:,} releases of {one.name}: paid for, not made yet")
-        for one in history.totals.unfinished_runs
+        ("", f"{run.to_come:,} of {run.planned:,} releases of {run.name}: paid for, not made yet")
+        for run in history.totals.unfinished_runs
     ]
     if status.closed:
         return []
     if status.runs is not None and status.runs[0] < status.runs[1]:
-        made, paid = status.runs
-        runs.append(("", f"{paid - made:,} of {paid:,} runs of the plan that was set aside"))
+        runs_made, paid = status.runs
+        runs.append(("", f"{paid - runs_made:,} of {paid:,} runs of the plan that was set aside"))
     dated = [("", "") if status.window is None else _next_window(status.window)]
     dated.append((status.expires or "", "the budget expires: nothing is spent from then on"))
-    return [*runs, *sorted(one for one in dated if one[0])]
+    return [*runs, *sorted(event for event in dated if event[0])]
 
 
 def _next_window(label: str) -> tuple[str, str]:
@@ -63,7 +65,7 @@ def _next_window(label: str) -> tuple[str, str]:
 
 def _total_rows(shares: dict[str, list[GroupShare]]) -> Iterator[list[object]]:
     yield ["by", "name", "releases", "first", "last", "epsilon"]
-    for grouping, some in shares.items():
-        for one in some:
-            group = one.group
-            yield [grouping, group.name, group.releases, group.first, group.last, one.epsilon]
+    for grouping, group_shares in shares.items():
+        for share in group_shares:
+            group = share.group
+            yield [grouping, group.name, group.releases, group.first, group.last, share.epsilon]

@@ -27,19 +27,19 @@ def _environment(*packages: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    loader = ChoiceLoader([PackageLoader(one) for one in packages])
-    made = Environment(
+    loader = ChoiceLoader([PackageLoader(package) for package in packages])
+    environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
         finalize=lambda value: value if isinstance(value, Markup) else escape_control(value),
     )  # fmt: skip
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.globals["asset"] = lambda name: Markup(loader.get_source(made, name)[0])
-    made.filters |= {
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])
+    environment.filters |= {
         "csp_hash": _csp_hash, "thousands": "{:,}".format, "px": "{:.1f}".format,
         "format_upper": format_upper, "format_lower": format_lower, "format_short": format_short,
     }  # fmt: skip
-    return made
+    return environment
 
 
 def csv_address(rows: Iterable[Iterable[object]]) -> str:

@@ -18,8 +18,8 @@ from accountant.reports.svg_axes import Axes, LinearScale
 from accountant.reports.time_scale import TimeScale
 from accountant.serialisation.plan_json import from_dict
 
-MAX_SHOWN_LINES = 1000  # the last lines; more make a page that no browser scrolls
-MAX_DRAWN_STEPS = 800  # more are finer than the picture
+MAX_SHOWN_LINES = 1000  # the last lines of a page, as many as a browser can scroll
+MAX_DRAWN_STEPS = 800  # finer steps cannot be seen in the figure
 
 
 @final
@@ -44,7 +44,7 @@ class SpendingFigure:
 
 
 class HistoryFigures:
-    """What a page shows of a history: it is read once, and few lines of it are kept."""
+    """The part of a history that a page shows: it is read once, and few lines are stored."""
 
     def __init__(self, status: Status, lines: Iterable[Line]) -> None:
         self._status = status
@@ -78,9 +78,13 @@ class HistoryFigures:
         """Return the kinds in order of first use; plans are left out, as their steps are listed."""
         return [
             ReleaseKind(
-                what, answered + failed, answered, failed, _remaining_capacity(self._status, first)
+                what,
+                answered + failed,
+                answered,
+                failed,
+                _remaining_capacity(self._status, first_line),
             )
-            for what, (first, answered, failed) in self._kinds.items()
+            for what, (first_line, answered, failed) in self._kinds.items()
         ]
 
     @property
@@ -88,22 +92,22 @@ class HistoryFigures:
         """Return epsilon over time as a step curve, on axes that include the budget."""
         if not self.count:
             return None
-        last = self.latest[-1]
-        drawn = [*self._drawn, last]
-        # a window, or a budget, of before may have had more than the last one
-        top = 1.08 * max(self._status.budget.epsilon, *(one.epsilon for one in drawn))
-        when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last.time)))
+        last_line = self.latest[-1]
+        drawn = [*self._drawn, last_line]
+        # an earlier window, or an earlier budget, may have been larger
+        top = 1.08 * max(self._status.budget.epsilon, *(line.epsilon for line in drawn))
+        when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last_line.time)))
         axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)
         steps = (
-            f"H{axes.across(datetime.fromisoformat(one.time)):.1f}V{axes.down(one.epsilon):.1f}"
-            for one in drawn
+            f"H{axes.across(datetime.fromisoformat(line.time)):.1f}V{axes.down(line.epsilon):.1f}"
+            for line in drawn
         )
         start = f"M{axes.left} {axes.down(0.0):.1f}"
         return SpendingFigure(axes, f"{start}{''.join(steps)}H{axes.left + axes.inner_width}")
 
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
-    """Return how many more fit into the rest, as the ledger's notion adds them up.
+    """Return how many more fit into what remains, as the ledger's notion adds them up.
 
     None where that is not known: of another package, or where a window took over some.
     """
@@ -113,10 +117,11 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
     if status.after_plan:
         notion = pure_after_plan(status.budget)
     try:
-        one = notion.cost(from_dict(line.facts))
-    except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
+        cost = notion.cost(from_dict(line.facts))
+    # its class is of a package that is not installed here
+    except (ParameterError, UnsupportedPlan):
         return None
     total = notion.decode(list(status.sums))
     if status.window is not None and notion.shown(total).limit != status.limit:
         return None
-    return notion.how_often(one, total)
+    return notion.how_often(cost, total)

@@ -15,8 +15,9 @@ from accountant.serialisation.plan_json import from_dict
 
 GROUPINGS = ("run", "author", "month")
 NO_RUN, UNNAMED_RUN = "outside of runs", "runs without a name"
-SET_ASIDE, ASIDE = "set aside for runs of the plan", "set aside"  # the outcome of its line
-MAX_LEAVES = 1_000_000  # of a plan; more are not counted
+# outcome of a line that sets runs aside
+SET_ASIDE, ASIDE = "set aside for runs of the plan", "set aside"
+MAX_LEAVES = 1_000_000  # leaves of a plan that are counted at most
 
 
 @final
@@ -39,7 +40,7 @@ class GroupTotal:
         if line.kind != "plan":
             self.releases += 1
             return
-        if line.outcome == ASIDE:  # its runs are lines of their own
+        if line.outcome == ASIDE:  # each of its runs has a line of its own
             return
         planned = _planned_releases(line)
         self.is_counted &= planned is not None
@@ -69,12 +70,13 @@ class LedgerTotals:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, GroupTotal]] = {name: {} for name in GROUPINGS}
-        self._last: Line | None = None  # the latest that changed the total
+        self._last: Line | None = None  # latest line that changed the total
 
     def note(self, line: Line) -> None:
         """Take the next line of the history."""
         added = 0.0
-        if self._last is None or line.spent != self._last.spent:  # a plan paid for its steps
+        # steps of a plan do not change the total
+        if self._last is None or line.spent != self._last.spent:
             added = max(line.total - self._total_before(line), 0.0)
             self._last = line
         if line.kind == TERMS:
@@ -85,15 +87,15 @@ class LedgerTotals:
             self._groups[grouping].setdefault(name, GroupTotal(name)).note(line, added)
 
     def _total_before(self, line: Line) -> float:
-        """Return the total before a line in its unit; where that is new, the groups take it on."""
+        """Return the total before a line in its unit; the groups are converted to a new unit."""
         if self._last is None:
             return 0.0
         if line.counts == self._last.counts:
             return self._last.total
         before = line.total * min(self._last.epsilon / line.epsilon, 1.0) if line.epsilon else 0.0
         for groups in self._groups.values():
-            for one in groups.values():
-                one.amount *= before / self._last.total if self._last.total else 0.0
+            for group in groups.values():
+                group.amount *= before / self._last.total if self._last.total else 0.0
         return before
 
     def shares(self, status: Status) -> dict[str, list[GroupShare]]:
@@ -103,20 +105,22 @@ class LedgerTotals:
     @property
     def unfinished_runs(self) -> list[GroupTotal]:
         """Return the runs of plans with releases that are paid for and were not made."""
-        return [one for one in self._groups["run"].values() if one.to_come]
+        return [run for run in self._groups["run"].values() if run.to_come]
 
 
 def _shares(status: Status, groups: dict[str, GroupTotal]) -> Iterator[GroupShare]:
-    whole = sum(one.amount for one in groups.values())
-    for one in groups.values():
-        yield GroupShare(one, status.epsilon * (one.amount / whole) if whole else 0.0)
+    total_amount = sum(group.amount for group in groups.values())
+    for group in groups.values():
+        yield GroupShare(
+            group, status.epsilon * (group.amount / total_amount) if total_amount else 0.0
+        )
 
 
 def _planned_releases(line: Line) -> int | None:
     """The number of releases of a plan; None if it is not known, or users have parts of it."""
     try:
         leaves = list(islice(from_dict(line.facts).leaves(), MAX_LEAVES))
-    except ParameterError:  # of a package that is not installed here
+    except ParameterError:  # its class is of a package that is not installed here
         return None
     parallel = any(isinstance(leaf, Parallel) for leaf in leaves)
     return None if parallel or len(leaves) == MAX_LEAVES else len(leaves)

@@ -35,20 +35,20 @@ def lines_of(plan: Plan) -> list[PlanLine]:
     """Return the lines of a plan: equal parts once, in order of first use."""
     counts: dict[Plan, int] = {}
     for part in plan.parts if isinstance(plan, Sequential) else (plan,):
-        one, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
-        counts[one] = counts.get(one, 0) + count
+        repeated_part, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
+        counts[repeated_part] = counts.get(repeated_part, 0) + count
     return [PlanLine(part, count) for part, count in counts.items()]
 
 
 def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
     """Return the lines of a plan file; `allocate` finds the noise that it leaves open."""
-    if any(one.weight is not None for one in file.releases):
+    if any(release.weight is not None for release in file.releases):
         scales = allocate(file.releases, budget).scales
     else:
-        scales = tuple(one.settled for one in file.releases)
+        scales = tuple(release.settled for release in file.releases)
     named = [
-        PlanLine(one.plan(scale), one.count, one.name, one.error_at(scale))
-        for one, scale in zip(file.releases, scales, strict=True)
+        PlanLine(release.plan(scale), release.count, release.name, release.error_at(scale))
+        for release, scale in zip(file.releases, scales, strict=True)
     ]
     if len(named) == 1 and isinstance(named[0].part, Sequential) and named[0].count == 1:
         return lines_of(named[0].part)

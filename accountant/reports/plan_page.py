@@ -61,8 +61,8 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
 def _line_rows(summary: PlanSummary) -> Iterator[list[object]]:
     yield ["name", "release", "error", "times", "one costs", "all cost", "room for more"]
     for cost in summary.costs:
-        line, known = cost.line, (cost.epsilon_of_one, cost.epsilon_of_all, cost.capacity)
-        yield [line.name, repr(line.part), line.error, line.count, *known]
+        line, costs = cost.line, (cost.epsilon_of_one, cost.epsilon_of_all, cost.capacity)
+        yield [line.name, repr(line.part), line.error, line.count, *costs]
 
 
 def _grid_rows(summary: PlanSummary) -> Iterator[list[object]]:
@@ -74,8 +74,8 @@ def _grid_rows(summary: PlanSummary) -> Iterator[list[object]]:
         for i, noise in enumerate(grid.noise_factors):
             for j, number in enumerate(grid.count_factors):
                 epsilon = grid.epsilon[i][j][summary.budget_delta_index]
-                known = (grid.releases[j], summary.budget.delta, epsilon)
-                yield [name, noise, number, *known, epsilon <= summary.budget.epsilon]
+                cell_values = (grid.releases[j], summary.budget.delta, epsilon)
+                yield [name, noise, number, *cell_values, epsilon <= summary.budget.epsilon]
 
 
 def _curve_rows(summary: PlanSummary) -> Iterator[list[object]]:
@@ -98,31 +98,31 @@ def _format_capacity(capacity: int | None) -> str:
     return f"{capacity:,}" if capacity < CAPACITY_CAP else f"over {CAPACITY_CAP:,}"
 
 
-def _format_ratio(value: float, least: float) -> str:
-    known = 0 < value < math.inf and 0 < least < math.inf
-    return f"{value / least:.2f}" if known else "–"
+def _format_ratio(value: float, smallest: float) -> str:
+    is_finite = 0 < value < math.inf and 0 < smallest < math.inf
+    return f"{value / smallest:.2f}" if is_finite else "–"
 
 
 def _axes(summary: PlanSummary) -> Axes[float]:
     """Return axes that include the budget, the plan, and a factor of 20 around either."""
     i, j = summary.grid.plan_index
-    near = [value for value in summary.grid.epsilon[i][j] if 0 < value < math.inf]
-    kept = [*near, summary.budget.epsilon]
-    low, high = padded_range(kept)
+    plan_epsilons = [value for value in summary.grid.epsilon[i][j] if 0 < value < math.inf]
+    shown = [*plan_epsilons, summary.budget.epsilon]
+    low, high = padded_range(shown)
     grids = (summary.grid, *summary.line_grids)
     every = (value for grid in grids for row in grid.epsilon for cell in row for value in cell)
     wide = [value for value in every if max(low / 8, 1e-300) <= value <= 8 * high]
-    return epsilon_axes(summary.grid.deltas, [*kept, *wide])
+    return epsilon_axes(summary.grid.deltas, [*shown, *wide])
 
 
 def _data(summary: PlanSummary, sliders: Sequence[Slider], axes: Axes[float]) -> dict[str, Any]:
     """Return the values for the script, by the ids of the sliders."""
     grids = (summary.grid, *summary.line_grids)
     return {
-        **{one.id: one.values for one in sliders},
-        "words": {one.id: [format_short(x) for x in one.values] for one in sliders},
+        **{slider.id: slider.values for slider in sliders},
+        "words": {slider.id: [format_short(x) for x in slider.values] for slider in sliders},
         "grids": [_grid_data(grid, summary.budget.epsilon) for grid in grids],
-        "here": [one.index for one in sliders],
+        "here": [slider.index for slider in sliders],
         "budget": summary.budget.epsilon,
         "axes": axes.as_data(),
     }

@@ -27,14 +27,14 @@ from accountant.reports.what_if_grid import (
 )
 from accountant.serialisation.plan_json import to_dict
 
-MAX_CAPACITY_LINES = 40  # lines beyond are not asked how many more fit
-MAX_TURNED_LINES = 8  # lines beyond have no grid of their own: each takes as long as the first
+MAX_CAPACITY_LINES = 40  # later lines do not show how many more fit
+MAX_TURNED_LINES = 8  # later lines have no grid of their own, as each grid takes long
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LineCost:
-    """Epsilon, at the budget's delta, of one release and of the whole line; and what still fits.
+    """Epsilon, at the budget's delta, of one release and of the whole line; and how many more fit.
 
     ``capacity`` is None where it was not requested or cannot be computed.
     """
@@ -106,9 +106,11 @@ def summarise(
     costs = tuple(_costs(plan, lines, budget, on_step))
     curves = {}
     i, j = grid.plan_index
-    for one in ALL_ACCOUNTANTS:
-        known = isinstance(one, Tight)
-        curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
+    for accountant in ALL_ACCOUNTANTS:
+        is_tight = isinstance(accountant, Tight)
+        curves[accountant.name] = (
+            grid.epsilon[i][j] if is_tight else _curve(accountant, plan, deltas)
+        )
         on_step()
     rates = attack_rates(plan).rows
     return PlanSummary(plan, budget, grid, alone, costs, curves, rates, proof)
@@ -132,19 +134,21 @@ def _turned_lines(lines: Sequence[PlanLine]) -> range:
 def _costs(
     plan: Plan, lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback
 ) -> Iterator[LineCost]:
-    for place, line in enumerate(lines):
-        both = (line.part, Repeat(line.part, line.count))
-        one, alone = (float(Tight().epsilons(part, [budget.delta])[0]) for part in both)
-        asked = place < MAX_CAPACITY_LINES
-        # if others do not help the plan, they may still help the plan with many more
-        room = capacity_if_known(plan, line.part, budget) if asked else None
-        yield LineCost(line, one, alone, room)
+    for index, line in enumerate(lines):
+        epsilon_of_one, epsilon_of_all = (
+            float(Tight().epsilons(part, [budget.delta])[0])
+            for part in (line.part, Repeat(line.part, line.count))
+        )
+        has_capacity = index < MAX_CAPACITY_LINES
+        # other accountants may lower the cost of many more repetitions, though not of this plan
+        room = capacity_if_known(plan, line.part, budget) if has_capacity else None
+        yield LineCost(line, epsilon_of_one, epsilon_of_all, room)
         on_step()
 
 
-def _curve(one: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
+def _curve(accountant: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
     """Return an accountant's epsilons; NaN where it has no answer."""
     try:
-        return tuple(one.epsilons(plan, deltas).tolist())
+        return tuple(accountant.epsilons(plan, deltas).tolist())
     except UnsupportedPlan:
         return (math.nan,) * len(deltas)

@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 
-# dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, thick
+# from dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, as a thick line
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
 
 
@@ -42,31 +42,33 @@ def cost_figure(plan: Plan, delta: float) -> Any:
         raise ParameterError("plot", "no matplotlib", allowed) from None
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
+    curve_axes, attack_axes = figure.subplots(1, 2)
     deltas = _drawn_deltas(delta)
-    for one, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
-        curve = _curve(one, plan, deltas)
+    for accountant, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
+        curve = _curve(accountant, plan, deltas)
         if curve is not None:
-            tight = isinstance(one, Tight)
-            left.plot(curve, deltas, color=colour, lw=2.6 if tight else 1.4, label=one.name)
-    left.set(
+            tight = isinstance(accountant, Tight)
+            curve_axes.plot(
+                curve, deltas, color=colour, lw=2.6 if tight else 1.4, label=accountant.name
+            )
+    curve_axes.set(
         yscale="log", xlabel="epsilon", ylabel="delta", ylim=(max(delta, 1e-300) * 1e-3, 1.0),
         title="What each accountant can promise",
     )  # fmt: skip
     top = Tight().epsilon(plan, deltas[0])
-    left.set_xlim(0.0, 1.5 * top if 0 < top < math.inf else 1.0)
-    left.axhline(max(delta, 1e-300), color="#888888", lw=0.8, ls=":")
-    left.legend(frameon=False)
+    curve_axes.set_xlim(0.0, 1.5 * top if 0 < top < math.inf else 1.0)
+    curve_axes.axhline(max(delta, 1e-300), color="#888888", lw=0.8, ls=":")
+    curve_axes.legend(frameon=False)
     alpha = np.linspace(0, 1, 201)
     beta = tradeoff(plan, alpha)
-    right.fill_between(alpha, beta, 1 - alpha, color="#4e79a7", alpha=0.15, lw=0)
-    right.plot(alpha, beta, color="#111111", lw=2, label="any test, at best")
-    right.plot(alpha, 1 - alpha, color="#888888", lw=0.8, ls=":", label="guessing")
-    right.set(
+    attack_axes.fill_between(alpha, beta, 1 - alpha, color="#4e79a7", alpha=0.15, lw=0)
+    attack_axes.plot(alpha, beta, color="#111111", lw=2, label="any test, at best")
+    attack_axes.plot(alpha, 1 - alpha, color="#888888", lw=0.8, ls=":", label="guessing")
+    attack_axes.set(
         xlabel="type I error", ylabel="type II error", aspect="equal", xlim=(0, 1), ylim=(0, 1),
         title="What an attacker can do",
     )  # fmt: skip
-    right.legend(frameon=False)
+    attack_axes.legend(frameon=False)
     return figure
 
 
@@ -76,9 +78,10 @@ def _drawn_deltas(delta: float) -> Array:
     return np.concatenate([np.geomspace(low, 0.02, 48), np.linspace(0.04, 0.98, 25)])
 
 
-def _curve(one: Accountant, plan: Plan, deltas: Array) -> Array | None:
-    """Epsilons at the deltas; infinite ones are left out of the line."""
-    drawn = Tight(width=1e-4) if isinstance(one, Tight) else one  # finer than the line
+def _curve(accountant: Accountant, plan: Plan, deltas: Array) -> Array | None:
+    """Epsilons at the deltas; infinite ones are not in the line."""
+    # an interval that is narrower than the line
+    drawn = Tight(width=1e-4) if isinstance(accountant, Tight) else accountant
     try:
         epsilons = drawn.epsilons(plan, deltas)
     except UnsupportedPlan:

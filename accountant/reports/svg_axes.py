@@ -54,8 +54,8 @@ class LogScale:
 
     def share(self, value: float) -> float:
         """Return the share of the axis' length; beyond an end, at most a factor of 1000."""
-        kept = min(max(value, self.low / 1e3), self.high * 1e3)
-        return math.log(kept / self.low) / math.log(self.high / self.low)
+        clipped = min(max(value, self.low / 1e3), self.high * 1e3)
+        return math.log(clipped / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[Tick]:
         """Return finer steps on less than a decade, whole powers on more than six."""
@@ -65,9 +65,9 @@ class LogScale:
             steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
         elif len(powers) > 6:
             steps = (1,)
-        # decimal words, so that 5e-6 is not 4.999e-6
-        found = [float(f"{step}e{power}") for power in powers for step in steps]
-        shown = [value for value in found if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
+        # parsed from decimal text, so that 5e-6 is not 4.999e-6
+        candidates = [float(f"{step}e{power}") for power in powers for step in steps]
+        shown = [value for value in candidates if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
         return [Tick(self.share(value), self.label(value)) for value in shown[:: self.every]]
 
 
@@ -87,7 +87,7 @@ class LinearScale:
         """Return about five ticks at multiples of 1, 2 or 5 times a power of ten."""
         span = self.high - self.low
         size = 10.0 ** math.floor(math.log10(span / 5))
-        step = size * next(one for one in (1, 2, 5, 10) if span / (size * one) <= 6)
+        step = size * next(multiple for multiple in (1, 2, 5, 10) if span / (size * multiple) <= 6)
         multiples = range(math.ceil(self.low / step - 1e-9), int(self.high / step + 1e-9) + 1)
         values = [float(f"{k * step:.6g}") for k in multiples]
         return [Tick(self.share(value), format_short(value)) for value in values]
@@ -140,7 +140,7 @@ class Axes(Generic[X]):
 
 def padded_range(values: Iterable[float]) -> tuple[float, float]:
     """Return a range with a margin around the finite positive values; at least a factor of 2."""
-    seen = [value for value in values if 0 < value < math.inf] or [1.0]
-    low, high = min(seen), max(seen)
+    positive = [value for value in values if 0 < value < math.inf] or [1.0]
+    low, high = min(positive), max(positive)
     air = max((high / low) ** 0.06, math.sqrt(2 / min(high / low, 2)), 1.05)
     return low / air, high * air

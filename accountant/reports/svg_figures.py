@@ -45,17 +45,17 @@ def epsilon_axes(deltas: Sequence[float], epsilons: Iterable[float]) -> Axes[flo
 def curves_figure(deltas: Sequence[float], curves: Mapping[str, Curve], budget: Budget) -> Figure:
     """Return one line for each accountant, ordered by name; the budget is a cross."""
     finite = [value for curve in curves.values() for value in curve if 0 < value < math.inf]
-    least = min(finite, default=1.0)
-    # a bound thirty times the least one adds no information to the figure
-    seen = [value for value in finite if value <= 30 * least]
-    axes, lines = epsilon_axes(deltas, [*seen, budget.epsilon]), []
-    for place, (name, curve) in enumerate(curves.items()):
+    smallest = min(finite, default=1.0)
+    # a bound of thirty times the smallest bound adds no information to the figure
+    near_values = [value for value in finite if value <= 30 * smallest]
+    axes, lines = epsilon_axes(deltas, [*near_values, budget.epsilon]), []
+    for index, (name, curve) in enumerate(curves.items()):
         drawn = _drawn(deltas, curve)
         visible = any(value <= axes.y.high for _, value in drawn)
         note = "" if visible else " (above the picture)" if drawn else " (no bound)"
-        lines.append(Line(f"c{place}", f"{name}{note}", axes.points(drawn)))
-    words = f"epsilon against delta by {', '.join(curves)}; the table below has the numbers"
-    return Figure(axes, tuple(lines), words, _cross(axes, budget))
+        lines.append(Line(f"c{index}", f"{name}{note}", axes.points(drawn)))
+    caption = f"epsilon against delta by {', '.join(curves)}; the table below has the numbers"
+    return Figure(axes, tuple(lines), caption, _cross(axes, budget))
 
 
 def change_figure(
@@ -67,8 +67,8 @@ def change_figure(
         Line("asplanned", "the plan as it is", points),
         Line("moved", "as the sliders stand: dots are computed, lines only join them", points),
     )
-    words = "epsilon against delta, of the plan and as the sliders stand"
-    return Figure(axes, lines, words, _cross(axes, budget))
+    caption = "epsilon against delta, of the plan and as the sliders stand"
+    return Figure(axes, lines, caption, _cross(axes, budget))
 
 
 def _drawn(deltas: Sequence[float], curve: Curve) -> list[tuple[float, float]]:
@@ -78,5 +78,5 @@ def _drawn(deltas: Sequence[float], curve: Curve) -> list[tuple[float, float]]:
 
 
 def _cross(axes: Axes[float], budget: Budget) -> tuple[float, float] | None:
-    # no logarithmic axis has a place for delta 0
+    # a logarithmic axis cannot show delta 0
     return (axes.across(budget.delta), axes.down(budget.epsilon)) if budget.delta > 0 else None

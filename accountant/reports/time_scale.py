@@ -35,30 +35,31 @@ class TimeScale:
             (form, [time for time in times if self.low <= time <= self.high] or [self.low])
             for form, times in self._round_times()
         )
-        form, shown = next(one for one in inside if len(one[1]) <= MAX_TIME_TICKS)
+        form, shown = next(candidate for candidate in inside if len(candidate[1]) <= MAX_TIME_TICKS)
         return [
             Tick(share, time.strftime(form), _anchor(share))
             for time, share in zip(shown, map(self.share, shown), strict=True)
         ]
 
     def _round_times(self) -> Iterator[tuple[str, list[datetime]]]:
-        """Yield a format and the times that it suits, finer ones first; few of those too fine."""
+        """Yield formats with round times, finer ones first; too fine ones with a few times only."""
         midnight = self.low.replace(hour=0, minute=0, second=0, microsecond=0)
         for seconds in ROUND_SECONDS:
             step = timedelta(seconds=seconds)
-            first = -((midnight - self.low) // step)
+            first_multiple = -((midnight - self.low) // step)
             form = "%H:%M:%S" if self._span <= timedelta(hours=1) else "%m-%d %H:%M"
             form = "%Y-%m-%d" if seconds >= DAY else form
-            yield form, [midnight + k * step for k in range(first, first + MAX_TIME_TICKS + 1)]
+            multiples = range(first_multiple, first_multiple + MAX_TIME_TICKS + 1)
+            yield form, [midnight + k * step for k in multiples]
         start = midnight.replace(day=1)
         for months in ROUND_MONTHS:
             ends = (12 * time.year + time.month - 1 for time in (self.low, self.high))
-            first, last = (end // months for end in ends)
+            first_multiple, last_multiple = (end // months for end in ends)
             yield (
                 "%Y-%m" if months < 12 else "%Y",
                 [
                     start.replace(year=k * months // 12, month=k * months % 12 + 1)
-                    for k in range(first, last + 1)
+                    for k in range(first_multiple, last_multiple + 1)
                 ],
             )
 

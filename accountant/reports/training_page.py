@@ -1,4 +1,4 @@
-"""The page of a training statement: its epsilon, other loaders beside it, and assumptions."""
+"""The page of a training statement: its epsilon, that of other loaders, and assumptions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
         "training.html", statement=statement, run=statement.run, words=words, title=TITLES,
         meaning=_meaning(statement), bars=_bars(statement, scale), scale=scale,
         tables=list(_tables(statement)), meanings=MEANINGS, user_unit=USER,
-        own_costs=[statement.row(relation=one) for one in statement.relations],
+        own_costs=[statement.row(relation=relation) for relation in statement.relations],
         saved=csv_address(_csv_rows(statement)), json_lines=statement.to_json().splitlines(),
         command_line=command_line, version=version("dp-attest"),
     )  # fmt: skip
@@ -80,8 +80,8 @@ def _own_rows(statement: TrainingStatement) -> list[TrainingCost]:
 
 
 def _ends(statement: TrainingStatement) -> Iterator[float]:
-    for one in _own_rows(statement):
-        yield from (end for end in (one.lower, one.upper) if math.isfinite(end))
+    for row in _own_rows(statement):
+        yield from (end for end in (row.lower, row.upper) if math.isfinite(end))
 
 
 def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
@@ -91,18 +91,18 @@ def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
         return 100 * min(max(scale.share(min(value, scale.high)), 0.0), 1.0)
 
     return [
-        Bar(one.loader, words.interval(one), share(one.lower), share(one.upper),
-            one.loader == statement.run.loader)
-        for one in _own_rows(statement)
+        Bar(row.loader, words.interval(row), share(row.lower), share(row.upper),
+            row.loader == statement.run.loader)
+        for row in _own_rows(statement)
     ]  # fmt: skip
 
 
 def _tables(statement: TrainingStatement) -> Iterator[CostTable]:
-    own = statement.run.microbatching
+    run_micro = statement.run.microbatching
     yield _table(statement, "One record", RECORD, (False, True))
     if statement.run.examples_per_user is not None:
         name = f"One user of at most {statement.run.examples_per_user:,} records"
-        yield _table(statement, name, USER, (own,))
+        yield _table(statement, name, USER, (run_micro,))
 
 
 def _table(
@@ -117,14 +117,17 @@ def _table(
 
     heads = tuple(words.neighbours_words(unit, relation) for relation in SAMPLING_RELATIONS)
     below = tuple("microbatches" if micro else "plain" for micro in columns)
-    rows = [(one, one == statement.run.loader, texts(one)) for one in LOADERS]
+    rows = [
+        (loader_name, loader_name == statement.run.loader, texts(loader_name))
+        for loader_name in LOADERS
+    ]
     return CostTable(name, heads, below, tuple(rows))
 
 
 def _csv_rows(statement: TrainingStatement) -> Iterator[list[object]]:
     yield list(COLUMNS)
-    for one in statement.rows:
-        yield [getattr(one, name) for name in COLUMNS]
+    for row in statement.rows:
+        yield [getattr(row, name) for name in COLUMNS]
 
 
 def _meaning(statement: TrainingStatement) -> str:

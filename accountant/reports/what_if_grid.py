@@ -62,8 +62,8 @@ def what_if(
 ) -> WhatIf:
     """Return the grid; ``on_step`` is called after every cell."""
     deltas, noise = delta_axis(budget), noise_axis(lines)
-    whole = plan_of(lines)
-    with_envelopes = _envelopes_help(whole, (deltas[-1], budget.delta or deltas[1]))
+    whole_plan = plan_of(lines)
+    with_envelopes = _envelopes_help(whole_plan, (deltas[-1], budget.delta or deltas[1]))
 
     def counts(factor: float) -> tuple[int, ...]:
         scaled = (scaled_count(line.count, factor) for line in lines)
@@ -72,18 +72,18 @@ def what_if(
             for index, count in enumerate(scaled)
         )
 
-    # small counts stay the same at other factors, too
-    known: dict[tuple[object, ...], tuple[float, ...]] = {
-        (1.0, counts(1.0)): tuple(Tight().epsilon(whole, delta) for delta in deltas)
+    # small counts, rounded up, are equal at several factors: their cells are computed once
+    cells: dict[tuple[object, ...], tuple[float, ...]] = {
+        (1.0, counts(1.0)): tuple(Tight().epsilon(whole_plan, delta) for delta in deltas)
     }
     rows = []
     for factor in noise:
         row = []
         for often in COUNT_FACTORS:
-            key = (factor, counts(often))  # rounded up, small counts repeat
-            if key not in known:
-                known[key] = _cell(lines, (factor, often, turned), deltas, with_envelopes)
-            row.append(known[key])
+            key = (factor, counts(often))
+            if key not in cells:
+                cells[key] = _cell(lines, (factor, often, turned), deltas, with_envelopes)
+            row.append(cells[key])
             on_step()
         rows.append(tuple(row))
     releases = tuple(sum(counts(often)) for often in COUNT_FACTORS)
@@ -110,9 +110,11 @@ def _cell(
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Return whether accountants with facts of their own lower an epsilon."""
-    ways = directions(plan)
-    losses = [loss for way in ways for loss, _ in losses_of_items([*way.losses()])]
+    """Return whether upper envelopes of the losses lower an epsilon."""
+    both_directions = directions(plan)
+    losses = [
+        loss for direction in both_directions for loss, _ in losses_of_items([*direction.losses()])
+    ]
     if not any(loss.numerics.is_upper_envelope for loss in losses):
         return False
     without = Tight().epsilons(plan, deltas, with_envelopes=False)

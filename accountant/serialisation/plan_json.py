@@ -16,7 +16,7 @@ from accountant.serialisation.registry import constructor_fields, plan_field_kin
 from dp_attest.public_names import nearest_name
 
 SCHEMA = 1
-MAX_DEPTH = 50  # of tables and lists, one of each for a node
+MAX_DEPTH = 50  # levels of tables and lists, two for a node
 KeyPath = tuple[str | int, ...]
 
 
@@ -118,61 +118,62 @@ def to_dict(plan: Plan, path: KeyPath = ()) -> dict[str, Any]:
 
 
 def _fields_of(plan: Any, path: KeyPath) -> dict[str, Any]:
-    """Return the kind of a plan or of a value inside one, and what is no default."""
+    """Return the kind of a plan, or of a value inside one, and the fields that are no defaults."""
     name = type(plan).__name__
     result: dict[str, Any] = {"kind": name}
-    for key, one in constructor_fields(type(plan)).items():
-        value = constructor_value(plan, one)
-        if name == "ZCDPLoss" and key == "rho":  # its property adds xi
+    for key, parameter in constructor_fields(type(plan)).items():
+        value = constructor_value(plan, parameter)
+        if name == "ZCDPLoss" and key == "rho":  # the property `rho` includes xi
             value = plan.rho_per_order
-        if one.default is inspect.Parameter.empty or value != one.default:
+        if parameter.default is inspect.Parameter.empty or value != parameter.default:
             result[key] = to_plain_value(value, (*path, key))
     return result
 
 
-def constructor_value(plan: Any, one: inspect.Parameter) -> Any:
+def constructor_value(plan: Any, parameter: inspect.Parameter) -> Any:
     """Return what a plan, or a value inside one, was made with."""
-    return getattr(plan, one.name if hasattr(plan, one.name) else f"_{one.name}")
+    return getattr(plan, parameter.name if hasattr(plan, parameter.name) else f"_{parameter.name}")
 
 
 def from_dict(value: Any, path: KeyPath = ()) -> Plan:
-    """Return the plan of plain values; ``count`` may stand beside the fields of any kind."""
+    """Return the plan of plain values; ``count`` may stand with the fields of any kind."""
     _check_depth(path)
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise PlanFileError(path, value, "a table with a 'kind'")
-    known = plan_kinds()
-    if value["kind"] not in known:
-        meant = nearest_name(value["kind"], {**known, **plan_field_kinds()})
-        near = [] if meant is None else [f"{meant} (did you mean this?)"]
-        allowed = ", ".join([*near, *sorted(known.keys() - {meant})])
+    kinds = plan_kinds()
+    if value["kind"] not in kinds:
+        meant = nearest_name(value["kind"], {**kinds, **plan_field_kinds()})
+        suggestion = [] if meant is None else [f"{meant} (did you mean this?)"]
+        allowed = ", ".join([*suggestion, *sorted(kinds.keys() - {meant})])
         raise PlanFileError((*path, "kind"), value["kind"], f"one of {allowed}")
-    given = {key: one for key, one in value.items() if key != "kind"}
-    kind = known[value["kind"]]
-    count = given.pop("count", None) if "count" not in constructor_fields(kind) else None
-    plan = _made(kind, given, path)
+    fields = {key: field_value for key, field_value in value.items() if key != "kind"}
+    kind = kinds[value["kind"]]
+    count = fields.pop("count", None) if "count" not in constructor_fields(kind) else None
+    plan = _made(kind, fields, path)
     try:
         return plan if count is None else Repeat(plan, count)
     except ParameterError as error:
         raise PlanFileError((*path, error.argument), error.value, error.allowed) from None
 
 
-def _made(kind: type[Any], given: dict[str, Any], path: KeyPath) -> Any:
+def _made(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
     """Return a plan of this kind, or a value inside one, from its fields."""
     allowed = constructor_fields(kind)
-    for key, value in given.items():
+    for key, value in fields.items():
         if key not in allowed:
             names = ", ".join([*allowed, "count"])
             raise PlanFileError((*path, key), value, f"absent: {kind.__name__} has {names}")
-    missing = [k for k, one in allowed.items() if one.default is one.empty and k not in given]
+    required = [key for key, parameter in allowed.items() if parameter.default is parameter.empty]
+    missing = [key for key in required if key not in fields]
     if missing:
         raise PlanFileError(path, kind.__name__, f"given with {', '.join(missing)}")
-    arguments = {allowed[k].name: _read(one, (*path, k)) for k, one in given.items()}
+    arguments = {allowed[key].name: _read(value, (*path, key)) for key, value in fields.items()}
     try:
         return kind(**arguments)
     except ParameterError as error:
         argument = error.argument.rsplit(".", maxsplit=1)[-1]
-        place = (*path, argument) if argument in allowed else path
-        raise PlanFileError(place, error.value, error.allowed) from None
+        error_path = (*path, argument) if argument in allowed else path
+        raise PlanFileError(error_path, error.value, error.allowed) from None
 
 
 def _read(value: Any, path: KeyPath) -> Any:
@@ -180,10 +181,11 @@ def _read(value: Any, path: KeyPath) -> Any:
         kind = str(value.get("kind"))
         inner = TRIES_KINDS.get(kind) or plan_field_kinds().get(kind)
         if inner is not None:
-            return _made(inner, {key: one for key, one in value.items() if key != "kind"}, path)
+            fields = {key: element for key, element in value.items() if key != "kind"}
+            return _made(inner, fields, path)
         return from_dict(value, path)
     if isinstance(value, list):
-        return tuple(_read(one, (*path, i)) for i, one in enumerate(value))
+        return tuple(_read(element, (*path, i)) for i, element in enumerate(value))
     return value
 
 
@@ -199,7 +201,7 @@ def to_plain_value(value: Any, path: KeyPath = ()) -> Any:
         raise ParameterError("plan", value, "made of numbers and names: a file holds no function")
     if not isinstance(value, tuple):
         return value
-    return [to_plain_value(one, (*path, i)) for i, one in enumerate(value)]
+    return [to_plain_value(element, (*path, i)) for i, element in enumerate(value)]
 
 
 def _check_depth(path: KeyPath) -> None:
@@ -209,10 +211,10 @@ def _check_depth(path: KeyPath) -> None:
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise PlanFileError((), sorted(key for key, _ in pairs), "an object with distinct keys")
-    return found
+    return document
 
 
 def _refuse_constant(word: str) -> Any:
@@ -220,5 +222,5 @@ def _refuse_constant(word: str) -> Any:
 
 
 def _format_path(path: KeyPath) -> str:
-    words = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
-    return words.lstrip(".") or "the document"
+    text = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.lstrip(".") or "the document"

@@ -53,8 +53,8 @@ def plan_field_kinds() -> dict[str, type[PlanField]]:
 
 def constructor_fields(kind: type[Any]) -> dict[str, inspect.Parameter]:
     """Return the constructor's parameters of a kind, by their names in files."""
-    found = inspect.signature(kind).parameters.values()
-    return {one.name.lstrip("_"): one for one in found}
+    parameters = inspect.signature(kind).parameters.values()
+    return {parameter.name.lstrip("_"): parameter for parameter in parameters}
 
 
 @functools.cache

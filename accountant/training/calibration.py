@@ -24,16 +24,16 @@ def least_noise(run: TrainingRun, relation: Adjacency, epsilon: float, delta: fl
         micro = run.microbatching
         return record_scheme(run, noise, run.loader, relation, microbatching=micro).above
 
-    def least_of(place: int) -> float:
+    def least_of(plan_index: int) -> float:
         def plan_of(noise: float) -> Plan:
-            return plans(noise)[place]
+            return plans(noise)[plan_index]
 
-        # narrow intervals take time: first near the answer, then there
-        near = calibrate(plan_of, epsilon=epsilon, delta=delta, accountant=Tight(COARSE))
-        return calibrate_near(plan_of, near, epsilon, delta)
+        # narrow intervals take long, so a coarse answer comes first
+        coarse_noise = calibrate(plan_of, epsilon=epsilon, delta=delta, accountant=Tight(COARSE))
+        return calibrate_near(plan_of, coarse_noise, epsilon, delta)
 
-    # each of the plans is a bound by itself: the one that needs the least noise counts
-    return min(least_of(place) for place in range(len(plans(1.0))))
+    # each plan is a bound by itself, so the one that needs the least noise decides
+    return min(least_of(plan_index) for plan_index in range(len(plans(1.0))))
 
 
 def longest_run(
@@ -41,15 +41,19 @@ def longest_run(
 ) -> TrainingRun:
     """Return the run with the most steps, or whole passes, whose epsilon is within the target."""
     draws = run.loader in SAMPLING
-    one = replace(run, steps=1 if draws else None, epochs=None if draws else 1.0)
-    scheme = record_scheme(one, noise, run.loader, relation, microbatching=run.microbatching)
+    shortest_run = replace(run, steps=1 if draws else None, epochs=None if draws else 1.0)
+    scheme = record_scheme(
+        shortest_run, noise, run.loader, relation, microbatching=run.microbatching
+    )
     budget = Budget(epsilon, delta)
     fitting = [part for part in scheme.above if budget.admits(part)]
     if not fitting:
         what = "one step" if draws else "one pass"
         raise ParameterError("epsilon", epsilon, f"more than {what} costs at this noise")
-    most = max(1 + remaining_capacity(part, part, budget) for part in fitting)
-    if most > CAPACITY_CAP:
-        words = f"one that {CAPACITY_CAP:,} steps or passes exceed: give epochs or steps"
-        raise ParameterError("epsilon", epsilon, words)
-    return replace(one, steps=most) if draws else replace(one, epochs=float(most))
+    length = max(1 + remaining_capacity(part, part, budget) for part in fitting)
+    if length > CAPACITY_CAP:
+        allowed = f"one that {CAPACITY_CAP:,} steps or passes exceed: give epochs or steps"
+        raise ParameterError("epsilon", epsilon, allowed)
+    if draws:
+        return replace(shortest_run, steps=length)
+    return replace(shortest_run, epochs=float(length))

@@ -1,4 +1,4 @@
-"""A statement as JSON, and back: what a document says is computed again before it is believed."""
+"""A statement as JSON, and back: every number of a document is computed again and compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accountant.training.loaders import PASSES
 from accountant.training.words import assumptions
 
 SCHEMA, KIND = 2, "dp-sgd statement"
-# 1 had no zero-out rows, and what they cost for removed records of passes
+# schema 1 had no zero-out rows, and gave their cost to removed records of passes
 BEFORE_ZERO_OUT = 1
 NEAR = 1e-3  # two machines, or two versions, may differ in the last digits of an interval
 ARGUMENTS = ("examples", "batch", "epochs", "steps", "loader", "drop_last", "max_batch", "rate",
@@ -42,8 +42,8 @@ def to_document(statement: StatementFacts) -> dict[str, Any]:
         "user_epsilon": _finite(statement.user_epsilon),
         "advantage": statement.advantage,
         "found_records": statement.found_records,
-        "rows": [{key: _finite(value) for key, value in asdict(one).items()}
-                 for one in statement.rows],
+        "rows": [{key: _finite(value) for key, value in asdict(row).items()}
+                 for row in statement.rows],
         "assumptions": assumptions(statement),
         "plan": to_dict(statement.plan),
     }  # fmt: skip
@@ -61,53 +61,55 @@ class StatementDiffers(ParameterError):
 def read_document(text: object) -> dict[str, Any]:
     """Return the values of a document that `to_text` wrote, its form checked."""
     try:
-        read = json.loads(text) if isinstance(text, str) else None
+        document = json.loads(text) if isinstance(text, str) else None
     except ValueError:
-        read = None
+        document = None
     shown = text[:60] if isinstance(text, str) else text
     allowed = "what to_json of a statement wrote"
-    if not isinstance(read, dict) or read.get("kind") != KIND:
+    if not isinstance(document, dict) or document.get("kind") != KIND:
         raise ParameterError("statement", shown, allowed)
-    if read.get("schema") not in (BEFORE_ZERO_OUT, SCHEMA):
-        raise ParameterError("schema", read.get("schema"), f"{SCHEMA}: other versions are unknown")
-    run, found = read.get("run"), read.get("found")
+    if document.get("schema") not in (BEFORE_ZERO_OUT, SCHEMA):
+        raise ParameterError(
+            "schema", document.get("schema"), f"{SCHEMA}: other versions are unknown"
+        )
+    run, solved = document.get("run"), document.get("found")
     names = {*ARGUMENTS, "noise", "delta", "relation"}
     if not isinstance(run, dict) or set(run) != names:
         raise ParameterError("run", run, f"a table of {', '.join(sorted(names))}")
-    if not isinstance(found, dict) or set(found) != {"what", "target", "default_delta"}:
-        raise ParameterError("found", found, allowed)
-    if found["what"] not in {"", "noise", "epochs"} or (found["what"] == "") != (
-        found["target"] is None
+    if not isinstance(solved, dict) or set(solved) != {"what", "target", "default_delta"}:
+        raise ParameterError("found", solved, allowed)
+    if solved["what"] not in {"", "noise", "epochs"} or (solved["what"] == "") != (
+        solved["target"] is None
     ):
-        raise ParameterError("found.what", found["what"], "'noise' or 'epochs', with a target")
-    if found["target"] is not None:
-        POSITIVE.check("found.target", found["target"])
-    if not isinstance(found["default_delta"], bool):
-        raise ParameterError("found.default_delta", found["default_delta"], "true or false")
-    return read
+        raise ParameterError("found.what", solved["what"], "'noise' or 'epochs', with a target")
+    if solved["target"] is not None:
+        POSITIVE.check("found.target", solved["target"])
+    if not isinstance(solved["default_delta"], bool):
+        raise ParameterError("found.default_delta", solved["default_delta"], "true or false")
+    return document
 
 
-def check_same(statement: StatementFacts, read: dict[str, Any]) -> None:
+def check_same(statement: StatementFacts, document: dict[str, Any]) -> None:
     """Raise `StatementDiffers` where a document says another number than the statement."""
     ours = json.loads(to_text(statement))
-    if read.get("schema") == BEFORE_ZERO_OUT:
-        # its epsilon is compared: a run whose own number was that of a blank record is refused
+    if document.get("schema") == BEFORE_ZERO_OUT:
+        # epsilon is compared too, so a run that stated the number of a blank record is refused
         ours = {**ours, "rows": _rows_before_zero_out(ours["rows"])}
-        read = {**ours, **read, "plan": ours["plan"]}
-        read["rows"] = _rows_before_zero_out(read["rows"])
+        document = {**ours, **document, "plan": ours["plan"]}
+        document["rows"] = _rows_before_zero_out(document["rows"])
     for key in COMPARED:
-        _compare(key, ours[key], read.get(key))
+        _compare(key, ours[key], document.get(key))
 
 
 def _rows_before_zero_out(rows: Any) -> Any:
     """Return the rows whose numbers are the same in both schemas."""
-    known = isinstance(rows, list) and all(isinstance(one, dict) for one in rows)
-    if not known:
+    are_tables = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+    if not are_tables:
         return rows
     return [
-        one for one in rows
-        if one.get("relation") != Adjacency.ZERO_OUT
-        and (one.get("loader") not in PASSES or one.get("relation") != Adjacency.ADD_REMOVE)
+        row for row in rows
+        if row.get("relation") != Adjacency.ZERO_OUT
+        and (row.get("loader") not in PASSES or row.get("relation") != Adjacency.ADD_REMOVE)
     ]  # fmt: skip
 
 
@@ -116,14 +118,14 @@ def _compare(path: str, ours: Any, theirs: Any) -> None:
         for key, value in ours.items():
             _compare(f"{path}.{key}", value, theirs[key])
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-            _compare(f"{path}[{place}]", one, other)
+        for index, (our_value, their_value) in enumerate(zip(ours, theirs, strict=True)):
+            _compare(f"{path}[{index}]", our_value, their_value)
     elif not _is_near(ours, theirs):
         raise StatementDiffers(path, theirs, f"{ours!r}, as it is computed from the run")
 
 
 def _is_near(ours: Any, theirs: Any) -> bool:
-    numbers = all(isinstance(one, float) for one in (ours, theirs))
+    numbers = all(isinstance(value, float) for value in (ours, theirs))
     return math.isclose(ours, theirs, rel_tol=NEAR) if numbers else bool(ours == theirs)
 
 

@@ -63,7 +63,7 @@ def dp_sgd(
     steps : int, optional
         Steps in all, instead of epochs.
     epsilon : float, optional
-        A target instead of ``noise``, which is then found; or beside it and instead of epochs and
+        A target instead of ``noise``, which is then found; or with it and instead of epochs and
         steps: then the most steps, or whole passes, are found.
     relation : str
         "add-remove", "zero-out" or "replace-one": how neighbours differ in the epsilon that is
@@ -99,45 +99,46 @@ def dp_sgd(
     Examples
     --------
     >>> from accountant import dp_sgd
-    >>> found = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffled")
-    >>> print(f"{found.epsilon:.3f}; if it were Poisson: {found.row('poisson').upper:.3f}")
+    >>> statement = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffled")
+    >>> poisson = statement.row("poisson").upper
+    >>> print(f"{statement.epsilon:.3f}; if it were Poisson: {poisson:.3f}")
     3.354; if it were Poisson: 1.004
-    >>> print(f"{found.row(relation='zero-out').upper:.3f} if the record is blanked")
+    >>> print(f"{statement.row(relation='zero-out').upper:.3f} if the record is blanked")
     1.234 if the record is blanked
     """
     run = TrainingRun(
         examples, batch, epochs, steps, loader, drop_last, max_batch, rate, microbatching,
         examples_per_user,
     )  # fmt: skip
-    known = check_relation("relation", relation, SAMPLING_RELATIONS)
-    given = delta is not None
-    at = POSITIVE_DELTA.check("delta", delta) if given else default_delta(run.examples)
-    run, used, found = _with_unknown(run, noise, epsilon, known, at)
+    adjacency = check_relation("relation", relation, SAMPLING_RELATIONS)
+    has_delta = delta is not None
+    at = POSITIVE_DELTA.check("delta", delta) if has_delta else default_delta(run.examples)
+    run, noise_multiplier, solved = _with_unknown(run, noise, epsilon, adjacency, at)
     target = None if epsilon is None else float(epsilon)
-    made = statement_of(run, used, at, known, on_row)
-    return replace(made, found=found, target=target, own_delta=not given)
+    statement = statement_of(run, noise_multiplier, at, adjacency, on_row)
+    return replace(statement, found=solved, target=target, own_delta=not has_delta)
 
 
 def _with_unknown(
     run: TrainingRun, noise: object, epsilon: object, relation: Adjacency, delta: float
 ) -> tuple[TrainingRun, float, str]:
-    """Return the run and its noise, and what of them was found from the target."""
+    """Return the run, its noise, and what was calibrated: "noise", "epochs" or nothing, ""."""
     has_length = run.epochs is not None or run.steps is not None
     if noise is None and epsilon is None:
         raise ParameterError("noise", noise, "given, or epsilon as a target")
-    used = None if noise is None else POSITIVE.check("noise", noise)
+    noise_multiplier = None if noise is None else POSITIVE.check("noise", noise)
     if epsilon is None:
         if not has_length:
             raise ParameterError("epochs", None, "given, or steps, or epsilon as a target")
-        return run, float(used or 0.0), ""
+        return run, float(noise_multiplier or 0.0), ""
     target = POSITIVE.check("epsilon", epsilon)
-    known = record_scheme(run, 1.0, run.loader, relation, microbatching=run.microbatching)
-    if known.note in UNBOUNDED:
-        allowed = f"another than {relation} for this loader: {NO_NOISE[known.note]}"
+    scheme = record_scheme(run, 1.0, run.loader, relation, microbatching=run.microbatching)
+    if scheme.note in UNBOUNDED:
+        allowed = f"another than {relation} for this loader: {NO_NOISE[scheme.note]}"
         raise ParameterError("relation", str(relation), allowed)
-    if used is None and has_length:
+    if noise_multiplier is None and has_length:
         return run, least_noise(run, relation, target, delta), "noise"
-    if used is None or has_length:
+    if noise_multiplier is None or has_length:
         allowed = "given beside one of noise and epochs (or steps): the other one is found"
         raise ParameterError("epsilon", epsilon, allowed)
-    return longest_run(run, used, relation, target, delta), used, "epochs"
+    return longest_run(run, noise_multiplier, relation, target, delta), noise_multiplier, "epochs"

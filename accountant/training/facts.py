@@ -93,9 +93,9 @@ class StatementFacts(TableDisplay):
             self.relation if relation is None else relation,
             self.run.microbatching if microbatching is None else microbatching,
         )
-        for one in self.rows:
-            if (one.loader, one.unit, one.relation, one.microbatching) == wanted:
-                return one
+        for cost in self.rows:
+            if (cost.loader, cost.unit, cost.relation, cost.microbatching) == wanted:
+                return cost
         allowed = (
             "a row of the statement: users need examples_per_user, and the run's microbatching"
         )
@@ -104,7 +104,7 @@ class StatementFacts(TableDisplay):
     @property
     def relations(self) -> tuple[Adjacency, ...]:
         """The neighbours of all rows, those of `epsilon` first."""
-        others = (one for one in SAMPLING_RELATIONS if one is not self.relation)
+        others = (relation for relation in SAMPLING_RELATIONS if relation is not self.relation)
         return (self.relation, *others)
 
     @property
@@ -126,5 +126,5 @@ class StatementFacts(TableDisplay):
     def plan(self) -> Plan:
         """The plan that says what the run releases, for one record."""
         run, micro = self.run, self.run.microbatching
-        found = record_scheme(run, self.noise, run.loader, self.relation, microbatching=micro)
-        return found.plan
+        scheme = record_scheme(run, self.noise, run.loader, self.relation, microbatching=micro)
+        return scheme.plan

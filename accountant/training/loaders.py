@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accountant.domains import OneOf
 
-# from each record by its own coin to no chance at all
+# from a coin for each record to a fixed order
 LOADERS = (
     "poisson",
     "truncated_poisson",
@@ -14,8 +14,8 @@ LOADERS = (
     "fixed_order",
 )
 SAMPLING = LOADERS[:3]  # every step draws anew; the others go through the data in passes
-PASSES = LOADERS[4:]  # all records in an order, which is cut into batches
-# each record is drawn without regard to the others: a removed one costs what a blank one does
+PASSES = LOADERS[4:]  # loaders that cut an order of all records into batches
+# records are drawn independently, so a removed record costs what a blank one does
 ALONE = ("poisson", "random_allocation")
 ALIASES = {
     "truncated": "truncated_poisson",

@@ -21,14 +21,14 @@ from accountant.amplification.single_pass import (
 from accountant.losses.finite_pair import PairLoss
 from accountant.training.run import TrainingRun
 
-SIDE_CELLS = 120  # of the last batch, beside those of the greatest of the others
+SIDE_CELLS = 120  # cells for the last batch; the greatest of the others has its own
 RATIO_CELLS = 1000
 
 
 def removal_takes_a_batch(run: TrainingRun, size: int = 1) -> bool:
     """Return whether a pass over the data without ``size`` records has fewer batches."""
-    full, rest = divmod(run.examples - size, run.batch)
-    return full + (rest > 0 and not run.drop_last) < run.batches
+    full, remainder = divmod(run.examples - size, run.batch)
+    return full + (remainder > 0 and not run.drop_last) < run.batches
 
 
 def steps_of_passes(run: TrainingRun) -> int:
@@ -37,16 +37,16 @@ def steps_of_passes(run: TrainingRun) -> int:
 
 
 def kept_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return what ``size`` blank records move one pass by, each batch its sum, squared."""
-    # as many as fit in one batch, then in the next
-    full, rest = divmod(size, run.batch)
-    return full * run.batch**2 + rest**2
+    """Return by how much ``size`` blank records move one pass: squares, summed over batches."""
+    # the records fill one batch, then the next
+    full, remainder = divmod(size, run.batch)
+    return full * run.batch**2 + remainder**2
 
 
 def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
     """Return what ``size`` removed records move one shuffled pass by, given the others' order."""
-    # the last records of the order fill the holes: an exchange where a hole was, and, unless they
-    # were left out anyway, so many records less in the last batch
+    # The last records of the order fill the holes.  This exchanges records where the holes were,
+    # and removes as many from the last batch, unless they were left out before.
     if run.dropped:
         return 4 * size**2
     return size**2 + (4 * size**2 if run.batches > 1 else 0)
@@ -54,8 +54,8 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
 
 def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
     """Return what ``size`` removed records move all steps of passes in a fixed order by."""
-    # so many records leave each batch after the hole and as many enter it; none enters the last
-    # batch of a pass, unless a pass leaves records out
+    # ``size`` records leave each batch after the hole and as many enter it.  None enters the last
+    # batch of a pass, unless a pass leaves records out.
     steps = steps_of_passes(run)
     ends = 0 if run.dropped else steps // run.batches
     return size**2 * (4 * (steps - ends) + ends)
@@ -68,25 +68,25 @@ def root_up(squares: int) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def removal_pair(mu: float, batches: int, last: float) -> PairLoss:
+def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     """Return a pair below a shuffled pass with and without a record, in cells.
 
-    The others contribute the opposite of the record.  The last batch has the share ``last`` of all
-    records, and a record less without it.
+    The others contribute the opposite of the record.  The last batch has ``last_share`` of all
+    records, and one less without the record.
     """
-    # Beside what is known without the record: its batch moves by 2 and the last by -1, or, if it is
-    # in the last, that by 1; the greatest output of the others and the last output are kept
+    # With the record its batch moves by 2 and the last batch by -1; or, if it is in the last batch,
+    # that one moves by 1.  Two outputs are kept: the greatest of the others, and the last.
     ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, 1000)
     with_record, without = (cells_of_greatest(ends, m, batches - 1) for m in (2 * mu, 0.0))
     sides = np.linspace(-mu - REACH, mu + REACH, SIDE_CELLS)
     moved, ends_there, stays = (cells_of_greatest(sides, m, 1) for m in (-mu, mu, 0.0))
-    p = (1 - last) * np.outer(with_record, moved) + last * np.outer(without, ends_there)
+    p = (1 - last_share) * np.outer(with_record, moved) + last_share * np.outer(without, ends_there)
     q = np.outer(without, stays)
-    known = q >= LEAST_MASS
-    ratio = np.log(np.maximum(p, LEAST_MASS) / np.where(known, q, 1.0))
-    # any rule that merges cells is post-processing; cells of a like ratio lose least
-    edges = np.linspace(ratio[known].min(), ratio[known].max(), RATIO_CELLS)
-    cell = np.where(known, np.searchsorted(edges, ratio), RATIO_CELLS)
-    masses = (np.bincount(cell.ravel(), one.ravel(), RATIO_CELLS + 1) for one in (p, q))
-    p, q = (one[np.unique(cell)] for one in masses)
+    has_mass = q >= LEAST_MASS
+    ratio = np.log(np.maximum(p, LEAST_MASS) / np.where(has_mass, q, 1.0))
+    # merging cells is post-processing; cells with similar ratios lose least
+    edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
+    cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)
+    masses = (np.bincount(cell.ravel(), joint.ravel(), RATIO_CELLS + 1) for joint in (p, q))
+    p, q = (cell_masses[np.unique(cell)] for cell_masses in masses)
     return pair_of_cells(p, q)

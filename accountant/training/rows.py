@@ -17,8 +17,8 @@ from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certifi
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
-FINE, COARSE = 1e-8, 1e-4  # widths aimed at: of the run itself, of what it is compared with,
-LOOSE = 1e-3  # and of bounds that are wide anyway
+# widths of intervals: for the run itself, for other loaders, and for bounds that are wide anyway
+FINE, COARSE, LOOSE = 1e-6, 1e-4, 1e-3
 
 
 @final
@@ -56,41 +56,41 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
-MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)  # those of users are the last third
+MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)  # the last third are the rows of users
 
 
 def rows_of(
     run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
 ) -> tuple[TrainingCost, ...]:
     """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
-    seen: dict[Plan, tuple[float, tuple[float, float]]] = {}
-    found: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
+    brackets: dict[Plan, tuple[float, tuple[float, float]]] = {}
+    costs: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
 
     def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
         if relation is ZERO_OUT and loader in ALONE:
             tick()
-            return replace(found[loader, unit, ADD_REMOVE, micro], relation=relation)
+            return replace(costs[loader, unit, ADD_REMOVE, micro], relation=relation)
         scheme_of = record_scheme if unit == RECORD else user_scheme
         scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
-        own = loader == run.loader and micro == run.microbatching and unit == RECORD
+        is_this_run = loader == run.loader and micro == run.microbatching and unit == RECORD
 
         def certify(plan: Plan) -> tuple[float, float]:
             above = plan in scheme.above
             if above and unit == USER and is_long(run, loader):
                 return 0.0, RDP().epsilon(plan, delta)
             is_wide = above and (scheme.note or loader == "truncated_poisson")
-            width = FINE if own and above else LOOSE if is_wide else COARSE
-            # what is not of the run itself may be as wide as it was for another row
-            if plan not in seen or (width == FINE and seen[plan][0] > width):
-                seen[plan] = (width, Tight(width).bracket(plan, delta))
-            return seen[plan][1]
+            width = FINE if is_this_run and above else LOOSE if is_wide else COARSE
+            # other rows take an interval of any width that was computed before
+            if plan not in brackets or (width == FINE and brackets[plan][0] > width):
+                brackets[plan] = (width, Tight(width).bracket(plan, delta))
+            return brackets[plan][1]
 
         lower, upper = certified(scheme, certify)
-        # hits that were left out, and square roots that are rounded up, move it by much less
+        # neglected hits, and square roots that are rounded up, move the lower end by much less
         if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
             lower *= 1 - 1e-12
         tick()
-        # of a record some plan always answers
+        # for one record some plan always has an epsilon
         no_theorem = math.isinf(upper) and unit == USER and scheme.note not in UNBOUNDED
         note = "none" if no_theorem else scheme.note
         return TrainingCost(loader, unit, relation, micro, lower, upper, note)
@@ -104,6 +104,6 @@ def rows_of(
             (loader, USER, relation, run.microbatching)
             for relation in SAMPLING_RELATIONS for loader in LOADERS
         ]  # fmt: skip
-    for one in wanted:
-        found[one] = row(*one)
-    return tuple(found.values())
+    for row_key in wanted:
+        costs[row_key] = row(*row_key)
+    return tuple(costs.values())

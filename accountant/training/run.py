@@ -15,7 +15,7 @@ EXAMPLES = IntegerRange(1, 10**12)
 STEPS = IntegerRange(1, 10**9)
 EPOCHS = Interval(0.0, 1e9, "(]")
 RATE = Interval(0.0, 1.0, "(]")
-DIGITS = 12  # of a number of steps: epochs such as 0.1 are decimals
+DIGITS = 12  # digits to which a number of steps is rounded, because epochs such as 0.1 are decimals
 
 
 @final
@@ -114,7 +114,7 @@ def default_delta(examples: int) -> float:
     """Return examples^-1.1 rounded down to one digit: the expert's rule, well below 1 / n."""
     exact = min(examples**-1.1, 0.1)
     power = math.floor(math.log10(exact))
-    # the least digit is 1: 1e-6 must not become 0e-6 by a log that is rounded
+    # the digit is at least 1: a rounded logarithm must not turn 1e-6 into 0e-6
     return POSITIVE_DELTA.check("delta", float(f"{max(1, int(exact / 10.0**power))}e{power}"))
 
 

@@ -41,7 +41,7 @@ from accountant.training.run import TrainingRun
 ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
     Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE,
 )  # fmt: skip
-# why a removed record has no bound: a pass has a batch less, or microbatches of others change
+# why a removed record has no bound: a pass has one batch less, or other microbatches change
 FEWER_BATCHES, REGROUPED = "batches", "microbatches"
 UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 
@@ -49,7 +49,7 @@ UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 @final
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What bounds a run: each of ``above`` does, and the run costs what each ``below`` costs.
+    """Bounds of a run: each plan in ``above`` costs at least as much, each in ``below`` at most.
 
     Without ``below`` no lower end is known.  ``note`` says by which argument the bound holds, where
     it is not attained.  ``stated`` is the plan to write down, if it is not the first of ``above``.
@@ -67,7 +67,7 @@ class Scheme:
 
 
 def gaussian(noise: float, clips: float) -> GaussianLoss:
-    """Return what a sum pays that one record or user moves by so many clipping norms."""
+    """Return the loss of a noisy sum that one record or user moves by ``clips`` clipping norms."""
     return GaussianLoss(round_up_ratio(clips, noise))
 
 
@@ -95,8 +95,8 @@ def _truncated_poisson(run: TrainingRun, z: float, relation: Adjacency, micro: b
 
 
 def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Scheme:
-    """Return a scheme whose sensitivity microbatches double, and whose least cost they keep."""
-    # others that contribute nothing and a long gradient of the record: microbatches change nothing
+    """Return a scheme for which microbatches double the sensitivity, and not the lower end."""
+    # where the others contribute nothing, microbatches do not change a long gradient of the record
     if micro:
         return Scheme((plan(2),), (plan(1),), "bound")
     return Scheme((plan(1),), (plan(1),))
@@ -110,13 +110,13 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
         return Scheme((attained,), (attained,))
     node = run.draws * SampledWithoutReplacement(moved, run.batch, run.examples)
     if relation is ZERO_OUT:
-        # a blank is one of the records that it is replaced by; or, seen from the record whose place
-        # both take, the sum moves by up to 2 one way and 1 the other
+        # A blank is one of the records that may replace the record.  Compared with the record whose
+        # place both take, the sum moves by up to 2 clips for the record and 1 for the blank.
         rate = run.batch / run.examples
-        right, left = (
+        right_side, left_side = (
             side((0.0, gaussian(z, clips).mu), (1 - rate, rate)) for clips in (2, 2 if micro else 1)
         )
-        above = (node, run.draws * MixturePairLoss(MixturePair(right, left)))
+        above = (node, run.draws * MixturePairLoss(MixturePair(right_side, left_side)))
         return Scheme(above, (run.draws * PoissonSampled(gaussian(z, 1), rate),), "bound")
     return Scheme((node,), (node,))
 
@@ -127,13 +127,13 @@ def _random_allocation(run: TrainingRun, z: float, relation: Adjacency, micro: b
         part = gaussian(z, clips)
         return RandomAllocation(part, run.batches, epochs=epochs, relation=stated)
 
-    begun, whole = math.ceil(run.passes), math.floor(run.passes)
-    least = (plan(1, whole),) if whole else ()
-    node = plan(2 if micro else 1, begun)
+    begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
+    lower_plans = (plan(1, whole_passes),) if whole_passes else ()
+    node = plan(2 if micro else 1, begun_passes)
     if relation is not REPLACE_ONE:
-        return Scheme((node,), least, "bound" if micro or begun > whole else "")
-    fixed = begun * OnePass(gaussian(z, 2), run.batches)
-    return Scheme((Grouped(node, 2), fixed), least, "group")
+        return Scheme((node,), lower_plans, "bound" if micro or begun_passes > whole_passes else "")
+    fixed = begun_passes * OnePass(gaussian(z, 2), run.batches)
+    return Scheme((Grouped(node, 2), fixed), lower_plans, "group")
 
 
 def removal_bound(run: TrainingRun, size: int, *, microbatching: bool) -> str:
@@ -167,44 +167,44 @@ def _shuffled(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> S
         below = _least_of_removal(run, z, math.floor(run.passes))
         return Scheme((shuffled_removal(run, z),), below, "order" if run.batches > 1 else "")
     clips = 2 if micro or relation is REPLACE_ONE else 1
-    begun, whole = math.ceil(run.passes), math.floor(run.passes)
+    begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
     node = ShuffledEpoch(gaussian(z, clips), run.batches, relation)
-    bound = begun * OnePass(Stated(gaussian(z, clips), relation), run.batches)
-    least = _least_shuffled(run, z, relation, micro, whole)
-    return Scheme((bound,), least, "order", begun * node)
+    bound = begun_passes * OnePass(Stated(gaussian(z, clips), relation), run.batches)
+    lower_plans = _least_shuffled(run, z, relation, micro, whole_passes)
+    return Scheme((bound,), lower_plans, "order", begun_passes * node)
 
 
 def _least_of_removal(run: TrainingRun, z: float, passes: int) -> tuple[Plan, ...]:
-    """Return what whole shuffled passes cost at least, with a record and without it."""
+    """Return lower bounds for whole shuffled passes, with a record and without it."""
     if not passes:
         return ()
-    if run.dropped:  # one that was left out takes the place of the record
+    if run.dropped:  # a record that was left out takes the place of the removed one
         return _least_shuffled(run, z, REPLACE_ONE, False, passes)
-    # records that are all alike: the last batch has one less
+    # with equal records the last batch has one record less
     alike = passes * Stated(gaussian(z, 1), ADD_REMOVE)
     if run.batches == 1:
         return (alike,) if passes == run.passes else ()
-    last = (run.last_batch or run.batch) / run.examples
-    return alike, passes * Stated(removal_pair(1 / z, run.batches, last), ADD_REMOVE)
+    last_share = (run.last_batch or run.batch) / run.examples
+    return alike, passes * Stated(removal_pair(1 / z, run.batches, last_share), ADD_REMOVE)
 
 
 def _least_shuffled(
     run: TrainingRun, z: float, relation: Adjacency, micro: bool, passes: int
 ) -> tuple[Plan, ...]:
-    """Return what whole passes cost at least, by a pair of data sets that differ in a record."""
+    """Return lower bounds for whole passes, from pairs of data sets that differ in a record."""
     if not passes:
         return ()
     if run.batches == 1 and not run.dropped:
         return _fixed_order(run, z, relation, micro).below if passes == run.passes else ()
-    both = micro or relation is REPLACE_ONE
-    mu = (2 if both else 1) / z
+    moves_twice = micro or relation is REPLACE_ONE
+    mu = (2 if moves_twice else 1) / z
     if run.dropped:  # a pass uses the record with this chance
         pair = shuffled_pair(mu, 0.0, run.batches)
         return (passes * PoissonSampled(pair, 1 - run.dropped / run.examples),)
     if micro and relation is ZERO_OUT and run.last_batch:
-        mu, both = 1 / z, False  # the last microbatch may hold the record alone
+        mu, moves_twice = 1 / z, False  # the last microbatch may hold the record alone
     # the others contribute the opposite of the record, or what it is replaced by
-    return (passes * shuffled_pair(mu, 0.0 if both else mu, run.batches),)
+    return (passes * shuffled_pair(mu, 0.0 if moves_twice else mu, run.batches),)
 
 
 def _fixed_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
@@ -236,8 +236,8 @@ def certified(
     """Return an interval around what a scheme costs; the upper end is infinite if none answers."""
     ends = list(_answers(scheme.above, certify))
     upper = min((end for _, end in ends), default=math.inf)
-    least = list(_answers(scheme.below, certify))
-    return min(max((end for end, _ in least), default=0.0), upper), upper
+    lower_ends = list(_answers(scheme.below, certify))
+    return min(max((end for end, _ in lower_ends), default=0.0), upper), upper
 
 
 def _answers(

@@ -103,18 +103,18 @@ class TrainingStatement(StatementFacts):
             If the document is no statement, or a number is not what the run costs: by more than
             a thousandth, which other versions may differ by.
         """
-        read = read_document(text)
-        run, found = read["run"], read["found"]
+        document = read_document(text)
+        run, solved = document["run"], document["found"]
         facts = {name: run[name] for name in ARGUMENTS}
         again = statement_of(TrainingRun(**facts), run["noise"], run["delta"], run["relation"])
-        made = replace(
-            again, found=found["what"], target=found["target"], own_delta=found["default_delta"]
+        statement = replace(
+            again, found=solved["what"], target=solved["target"], own_delta=solved["default_delta"]
         )
-        check_same(made, read)
-        return made
+        check_same(statement, document)
+        return statement
 
     def _table(self) -> Table:
-        rows = [[getattr(one, name) for name in COLUMNS] for one in self.rows]
+        rows = [[getattr(row, name) for name in COLUMNS] for row in self.rows]
         named = self.row()
         caption = (
             f"epsilon {format_upper(named.upper, 6)} at delta {self.delta:g}, {self.relation}, "
@@ -131,16 +131,20 @@ def statement_of(
     on_row: Callable[[], None] = lambda: None,
 ) -> TrainingStatement:
     """Return the statement of a run whose noise and delta are given."""
-    known = check_relation("relation", relation, SAMPLING_RELATIONS)
-    used, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
-    made = TrainingStatement(run, used, at, known, rows_of(run, used, at, on_row))
-    if run.loader == "truncated_poisson":  # whose trade-off curve takes long
-        best, found = _rates_of_epsilon(made.row().upper, at)
+    adjacency = check_relation("relation", relation, SAMPLING_RELATIONS)
+    noise_multiplier, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
+    statement = TrainingStatement(
+        run, noise_multiplier, at, adjacency, rows_of(run, noise_multiplier, at, on_row)
+    )
+    if run.loader == "truncated_poisson":  # its trade-off curve takes long
+        best, power = _rates_of_epsilon(statement.row().upper, at)
     else:
-        scheme = record_scheme(run, used, run.loader, known, microbatching=run.microbatching)
+        scheme = record_scheme(
+            run, noise_multiplier, run.loader, adjacency, microbatching=run.microbatching
+        )
         best = min(advantage(plan).upper for plan in scheme.above)
-        found = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
-    return replace(made, advantage=best, found_records=found)
+        power = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
+    return replace(statement, advantage=best, found_records=power)
 
 
 def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
@@ -151,8 +155,8 @@ def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
     """
     fall = math.exp(-epsilon)  # e^eps may be no float
     best = (1 - fall + 2 * delta * fall) / (1 + fall)
-    kept = 1 - delta - FALSE_POSITIVES
-    power = 1 - kept * fall
+    remaining_mass = 1 - delta - FALSE_POSITIVES
+    power = 1 - remaining_mass * fall
     if epsilon < 50:
         power = min(power, delta + math.exp(epsilon) * FALSE_POSITIVES)
     return min(round_up(best), 1.0), min(round_up(power), 1.0)

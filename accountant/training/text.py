@@ -17,27 +17,28 @@ FIRST, CELL = 20, 20
 def page_of(statement: StatementFacts) -> str:
     """Return the statement as text."""
     lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(statement)), ""]
-    lines += [f"    {one}" for one in words.cost_words(statement)]
+    lines += [f"    {line}" for line in words.cost_words(statement)]
     if statement.user_epsilon is not None:
-        lines += [f"    {one}" for one in words.cost_words(statement, USER)]
+        lines += [f"    {line}" for line in words.cost_words(statement, USER)]
     lines += ["", *_filled(words.interval_words(statement))]
     if statement.own_delta:
         lines += _filled("No delta was given: it is examples^-1.1, rounded down to one digit.")
     lines += _filled(words.attack_words(statement))
     lines += [""] * bool(words.warnings(statement))
-    for one in words.warnings(statement):
-        lines += _filled(f"! {one}", 2)
+    for warning in words.warnings(statement):
+        lines += _filled(f"! {warning}", 2)
     lines += ["", "Epsilon of every loader at the same noise, length and delta (*: of this run)"]
-    tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]  # as there is room for
+    # fewer digits where lines get too long
+    tables = [_table(statement, digits) for digits in (4, 3, 2, 1)]
     lines += ["", *next(filter(_fits, tables), tables[-1])]
     if statement.run.examples_per_user is None:
         lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]
     lines.append("")
-    for one in words.notes(statement):
-        lines += _filled(one)
+    for note in words.notes(statement):
+        lines += _filled(note)
     lines += ["", "Assumptions"]
-    for one in words.assumptions(statement):
-        lines += _filled(f"- {one}", 2)
+    for assumption in words.assumptions(statement):
+        lines += _filled(f"- {assumption}", 2)
     return "\n".join(lines)
 
 
@@ -53,20 +54,20 @@ def _fits(lines: list[str]) -> bool:
 
 def _table(statement: StatementFacts, digits: int) -> list[str]:
     """Return the rows of records, without and with microbatches, then those of users."""
-    own = statement.run.microbatching
+    run_micro = statement.run.microbatching
     blocks = [("one record, plain", RECORD, False), ("with microbatches", RECORD, True)]
     if statement.run.examples_per_user is not None:
-        blocks.append(("one user", USER, own))
+        blocks.append(("one user", USER, run_micro))
     lines: list[str] = []
     for name, unit, micro in blocks:
         heads = "".join(_cell(str(relation)) for relation in SAMPLING_RELATIONS)
         lines += ["", name.ljust(FIRST) + heads]
         for loader in LOADERS:
-            is_own = loader == statement.run.loader and micro == own
+            is_own = loader == statement.run.loader and micro == run_micro
             text = f"{'*' if is_own else ' '} {TITLES[loader]}".ljust(FIRST)
             for relation in SAMPLING_RELATIONS:
-                one = statement.row(loader, unit=unit, relation=relation, microbatching=micro)
-                text += _cell(words.interval(one, digits))
+                cost = statement.row(loader, unit=unit, relation=relation, microbatching=micro)
+                text += _cell(words.interval(cost, digits))
             lines.append(text)
     return [line.rstrip() for line in lines[1:]]
 

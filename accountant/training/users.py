@@ -65,7 +65,7 @@ def user_scheme(
 
 
 def is_long(run: TrainingRun, loader: str) -> bool:
-    """Return whether mixtures have so many shifts that their Rényi curves alone are composed."""
+    """Return whether mixtures have so many shifts that only their Rényi curves are composed."""
     return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
 
 
@@ -78,7 +78,7 @@ def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tu
 
 
 def _drawn(run: TrainingRun, step: Loss, hits: Hits) -> Plan:
-    """Return the steps, of which one with a number of hits that was left out reveals all."""
+    """Return the steps; a step whose number of hits was neglected reveals everything."""
     _, rare = hits
     return run.draws * (step + ApproxLoss(0.0, rare)) if rare else run.draws * step
 
@@ -92,18 +92,22 @@ def _truncated_poisson(
         return ()
     others, clips = run.examples - size, 2 if micro else 1
     # nothing is cut unless more than batch - size others are sampled
-    least = batch - size + 1
-    full = 0.0 if least > others else 1.0 if least < 1 else binomial_tail(others, rate, least)
-    if size > FEW_RECORDS:  # two cases take long; the worse one covers both
+    fewest_others = batch - size + 1
+    # two cases take long for many records; the worse one, a full batch, covers both
+    if size > FEW_RECORDS or fewest_others < 1:
         full = 1.0
+    elif fewest_others > others:
+        full = 0.0
+    else:
+        full = binomial_tail(others, rate, fewest_others)
     cases = ((1 - full, clips), (full, 2 * clips))
-    # where the batch is full a blank takes the place of another record too
-    kept = [
+    # in a full batch a blank also takes the place of another record
+    possible_cases = [
         (chance, _hit_loss(hits, moved, z, relation, moved - clips))
         for chance, moved in cases
         if chance > 0
     ]
-    chances, losses = zip(*kept, strict=True)
+    chances, losses = zip(*possible_cases, strict=True)
     return (_drawn(run, PublicChoice(losses, chances), hits),)
 
 
@@ -113,23 +117,23 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
 
 
 def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int = 0) -> Loss:
-    """Return the loss of a step that each hit moves by so many clips, or a blank by so many."""
+    """Return the loss of a step that each hit moves by ``clips``, and each blank by ``blank``."""
     numbers, _ = hits
     shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
     if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
         return MixtureOfGaussians(z, shifts, weights)
-    back = clips if relation is REPLACE_ONE else blank
-    right, left = (
+    clips_back = clips if relation is REPLACE_ONE else blank
+    right_side, left_side = (
         side([gaussian(z, c * j).mu if j else 0.0 for j, _ in numbers], weights)
-        for c in (clips, back)
+        for c in (clips, clips_back)
     )
-    return MixturePairLoss(MixturePair(right, left))
+    return MixturePairLoss(MixturePair(right_side, left_side))
 
 
 def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     of_record = record_scheme(run, z, "random_allocation", ADD_REMOVE, microbatching=micro)
     size = _size(run) * (2 if relation is REPLACE_ONE else 1)
-    # all records may draw the same step
+    # all records of a user may draw the same step
     clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
     together = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
     return (Grouped(of_record.above[0], size), together)

@@ -11,7 +11,7 @@ from accountant.training.loaders import MEANINGS, PASSES, SAMPLING, TITLES
 from accountant.training.rows import RECORD, USER, TrainingCost
 from accountant.training.schemes import FEWER_BATCHES, REGROUPED, UNBOUNDED
 
-WIDE = 1e-3  # an interval that is relatively wider is shown with both ends
+WIDE = 1e-3  # relative width above which an interval is shown with both ends
 UNKNOWN, NO_BOUND = "no theorem known", "no bound"
 DIFFERENCES = {
     (RECORD, Adjacency.ADD_REMOVE): "one record more or less",
@@ -23,16 +23,16 @@ DIFFERENCES = {
 }
 
 
-def interval(one: TrainingCost, digits: int = 4) -> str:
+def interval(row: TrainingCost, digits: int = 4) -> str:
     """Return epsilon as text: an upper bound, and a lower one before it where they differ."""
-    if one.note == "none":
+    if row.note == "none":
         return UNKNOWN
-    if one.note in UNBOUNDED:
+    if row.note in UNBOUNDED:
         return NO_BOUND
-    upper = format_upper(one.upper, digits)
-    if one.upper <= one.lower * (1 + WIDE):
+    upper = format_upper(row.upper, digits)
+    if row.upper <= row.lower * (1 + WIDE):
         return upper
-    return f"{format_lower(one.lower, digits)}–{upper}" if one.lower else f"≤ {upper}"
+    return f"{format_lower(row.lower, digits)}–{upper}" if row.lower else f"≤ {upper}"
 
 
 def run_words(statement: StatementFacts) -> str:
@@ -61,9 +61,9 @@ def run_words(statement: StatementFacts) -> str:
 
 
 def noise_words(statement: StatementFacts) -> str:
-    """Return the noise multiplier as it was given; one that was found is rounded up."""
-    known = statement.found != "noise"
-    return f"{statement.noise:.12g}" if known else format_upper(statement.noise, 8)
+    """Return the noise multiplier as it was given, or rounded up if it was calibrated."""
+    is_given = statement.found != "noise"
+    return f"{statement.noise:.12g}" if is_given else format_upper(statement.noise, 8)
 
 
 def _epochs(epochs: float) -> str:
@@ -72,21 +72,21 @@ def _epochs(epochs: float) -> str:
 
 def _meaning(statement: StatementFacts) -> str:
     run = statement.run
-    words = MEANINGS[run.loader]
+    description = MEANINGS[run.loader]
     if run.loader in {"poisson", "truncated_poisson"}:
-        words += f" (rate {run.sampling_rate:.6g})"
+        description += f" (rate {run.sampling_rate:.6g})"
     elif run.loader not in SAMPLING:
-        words += f" ({run.batches:,} a pass"
+        description += f" ({run.batches:,} a pass"
         if run.dropped:
-            words += f", {run.dropped:,} records are left out"
+            description += f", {run.dropped:,} records are left out"
         elif run.last_batch and run.loader != "random_allocation":
-            words += f", the last has {run.last_batch:,}"
-        words += ")"
-    return words
+            description += f", the last has {run.last_batch:,}"
+        description += ")"
+    return description
 
 
 def neighbours_words(unit: str, relation: Adjacency) -> str:
-    """Return how neighbours differ, and the name of that."""
+    """Return how neighbours differ, and the name of their relation."""
     return f"{DIFFERENCES[unit, relation]} ({relation})"
 
 
@@ -94,33 +94,34 @@ def cost_words(statement: StatementFacts, unit: str = RECORD) -> list[str]:
     """Return the numbers to quote, each with delta and neighbours; the statement's own first."""
     rows = [statement.row(unit=unit, relation=relation) for relation in statement.relations]
     return [
-        f"{'epsilon ' * math.isfinite(one.upper)}{upper_words(one)} at delta "
-        f"{statement.delta:.6g}, {neighbours_words(unit, one.relation)}"
-        for one in rows
+        f"{'epsilon ' * math.isfinite(row.upper)}{upper_words(row)} at delta "
+        f"{statement.delta:.6g}, {neighbours_words(unit, row.relation)}"
+        for row in rows
     ]
 
 
-def upper_words(one: TrainingCost) -> str:
+def upper_words(row: TrainingCost) -> str:
     """Return the number to quote."""
-    if math.isfinite(one.upper):
-        return format_upper(one.upper)
-    return interval(one)
+    if math.isfinite(row.upper):
+        return format_upper(row.upper)
+    return interval(row)
 
 
 def interval_words(statement: StatementFacts) -> str:
     """Return what is known of the true epsilon of the run."""
-    one = statement.row()
+    row = statement.row()
     of = f"({statement.relation})"
-    if not math.isfinite(one.upper):
+    if not math.isfinite(row.upper):
         return f"There is no bound of epsilon {of}."
-    ends = f"{format_lower(one.lower, 6)} and {format_upper(one.upper, 6)}"
-    known = f"The true epsilon of the worst data is between {ends} {of}."
-    return known if one.lower else f"No lower end of the true epsilon is known {of}."
+    ends = f"{format_lower(row.lower, 6)} and {format_upper(row.upper, 6)}"
+    sentence = f"The true epsilon of the worst data is between {ends} {of}."
+    return sentence if row.lower else f"No lower end of the true epsilon is known {of}."
 
 
 def attack_words(statement: StatementFacts) -> str:
     """Return what an attacker can do who knows all other records."""
-    more, least = format_upper(100 * statement.advantage, 3), 100 * statement.found_records
+    advantage_percent = format_upper(100 * statement.advantage, 3)
+    power_percent = format_upper(100 * statement.found_records, 3)
     what = (
         "which of two records is in the data"
         if statement.relation is Adjacency.REPLACE_ONE
@@ -129,40 +130,40 @@ def attack_words(statement: StatementFacts) -> str:
         else "whether a record is in its place or that is blank"
     )
     return (
-        f"An attacker who knows all others and guesses {what} is right at most {more} percentage "
-        f"points more often than wrong, and finds at most {format_upper(least, 3)} % of those that "
-        "are, at a false-positive rate of 0.1 %."
+        f"An attacker who knows all others and guesses {what} is right at most "
+        f"{advantage_percent} percentage points more often than wrong, and finds at most "
+        f"{power_percent} % of those that are, at a false-positive rate of 0.1 %."
     )
 
 
 def warnings(statement: StatementFacts) -> list[str]:
     """Return what a reader must know before quoting the number."""
-    run, found = statement.run, []
-    poisson, own = statement.row("poisson"), statement.row()
+    run, messages = statement.run, []
+    poisson, own_row = statement.row("poisson"), statement.row()
     if run.loader not in ("poisson", "truncated_poisson"):
         what = {"shuffled": "shuffles", "fixed_order": "keeps a fixed order"}.get(
             run.loader, "does not flip a coin for each record"
         )
-        words = (
+        opening = (
             f"Your loader {what}; the Poisson number does not hold for it. Poisson batches would "
             f"cost {format_upper(poisson.upper)} at the same noise; this run costs "
         )
-        costs = interval(own) if math.isfinite(own.upper) else "more than any bound"
-        found.append(f"{words}{costs} ({statement.relation}).")
+        costs = interval(own_row) if math.isfinite(own_row.upper) else "more than any bound"
+        messages.append(f"{opening}{costs} ({statement.relation}).")
     if run.loader in PASSES:
-        found += _removal_warnings(statement)
+        messages += _removal_warnings(statement)
     if statement.delta >= 1 / run.examples:
-        found.append(
+        messages.append(
             f"Delta is not below 1 / examples = {1 / run.examples:.3g}: it would allow publishing "
             "a random record. Choose a smaller one."
         )
     per_pass = run.batches * math.ceil(run.passes)
     if run.loader in SAMPLING and run.steps is None and per_pass > run.taken:
-        found.append(
+        messages.append(
             f"Steps are epochs x examples / batch = {run.taken:,}. A loader of {run.batches:,} "
             f"batches an epoch takes {math.ceil(run.passes * run.batches):,}: then give steps."
         )
-    return found
+    return messages
 
 
 def _removal_warnings(statement: StatementFacts) -> list[str]:
@@ -200,31 +201,31 @@ def _removal_warnings(statement: StatementFacts) -> list[str]:
 def notes(statement: StatementFacts) -> list[str]:
     """Return what the table's numbers mean."""
     run = statement.run
-    found = [
+    sentences = [
         "Two numbers: the truth for the worst data lies between them; quote the larger. Of a "
         "truncated batch it is taken to be seen whether it is full; replaced records and users of "
         "random allocation are bounded by group privacy."
     ]
-    if any(interval(one) == UNKNOWN for one in statement.rows):
-        found.append("No theorem known: no bound is proved, or it is out of reach.")
-    if any(interval(one) == NO_BOUND for one in statement.rows):
-        found.append("No bound: a removed record takes a batch away, or regroups microbatches.")
-    found += [
+    if any(interval(row) == UNKNOWN for row in statement.rows):
+        sentences.append("No theorem known: no bound is proved, or it is out of reach.")
+    if any(interval(row) == NO_BOUND for row in statement.rows):
+        sentences.append("No bound: a removed record takes a batch away, or regroups microbatches.")
+    sentences += [
         "Shuffled passes: no better upper bound is known than the batches that a record changes; "
         "pairs of data sets cost the lower end.",
         "Microbatches: a mean is clipped, and moves by up to two clipping norms, not one.",
         f"Truncated Poisson keeps at most {run.largest_batch:,} records a batch.",
     ]
     if run.drop_last and run.last_batch:
-        found.append(f"Passes leave out the {run.last_batch:,} records of a short last batch.")
-    return found
+        sentences.append(f"Passes leave out the {run.last_batch:,} records of a short last batch.")
+    return sentences
 
 
 def assumptions(statement: StatementFacts) -> list[str]:
     """Return what must be true of the code for the numbers to hold."""
     run = statement.run
     what = "each microbatch's mean gradient" if run.microbatching else "each example's gradient"
-    found = [
+    sentences = [
         f"In every step {what} is clipped to a norm C, and Gaussian noise of deviation "
         f"{noise_words(statement)} C is added to their sum, fresh in every step. The sum is "
         "divided by a number that does not depend on the data, not by the size of the batch drawn.",
@@ -234,13 +235,13 @@ def assumptions(statement: StatementFacts) -> list[str]:
         "Noise, loader and length were fixed in advance. The numbers leave out what was tuned on "
         "the same data, and the statistics that were used to prepare them.",
     ]
-    found.append(
+    sentences.append(
         "Add-remove: the loader draws from the data without the record, in as many steps and at "
         "the same rate, and cuts passes into batches anew. Zero-out: the record adds nothing, and "
         "all others are drawn as with it."
     )
     if run.microbatching:
-        found.append("A record does not change in which microbatches the others are.")
+        sentences.append("A record does not change in which microbatches the others are.")
     if run.examples_per_user is not None:
-        found.append(f"No user has more than {run.examples_per_user:,} of the examples.")
-    return found
+        sentences.append(f"No user has more than {run.examples_per_user:,} of the examples.")
+    return sentences

@@ -37,17 +37,17 @@ from algorithms.base.row_blocks import (
 )
 
 # chosen once, on training parts (docs/algorithms.md says how)
-SHARE_WEIGHT = 0.3  # of a coordinate that counts, beside a gradient of length at most 1
+SHARE_WEIGHT = 0.3  # weight of a counting coordinate next to a gradient of length at most 1
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
 LEAST_NORM, MOST_NORM = 0.4, 2.0  # as `PrivateLogisticRegression` clips, by the same signal
-LEARNING_RATE = 0.2  # of the logarithm of the clipping norm
+LEARNING_RATE = 0.2  # step of the logarithm of the clipping norm
 MOST_ROUNDS = 200
 TRAVEL = 12.0  # steps over the signal of one round
 MOST_MOMENTUM = 0.97
 
 
 class Schedule(NamedTuple):
-    """What rounds depend on, all of it public."""
+    """The public numbers that rounds depend on."""
 
     rounds: int
     momentum: float
@@ -57,7 +57,7 @@ class Schedule(NamedTuple):
 def signal_length(records: int, mu: float, size: int) -> float:
     """Return ``n mu / (2 sqrt p)``: the length 1 of a clipped gradient over the noise of one round.
 
-    ``mu`` is that of all rounds together, which replace one record.
+    ``mu`` belongs to all rounds together, if one record is replaced.
     """
     return records * mu / (2 * math.sqrt(size))
 
@@ -65,14 +65,17 @@ def signal_length(records: int, mu: float, size: int) -> float:
 def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) -> Schedule:
     """Return the rounds that a signal affords, and how far they travel for a loss's smoothness."""
     if rounds is None:
-        # of T rounds the noise of each is sqrt T / signal: at most half of a clipped gradient
-        wanted = (signal / 2) ** 2
-        rounds = MOST_ROUNDS if wanted > MOST_ROUNDS else max(5, math.floor(wanted))
-    # slow directions add up all steps and all noise, so the steps in all follow the signal
+        # The noise of each of T rounds is sqrt T / signal.  It is at most half of a clipped
+        # gradient.
+        rounds_of_signal = (signal / 2) ** 2
+        rounds = (
+            MOST_ROUNDS if rounds_of_signal > MOST_ROUNDS else max(5, math.floor(rounds_of_signal))
+        )
+    # Slow directions add up all steps and all noise, so the total of steps follows the signal.
     momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
-    # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
-    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
-    return Schedule(rounds, momentum, kept)
+    # A clipped gradient is biased if residuals are skewed, so more signal means less clipping.
+    unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
+    return Schedule(rounds, momentum, unclipped_share)
 
 
 def least_norm(signal: float) -> float:
@@ -98,7 +101,8 @@ def descent_plan(
 
 def vector_sensitivity(records: int, relation: str) -> float:
     """Return how far a record moves the vector of a round, rounded up."""
-    # the gradient moves by 2 at most, or by 1 where the other record adds none; shares by 1 each
+    # A record moves the gradient by 2 at most, or by 1 if it is added or removed; it moves each
+    # share by 1.
     replaced = check_relation("relation", relation, RECORD_RELATIONS) is Adjacency.REPLACE_ONE
     moved = math.sqrt((4.0 if replaced else 1.0) + 2 * SHARE_WEIGHT**2)
     return round_up(moved / records)
@@ -128,21 +132,21 @@ class BlockVector:
 
         A block may contain the lengths of its rows, which are clipped then.
         """
-        rows, targets, *known = block
-        rows = rows if known else clipped_rows(rows, self.x_bound)
-        lengths = known[0] if known else row_lengths(rows, self.intercept)
+        rows, targets, *stored_lengths = block
+        rows = rows if stored_lengths else clipped_rows(rows, self.x_bound)
+        lengths = stored_lengths[0] if stored_lengths else row_lengths(rows, self.intercept)
         slopes = self.theta[:-1] if self.intercept else self.theta
         inner = row_products(rows, slopes)
         if self.intercept:
             inner += self.intercept * self.theta[-1]
         residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
         size = np.abs(residual) * lengths
-        kept = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
-        total = weighted_row_sum(rows, kept)
+        clipped = residual / np.maximum(size, self.norm)  # |x clipped| <= 1
+        total = weighted_row_sum(rows, clipped)
         if self.intercept:
-            total = np.append(total, self.intercept * kept.sum())
-        long = np.minimum(lengths**2 / self.row_square, 1.0)
-        counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), long.sum()])
+            total = np.append(total, self.intercept * clipped.sum())
+        square_shares = np.minimum(lengths**2 / self.row_square, 1.0)
+        counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), square_shares.sum()])
         return np.concatenate([total, counts])
 
 
@@ -158,14 +162,14 @@ class MeanVector:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector; rows are clipped and measured once for all rounds on an array."""
-        given = first_array(data)
-        if not isinstance(given, Chunks):  # chunks may hold other rows next time
-            if self._prepared is None or not same_memory(self._prepared[0], given):
-                rows = clipped_rows(given, self._x_bound)
-                self._prepared = given, (rows, row_lengths(rows, self._intercept))
+        features = first_array(data)
+        if not isinstance(features, Chunks):  # chunks may hold other rows next time
+            if self._prepared is None or not same_memory(self._prepared[0], features):
+                rows = clipped_rows(features, self._x_bound)
+                self._prepared = features, (rows, row_lengths(rows, self._intercept))
             rows, lengths = self._prepared[1]
             data = (rows, data[1], lengths)
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         work = self._work(theta=self.theta, norm=self.norm)
         return ordered_sum(work, blocks, self._executor) / self._records
 
@@ -192,17 +196,17 @@ def descend_adaptively(
     signal = math.inf
     if noise:  # the rounds are one Gaussian release of mu sqrt T
         signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
-    _, momentum, whole = schedule(signal, rounds, smoothness)
-    theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
+    _, momentum, unclipped_share = schedule(signal, rounds, smoothness)
+    theta, speed, square_sum = np.zeros(size), np.zeros(size), 0.0
     (norm, largest), mean = norms, theta
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
         released = ledger.release(part, query, shape=size + 2)
         share, square = released[-2:] / SHARE_WEIGHT
-        seen += square
-        # the mean of so many noisy squares, and two deviations; the curvature is below it
+        square_sum += square
+        # An upper bound of the curvature: the mean of t noisy squares, plus two deviations.
         curvature = (
-            smoothness * row_square * min(1.0, max(seen / t + 2 * noise / math.sqrt(t), 1e-3))
+            smoothness * row_square * min(1.0, max(square_sum / t + 2 * noise / math.sqrt(t), 1e-3))
         )
         gradient = norm * released[:-2] + penalty * theta
         speed = momentum * speed + gradient / (curvature + penalty.max(initial=0.0))
@@ -210,10 +214,10 @@ def descend_adaptively(
         if project is not None:
             theta = project(theta)
             speed = before - theta
-        # the norm grows while too few records are kept whole
-        norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
-        length = math.sqrt(row_square * min(1.0, max(seen / t, 1e-3)))
-        least = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
-        norm = min(max(norm, least), largest)
+        # The norm grows while too many records are clipped.
+        norm *= math.exp(LEARNING_RATE * (unclipped_share - min(1.0, max(0.0, share))))
+        length = math.sqrt(row_square * min(1.0, max(square_sum / t, 1e-3)))
+        norm_floor = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
+        norm = min(max(norm, norm_floor), largest)
         mean = mean + 2 / (t + 1) * (theta - mean)
     return mean

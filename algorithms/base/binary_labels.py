@@ -31,18 +31,18 @@ def encode_classes(y: Any, classes: Any = None, non_private: bool = False) -> tu
     ``non_private`` those of the labels, as scikit-learn does.  A label of no class gives 0.
     """
     of_data = non_private and classes is None
-    given = np.asarray(y) if of_data else cells_of(y)
-    if given.dtype.kind == "c":  # scikit-learn's own message shows labels
+    cells = np.asarray(y) if of_data else cells_of(y)
+    if cells.dtype.kind == "c":  # scikit-learn's own message shows labels
         allowed = "numbers or strings that stand for classes. Complex data not supported"
-        raise ParameterError("y", given.dtype, allowed)
+        raise ParameterError("y", cells.dtype, allowed)
     try:
-        labels = column_or_1d(given, warn=True)
+        labels = column_or_1d(cells, warn=True)
     except ValueError as error:
-        words = str(error).split(" Got ", maxsplit=1)[0]
-        raise ParameterError("y", words, "one class label for each row") from None
+        message = str(error).split(" Got ", maxsplit=1)[0]
+        raise ParameterError("y", message, "one class label for each row") from None
     if of_data:
         return _classes_of_labels(labels)
-    # a column of True and False stays one where a cell of it is missing
+    # A column of True and False stays boolean if one of its cells is missing.
     declared = str(getattr(y, "dtype", getattr(y, "type", labels.dtype))).lower()
     public = public_classes(classes, bool if declared.startswith("bool") else labels.dtype)
     return public, _places(labels, public).astype(float)
@@ -50,12 +50,12 @@ def encode_classes(y: Any, classes: Any = None, non_private: bool = False) -> tu
 
 def encode_two_classes(y: Any, classes: Any = None, non_private: bool = False) -> tuple[Any, Any]:
     """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
-    found, codes = encode_classes(y, classes, non_private)
-    if found.size != 2:
-        given = f"{found.size} class" + "es" * (found.size != 1)
+    both_classes, codes = encode_classes(y, classes, non_private)
+    if both_classes.size != 2:
+        class_count = f"{both_classes.size} class" + "es" * (both_classes.size != 1)
         allowed = "two classes. Only binary classification is supported"
-        raise ParameterError("y" if classes is None else "classes", given, allowed)
-    return found, 2.0 * codes - 1
+        raise ParameterError("y" if classes is None else "classes", class_count, allowed)
+    return both_classes, 2.0 * codes - 1
 
 
 def public_classes(classes: Any, dtype: Any) -> Any:
@@ -64,37 +64,37 @@ def public_classes(classes: Any, dtype: Any) -> Any:
         if np.dtype(dtype).kind == "b":
             return np.array([False, True])
         raise ParameterError("classes", None, REMEDY)
-    found = checked_classes(classes)
-    kinds = {"text" if one.kind in "US" else "number" for one in (found.dtype, np.dtype(dtype))
-             if one.kind != "O"}  # fmt: skip
+    distinct = checked_classes(classes)
+    kinds = {"text" if labels.kind in "US" else "number"
+             for labels in (distinct.dtype, np.dtype(dtype)) if labels.kind != "O"}  # fmt: skip
     if len(kinds) > 1:  # every label would count as the first class
-        raise ParameterError("classes", found.dtype, f"labels of the type of y, {dtype}")
-    return found
+        raise ParameterError("classes", distinct.dtype, f"labels of the type of y, {dtype}")
+    return distinct
 
 
 def checked_classes(classes: Any) -> Any:
     """Return two or more distinct public classes, in order."""
     try:
-        found = np.unique(np.asarray(classes))
+        distinct = np.unique(np.asarray(classes))
     except TypeError:
         raise ParameterError("classes", classes, "labels that have an order") from None
-    if found.size != np.size(classes) or found.size < 2:
+    if distinct.size != np.size(classes) or distinct.size < 2:
         raise ParameterError("classes", classes, "two or more distinct labels")
-    return found
+    return distinct
 
 
 def _places(labels: Any, public: Any) -> NDArray[np.intp]:
     """Return the index of every label among the classes; 0 where it is none of them."""
     if "O" not in (labels.dtype.kind, public.dtype.kind):
-        place = np.searchsorted(public, labels).clip(max=public.size - 1)
-        return np.where(public[place] == labels, place, 0)
-    known = {label: index for index, label in enumerate(public.tolist())}
-    return np.array([_place(known, label) for label in labels.tolist()], dtype=np.intp)
+        nearest = np.searchsorted(public, labels).clip(max=public.size - 1)
+        return np.where(public[nearest] == labels, nearest, 0)
+    indices = {label: index for index, label in enumerate(public.tolist())}
+    return np.array([_place(indices, label) for label in labels.tolist()], dtype=np.intp)
 
 
-def _place(known: dict[Any, int], label: Any) -> int:
+def _place(indices: dict[Any, int], label: Any) -> int:
     try:
-        return known.get(label, 0)
+        return indices.get(label, 0)
     except TypeError:  # a label that cannot be hashed is none of the classes
         return 0
 
@@ -106,14 +106,16 @@ def _classes_of_labels(labels: Any) -> tuple[Any, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check_classification_targets(labels)
-        found, index = np.unique(labels, return_inverse=True)
+        classes, index = np.unique(labels, return_inverse=True)
     except (TypeError, ValueError) as error:
         # scikit-learn's own messages show labels
-        why = "Unknown label type: "
+        reason = "Unknown label type: "
         if "NaN" in str(error) or "infinity" in str(error):
-            why = "Input y contains NaN or infinity"
-        raise ParameterError("y", labels.dtype, f"labels that stand for classes. {why}") from None
-    if found.size < 2:
+            reason = "Input y contains NaN or infinity"
+        raise ParameterError(
+            "y", labels.dtype, f"labels that stand for classes. {reason}"
+        ) from None
+    if classes.size < 2:
         allowed = "labels of two classes or more. Classifier can't train on one class"
         raise ParameterError("y", "1 class", allowed)
-    return found, index.astype(float)
+    return classes, index.astype(float)

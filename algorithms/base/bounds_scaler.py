@@ -135,14 +135,14 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     def _checked(self, name: str) -> Array:
         allowed = f"finite: one number, or one for each of {self.n_features_in_} columns"
         try:
-            given = np.asarray(getattr(self, name), dtype=np.float64)
-            found = np.broadcast_to(given, (self.n_features_in_,))
+            numbers = np.asarray(getattr(self, name), dtype=np.float64)
+            bounds = np.broadcast_to(numbers, (self.n_features_in_,))
         except (TypeError, ValueError):
             raise ParameterError(name, getattr(self, name), allowed) from None
-        # half of all floats: the distance of two bounds is then finite
-        if not np.all(np.abs(found) <= np.finfo(np.float64).max / 2):
+        # Bounds are at most half of the largest float, so that their distance is finite.
+        if not np.all(np.abs(bounds) <= np.finfo(np.float64).max / 2):
             raise ParameterError(name, getattr(self, name), allowed)
-        return found
+        return bounds
 
     def _range(self) -> tuple[float, float]:
         """Return the ends of ``feature_range``."""

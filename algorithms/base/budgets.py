@@ -46,7 +46,7 @@ class Spending:
         Spending._known[self._name] = self
 
     def charge(self, budget: Budget, plan: Plan) -> None:
-        """Charge a plan to what is left of a budget; an error leaves it unchanged."""
+        """Charge a plan to what remains of a budget; an error leaves it unchanged."""
         if self._process != os.getpid():
             allowed = "a Book, as this process does not see what clones in others spend"
             raise ParameterError("ledger", budget, allowed)
@@ -57,12 +57,12 @@ class Spending:
             try:
                 meter.charge_plan(plan)
             except UnsupportedPlan:
-                # beside a fit that was charged its exact epsilon only pure ones add up
+                # An earlier fit was charged its exact epsilon; only pure epsilons add up with that.
                 spent = meter.notion.shown(meter.total).amount
-                asked = Tight().epsilon(plan, budget.delta)
+                needed = Tight().epsilon(plan, budget.delta)
                 remedy = "less epsilon for each fit, so that their sum fits"
                 limit = max(budget.epsilon, spent)
-                raise BudgetExceeded(spent, asked, budget, limit=limit, remedy=remedy) from None
+                raise BudgetExceeded(spent, needed, budget, limit=limit, remedy=remedy) from None
 
     def __reduce__(self) -> Any:
         """Return what finds the same object in this process, or marks a copy in another one."""
@@ -96,7 +96,7 @@ def open_ledger(
     rng : int, numpy.random.Generator or None
         Source of the noise.
     public : Any
-        What is public beside the data.
+        What is public in addition to the data.
     transcript : {"full", "digest"}
         As in `Ledger`.
     ledger : Budget, Filter, Book, tuple, Gates or None
@@ -123,8 +123,8 @@ def open_ledger(
         opened: Ledger = gates.open(data, plan, rng=rng, public=public, transcript=transcript)
         return opened
     stated = Stated(plan, estimator.adjacency(plan))
-    if (found := _dataset_of_a_book(ledger)) is not None:
-        book, name = found
+    if (dataset := _dataset_of_a_book(ledger)) is not None:
+        book, name = dataset
         gate: Ledger = book.ledger(
             name, data, stated, rng, insecure_seed=rng is not None, public=public
         )
@@ -138,15 +138,15 @@ def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng, stacklevel:
     """Warn of a delta above 1 / n, unless the noise has a seed or the ledger has said so itself."""
     if rng is None and (ledger is None or isinstance(ledger, Budget)):
         delta = estimator.delta if ledger is None else ledger.delta
-        warn_of_large_delta(delta, users, stacklevel)  # where `fit` was called
+        warn_of_large_delta(delta, users, stacklevel)  # the warning points at the call of `fit`
 
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
     """Charge a plan on ``rows`` records that runs elsewhere to a budget or a ledger."""
     from accountant.book.book_ledger import BookLedger
 
-    if (found := _dataset_of_a_book(ledger)) is not None:
-        book, name = found
+    if (dataset := _dataset_of_a_book(ledger)) is not None:
+        book, name = dataset
         book.ledger(name, np.zeros(rows), plan).close()
     elif isinstance(ledger, Budget):
         estimator.spending().charge(ledger, plan)
@@ -175,22 +175,22 @@ def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
 
 
 def refuse_repeats(estimator: Any, plan: Plan) -> None:
-    """Refuse a fit by a routine that fits clones again and again: each would spend anew.
+    """Refuse a fit by a routine that fits clones repeatedly: each fit would spend a budget.
 
     Raises
     ------
     BudgetExceeded
         With the sum that all fits cost.
     """
-    found = repeated_fits()
-    if found is None or estimator.is_not_private(plan):
+    repeats = repeated_fits()
+    if repeats is None or estimator.is_not_private(plan):
         return
     budget = Budget(estimator.epsilon, estimator.delta)
-    fits = found.fits or 2
-    often = f"{fits} fits" if found.fits else "two fits, and there may be more,"
+    fits = repeats.fits or 2
+    repetition = f"{fits} fits" if repeats.fits else "two fits, and there may be more,"
     total = total_epsilon(plan, fits, budget.delta)
     remedy = (
-        f"{often} of {type(estimator).__name__} by {found.routine} cost that much at delta "
+        f"{repetition} of {type(estimator).__name__} by {repeats.routine} cost that much at delta "
         f"{budget.delta:g}: PrivateSearchCV tunes for less; to spend it, give every fit "
         f"ledger=Budget({total:.6g}, {budget.delta:g}) (params={{'ledger': ...}} of "
         "cross_val_score, a keyword of GridSearchCV.fit), or (book, name)"
@@ -199,7 +199,7 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
 
 
 def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
-    """Return an epsilon at ``delta`` for so many fits of one plan, or for all a share of it."""
+    """Return the epsilon of ``fits`` fits of one plan at ``delta``."""
     try:
         return Tight().epsilon(Repeat(plan, fits), delta)
     except UnsupportedPlan:

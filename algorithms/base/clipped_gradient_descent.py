@@ -31,8 +31,8 @@ from algorithms.base.row_blocks import (
 )
 
 Residuals = Callable[[Array, Array], Array]
-MAX_ENTRY = 1e100  # whose squares are floats
-# round-off of a mapped row's length and gradient moves a unit by less than this takes off
+MAX_ENTRY = 1e100  # its square is a finite float
+# This factor shortens gradients by more than the round-off of a length of 1 can add.
 WITHIN = 1 - 1e-9
 
 
@@ -48,11 +48,11 @@ def logistic_residuals(scores: Array, classes: Array) -> Array:
 
 def multinomial_residuals(scores: Array, classes: Array) -> Array:
     """Return the slopes of the multinomial loss, for classes 0, 1, ... and a score for each."""
-    found: Array = softmax(scores, axis=1)
-    # a class that does not exist is taken for the nearest one
+    residuals: Array = softmax(scores, axis=1)
+    # An unknown class counts as the nearest class.
     at = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
-    found[np.arange(len(found)), at] -= 1.0
-    return found
+    residuals[np.arange(len(residuals)), at] -= 1.0
+    return residuals
 
 
 def clipped_rows(rows: Any, bound: float) -> Any:
@@ -62,14 +62,14 @@ def clipped_rows(rows: Any, bound: float) -> Any:
         if rows.max(initial=0.0) <= bound and rows.min(initial=0.0) >= -bound:
             return rows
         return np.clip(rows, -bound, bound)
-    found = rows.tocsr().astype(np.float64, copy=False)
-    if not found.has_canonical_format:  # entries that are stored in parts add up
-        found = found.copy()
-        found.sum_duplicates()
-    if found.data.max(initial=0.0) > bound or found.data.min(initial=0.0) < -bound:
-        found = found.copy()
-        found.data = np.clip(found.data, -bound, bound)
-    return found
+    matrix = rows.tocsr().astype(np.float64, copy=False)
+    if not matrix.has_canonical_format:  # entries that are stored in parts add up
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.data.max(initial=0.0) > bound or matrix.data.min(initial=0.0) < -bound:
+        matrix = matrix.copy()
+        matrix.data = np.clip(matrix.data, -bound, bound)
+    return matrix
 
 
 def squared_lengths(rows: Any) -> Array:
@@ -130,11 +130,12 @@ class FeatureMap:
     def lengths(self, rows: Any) -> Array:
         """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
         if self.root is None and self.centre is not None and not isinstance(rows, np.ndarray):
-            # |x - m|^2 without an array of differences: what cancels is added again
+            # |x - m|^2 = |x|^2 - 2 <x, m> + |m|^2 needs no array of differences.  A small share is
+            # added, as cancellation may lose it.
             squares, of_centre = squared_lengths(rows), float(self.centre @ self.centre)
-            apart = squares - 2 * row_products(rows, self.centre) + of_centre
-            apart = np.maximum(apart, 0.0) + 1e-12 * (squares + of_centre)
-            return np.asarray(np.sqrt(apart + self.intercept**2))
+            distances = squares - 2 * row_products(rows, self.centre) + of_centre
+            distances = np.maximum(distances, 0.0) + 1e-12 * (squares + of_centre)
+            return np.asarray(np.sqrt(distances + self.intercept**2))
         if self.root is not None or self.centre is not None:
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             rows = rows if self.centre is None else rows - self.centre
@@ -143,7 +144,7 @@ class FeatureMap:
 
     def gradient(self, rows: Any, slopes: Array) -> Array:
         """Return the sum of ``mapped row slopes'``, of the shape of theta."""
-        total = np.stack([weighted_row_sum(rows, one) for one in slopes.T], axis=1)
+        total = np.stack([weighted_row_sum(rows, column) for column in slopes.T], axis=1)
         sums = slopes.sum(axis=0)
         if self.centre is not None:
             total = total - np.outer(self.centre, sums)
@@ -182,23 +183,23 @@ class BlockClippedGradient:
         """Return an array of the shape of ``theta``, or its rows in turn and the count."""
         return self.with_lengths((block, None))
 
-    def with_lengths(self, given: tuple[tuple[Any, ...], Array | None]) -> Array:
-        """Return the same, where the lengths of the mapped rows may be known."""
-        (rows, targets, *weights), lengths = given
+    def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
+        """Return the same result; the block may come with the lengths of its mapped rows."""
+        (rows, targets, *weights), lengths = block
         rows = clipped_rows(rows, self.features.x_bound)
         slopes, constant = self.features.coefficients(self.theta)
-        scores = np.stack([row_products(rows, one) for one in slopes.T], axis=1) + constant
-        found = self.residuals(scores, targets)
+        scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
+        residuals = self.residuals(scores, targets)
         lengths = self.features.lengths(rows) if lengths is None else lengths
-        lengths = lengths * np.sqrt(np.square(found).sum(axis=1))
-        kept = np.count_nonzero(lengths <= self.clip)
+        lengths = lengths * np.sqrt(np.square(residuals).sum(axis=1))
+        unclipped = np.count_nonzero(lengths <= self.clip)
         if self.squares:
-            kept = np.square(np.minimum(lengths / self.clip, 1.0)).sum()
+            unclipped = np.square(np.minimum(lengths / self.clip, 1.0)).sum()
         factors = WITHIN / np.maximum(lengths, self.clip) * self.features.row_weights(rows)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
-        total = self.features.gradient(rows, found * factors[:, None])
-        return np.append(total, self.kept_weight * kept) if self.kept_weight else total
+        total = self.features.gradient(rows, residuals * factors[:, None])
+        return np.append(total, self.kept_weight * unclipped) if self.kept_weight else total
 
 
 class MeanOfClippedGradients:
@@ -228,18 +229,21 @@ class MeanOfClippedGradients:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector; lengths are computed once for all rounds on the same arrays."""
-        given = first_array(data)
-        if not given.shape[0]:  # an empty sample
+        features = first_array(data)
+        if not features.shape[0]:  # an empty sample
             return np.zeros(self.theta.size + (self._kept > 0))
         blocks = row_blocks(data)
         lengths: Iterable[Array | None] = [None] * len(blocks)
-        if not isinstance(given, Chunks):  # chunks may hold other rows next time
-            if self._known_lengths is None or not same_memory(self._known_lengths[0], given):
+        if not isinstance(features, Chunks):  # chunks may hold other rows next time
+            if self._known_lengths is None or not same_memory(self._known_lengths[0], features):
                 work = partial(clipped_lengths, self._features)
-                rows = (given[who] for who in blocks)
-                self._known_lengths = given, list(map_in_order(work, rows, self._executor))
+                rows = (features[block_rows] for block_rows in blocks)
+                self._known_lengths = features, list(map_in_order(work, rows, self._executor))
             lengths = self._known_lengths[1]
-        pieces = ((take_rows(data, who), known) for who, known in zip(blocks, lengths, strict=True))
+        pieces = (
+            (take_rows(data, block_rows), block_lengths)
+            for block_rows, block_lengths in zip(blocks, lengths, strict=True)
+        )
         block = BlockClippedGradient(
             self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept,
             self.squares,

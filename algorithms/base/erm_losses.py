@@ -66,17 +66,17 @@ class ClippedSlopeObjective:
 
     def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
         """Return values and slopes; beyond the scores where slopes are clipped it is linear."""
-        inner, most = scores[:, 0], self.loss.steepest
-        slopes = np.clip(self.loss.slope(inner, targets), -most, most)
+        inner, steepest = scores[:, 0], self.loss.steepest
+        slopes = np.clip(self.loss.slope(inner, targets), -steepest, steepest)
         if self.loss.slope is clipped_residual:
-            return most * np.abs(inner - targets) - most**2 / 2 + np.maximum(
-                0.0, most - np.abs(inner - targets)
+            return steepest * np.abs(inner - targets) - steepest**2 / 2 + np.maximum(
+                0.0, steepest - np.abs(inner - targets)
             ) ** 2 / 2, slopes[:, None]
         margin = inner * targets
-        # the slope is -most at the margin -logit(most)
-        start = -math.inf if most >= 1 else math.log((1 - most) / most)
+        # The slope is -steepest at the margin -logit(steepest).
+        start = -math.inf if steepest >= 1 else math.log((1 - steepest) / steepest)
         values = np.logaddexp(0.0, -np.maximum(margin, start))
-        return values + most * np.maximum(0.0, start - margin), slopes[:, None]
+        return values + steepest * np.maximum(0.0, start - margin), slopes[:, None]
 
 
 def norm_clip_factors(rows: Any, bound: float) -> Array:
@@ -112,14 +112,14 @@ class ErmBlockGradient:
 
         A constant feature, if it is not 0, is the last one; rows are shortened without it.
         """
-        rows, labels, *known = block
-        shorter = known[0] if known else norm_clip_factors(rows, self.row_bound)
+        rows, labels, *stored_factors = block
+        shorter = stored_factors[0] if stored_factors else norm_clip_factors(rows, self.row_bound)
         slopes = self.theta[: rows.shape[1]]
         inner = clipped_row_products(rows, shorter, slopes)
         if self.constant:
             inner = inner + self.constant * self.theta[-1]
         slope = self.loss.slope(inner, labels)
-        # the slope bound holds for all labels
+        # The bound of slopes holds for every label, also for an invalid one.
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
         total = weighted_row_sum(rows, shorter * slope)
         return np.append(total, self.constant * slope.sum()) if self.constant else total
@@ -144,16 +144,20 @@ class MeanGradient:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector; row lengths are computed once for all rounds on the same arrays."""
-        given, blocks = first_array(data), row_blocks(data)
-        if not given.shape[0]:  # an empty sample
-            return np.zeros(given.shape[1] + bool(self._constant))
-        if not isinstance(given, Chunks):  # chunks may hold other rows next time
-            if self._cached_factors is None or not same_memory(self._cached_factors[0], given):
-                each = map_in_order(
-                    self._norm_clip_factors, (given[who] for who in blocks), self._executor
+        features, blocks = first_array(data), row_blocks(data)
+        if not features.shape[0]:  # an empty sample
+            return np.zeros(features.shape[1] + bool(self._constant))
+        if not isinstance(features, Chunks):  # chunks may hold other rows next time
+            if self._cached_factors is None or not same_memory(self._cached_factors[0], features):
+                factors = map_in_order(
+                    self._norm_clip_factors,
+                    (features[block_rows] for block_rows in blocks),
+                    self._executor,
                 )
-                self._cached_factors = given, np.concatenate(list(each))
+                self._cached_factors = features, np.concatenate(list(factors))
             data = (*data, self._cached_factors[1])
         work = ErmBlockGradient(self._loss, self._bound, self.theta, self._constant)
-        total = ordered_sum(work, (take_rows(data, who) for who in blocks), self._executor)
+        total = ordered_sum(
+            work, (take_rows(data, block_rows) for block_rows in blocks), self._executor
+        )
         return total / self._records

@@ -59,7 +59,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     epsilon: float
     delta: float = 0.0
     non_private: bool = False
-    neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # if the plan has no relation of its own
+    neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
 
     @abstractmethod
     def plan(self, shape: tuple[int, ...]) -> Plan:
@@ -107,13 +107,13 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         check_is_fitted(self)
         if self._is_not_private:
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
-        # at the requested delta, a pure plan's epsilon is even smaller
+        # At the requested delta the epsilon of a pure plan is smaller still.
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        who = self.adjacency(self.plan_).difference
+        protected = self.adjacency(self.plan_).difference
         noise = self._noise_summary()
         if self.hidden_by_noise(self.plan_, getattr(self, "n_features_in_", 0)):
             noise += "; noise exceeds any signal at this shape"
-        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
+        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
     def _noise_summary(self) -> str:
@@ -182,7 +182,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         Adjacency
             Its own relation, the estimator's ``relation``, or that of its class.
         """
-        # what randomises a user's value protects no more than the label where it is given labels
+        # A randomiser of a user's value protects only the label if only labels are given to it.
         labels = self.neighbours == Adjacency.LABEL_REPLACE
         of_plan = None if labels else plan.relation
         stated = of_plan or getattr(self, "relation", None) or self.neighbours
@@ -317,6 +317,6 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
 
 def cloned(estimator: Any) -> Any:
     """Return a clone that shares generators and executors with its original."""
-    given, shared = estimator.get_params(deep=False).items(), (np.random.Generator, Executor)
+    parameters, shared = estimator.get_params(deep=False).items(), (np.random.Generator, Executor)
     return type(estimator)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
-                              for k, v in given})  # fmt: skip
+                              for k, v in parameters})  # fmt: skip

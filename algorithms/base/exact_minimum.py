@@ -25,11 +25,11 @@ from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import row_weights, squared_lengths
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 
-MOST_WHITENED = 1000  # features: of more, the products of features are too many to keep
+MOST_WHITENED = 1000  # features; the products of more features need too much memory
 RANK = 1e-13  # eigenvalues of products below this part of the largest are round-off
-MOST_STEPS = 2000  # of the quasi-Newton search
-MOST_PROJECTIONS = 20_000  # of projected steps
-GAP = 1e-10  # by what the objective may exceed its minimum, in units of the loss
+MOST_STEPS = 2000  # steps of the quasi-Newton search
+MOST_PROJECTIONS = 20_000  # projected steps
+GAP = 1e-10  # the objective may exceed its minimum by this, in units of the loss
 
 Rows = Callable[[Any], Any]
 Weights = Callable[[Any, tuple[Any, ...]], Array]
@@ -84,12 +84,12 @@ class MultinomialLoss:
     curvature: float = 0.5
 
     def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return ln sum e^s - s_y; a class that does not exist is taken for the nearest one."""
-        own = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
-        place = np.arange(len(own)), own
+        """Return ln sum e^s - s_y; an unknown class counts as the nearest class."""
+        classes = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
+        entries = np.arange(len(classes)), classes
         slopes: Array = softmax(scores, axis=1)
-        slopes[place] -= 1.0
-        return logsumexp(scores, axis=1) - scores[place], slopes
+        slopes[entries] -= 1.0
+        return logsumexp(scores, axis=1) - scores[entries], slopes
 
 
 @final
@@ -106,11 +106,11 @@ class BlockObjective:
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the value, then the gradient by features, the constants last."""
         rows = self.rows(block[0])
-        scores = np.stack([row_products(rows, one) for one in self.slopes.T], axis=1)
+        scores = np.stack([row_products(rows, column) for column in self.slopes.T], axis=1)
         values, slopes = self.objective(scores + self.constant, block[1])
         weights = self.weights(rows, block)
         slopes = slopes * weights[:, None]
-        gradient = np.stack([weighted_row_sum(rows, one) for one in slopes.T])
+        gradient = np.stack([weighted_row_sum(rows, column) for column in slopes.T])
         total = np.column_stack([gradient, slopes.sum(axis=0)]).T
         return np.append(float(values @ weights), total.ravel())
 
@@ -129,7 +129,7 @@ class BlockGram:
         weights = self.weights(rows, block)
         rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
         rows = np.hstack([rows, np.ones((len(rows), 1))])
-        # not BLAS, whose last bits depend on its number of threads
+        # einsum is used instead of BLAS, whose last bits depend on its number of threads.
         return np.asarray(np.einsum("ij,i,ik->jk", rows, weights, rows, optimize=False))
 
 
@@ -186,25 +186,25 @@ class ExactMinimum:
 
     def __call__(self, data: Any) -> Array:
         """Return coefficients of the rows that ``rows`` makes."""
-        found = self._unbound(data)
-        if np.abs(found[:-1]).sum() > self.l1_radius:
-            found = self._in_the_ball(data)
-        return found
+        minimiser = self._unbound(data)
+        if np.abs(minimiser[:-1]).sum() > self.l1_radius:
+            minimiser = self._in_the_ball(data)
+        return minimiser
 
     def _mean(self, work: Any, data: Any) -> Array:
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         mean: Array = ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
         return mean
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
-        """Return them at coefficients of shape (features + 1, outputs)."""
+        """Return value and gradient at coefficients of shape (features + 1, outputs)."""
         work = BlockObjective(self.objective, self.rows, self.weights, theta[:-1], theta[-1])
-        found = self._mean(work, data)
-        gradient = found[1:].reshape(theta.shape)
+        means = self._mean(work, data)
+        gradient = means[1:].reshape(theta.shape)
         gradient[:-1] += self.ridge * theta[:-1]
         if not self.fit_intercept:
             gradient[-1] = 0.0
-        return float(found[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
+        return float(means[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
 
     def _unbound(self, data: Any) -> Array:
         """Return the minimiser without a ball, by a search in coordinates of one curvature."""
@@ -228,23 +228,23 @@ class ExactMinimum:
                 gradient = np.einsum("ij,ik->jk", root, gradient)
             return value, gradient.ravel()
 
-        found = minimize(
+        solution = minimize(
             at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
         )  # fmt: skip
-        return coefficients(found.x)
+        return coefficients(solution.x)
 
     def _whitening(self, gram: Array) -> Array:
         """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
 
-        Its columns span the rows, so that what is found from 0 is the shortest minimiser.
+        Its columns span the rows, so that a search from 0 finds the shortest minimiser.
         """
         if not self.fit_intercept:
             gram[-1] = gram[:, -1] = 0.0
         gram[:-1, :-1] += self.ridge * np.eye(len(gram) - 1)
         values, vectors = np.linalg.eigh(gram)
-        known = values > RANK * values[-1]
-        whitened: Array = vectors[:, known] / np.sqrt(values[known])
+        in_range = values > RANK * values[-1]
+        whitened: Array = vectors[:, in_range] / np.sqrt(values[in_range])
         return whitened
 
     def _in_the_ball(self, data: Any) -> Array:
@@ -255,7 +255,8 @@ class ExactMinimum:
         weight, mean, covariance = self._moments(data)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
         if covariance is None:  # a squared length is at least the largest eigenvalue
-            spread = self._squared_length(data) - weight * float(centre @ centre)
+            moments = self._mean(BlockMoments(self.rows, self.weights), data)
+            spread = float(moments[-2]) - weight * float(centre @ centre)
         else:
             covariance += weight * (np.outer(mean, mean) - np.outer(centre, centre))
             spread = float(np.linalg.eigvalsh(covariance)[-1])
@@ -302,10 +303,6 @@ class ExactMinimum:
         weight, mean = float(gram[-1, -1]), gram[-1, :-1] / gram[-1, -1]
         return weight, mean, gram[:-1, :-1] - weight * np.outer(mean, mean)
 
-    def _squared_length(self, data: Any) -> float:
-        """Return the weighted mean of squared lengths of rows."""
-        return float(self._mean(BlockMoments(self.rows, self.weights), data)[-2])
-
     @staticmethod
     def _quadratic(at: Any, covariance: Array, weight: float) -> Any:
         """Return value and gradient of a squared error from its products, read once."""
@@ -323,7 +320,7 @@ def project_to_l1_ball(vector: Array, radius: float) -> Array:
     sizes = np.abs(vector)
     if sizes.sum() <= radius:
         return vector
-    # every size is lowered by the one number after which the positive ones add up to the radius
+    # Every size is lowered by the same number, such that the positive sizes add up to the radius.
     ordered = np.sort(sizes)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, sizes.size + 1)
     lowered = excess[np.flatnonzero(ordered > excess)[-1]]

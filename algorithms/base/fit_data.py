@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.bin
 
 
 def fills_features(estimator: Any) -> bool:
-    """Return whether missing features count as the public number: those of private records do."""
+    """Return whether missing features count as the public number, as for private records."""
     of_labels = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
     return not _is_open(estimator) and not of_labels
 
@@ -37,15 +38,15 @@ def validated_labelled_data(
     estimator: Any, X: Any, y: Any, encode: Encoding
 ) -> tuple[Any, Any, Any]:
     """Return public classes, checked features, and labels as numbers; y is None of chunks."""
-    known = estimator.classes, _is_open(estimator)
+    declared = estimator.classes, _is_open(estimator)
     if not isinstance(X, Chunks):
         if y is None:
             validated_fit_data(estimator, X, y)  # scikit-learn's own error
-        classes, codes = encode(y, *known)
+        classes, codes = encode(y, *declared)
         return (classes, *validated_fit_data(estimator, X, codes))
     X, _ = validated_fit_data(estimator, X, y, labels=True)
-    labels = split_pairs(X)[1] if known == (None, True) else np.zeros(0)
-    classes, _ = encode(labels, *known)
+    labels = split_pairs(X)[1] if declared == (None, True) else np.zeros(0)
+    classes, _ = encode(labels, *declared)
     return classes, X.mapped(partial(_encoded_pair, encode, classes), X.shape), None
 
 
@@ -95,31 +96,24 @@ def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
     x, y = piece
     x, y = x if hasattr(x, "tocsr") else np.asarray(x), np.asarray(y)
     if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
-        got = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
-        raise ParameterError("piece", got, allowed)
+        shapes = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
+        raise ParameterError("piece", shapes, allowed)
     pair = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-    found = [filled(one) if fill else one for one, fill in zip(pair, fills, strict=True)]
-    return found[0], found[1]
+    filled_pair = [
+        filled(array) if fill else array for array, fill in zip(pair, fills, strict=True)
+    ]
+    return filled_pair[0], filled_pair[1]
 
 
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
     """Return features as chunks, and all targets in memory."""
-    return pairs.mapped(_features_of_pair, pairs.shape), pairs.mapped(
-        _targets_of_pair, pairs.shape[:1]
-    )[:]
-
-
-def _features_of_pair(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
+    targets = pairs.mapped(itemgetter(1), pairs.shape[:1])
+    return pairs.mapped(itemgetter(0), pairs.shape), targets[:]
 
 
 def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
     """Return data after scikit-learn's check; its errors become one line without any data."""
-    if any(isinstance(one, Chunks) for one in data):
+    if any(isinstance(part, Chunks) for part in data):
         raise ParameterError(
             "X", data[0], "an array in memory, not chunks: all data are read at once"
         )
@@ -127,32 +121,33 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
         if len(data) > 1 and data[1] is not None and not _is_open(estimator):
             data = data[0], filled(data[1]), *data[2:]
         check = _checked_and_filled if fills_features(estimator) else validate_data
-        found = check(estimator, *data, **rules)
-        if isinstance(found, tuple):
-            return found[0], np.asarray(found[1], dtype=np.float64)
+        checked = check(estimator, *data, **rules)
+        if isinstance(checked, tuple):
+            return checked[0], np.asarray(checked[1], dtype=np.float64)
     except ParameterError:
         raise
     except ValueError as error:
         raise ParameterError(
             "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
         ) from None
-    return found
+    return checked
 
 
 def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **rules: Any) -> Any:
     """Return data after scikit-learn's check, with public numbers where one is missing."""
     rules |= {"ensure_all_finite": False, "estimator": estimator}
-    found = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
-    validate_data(estimator, X, *y, reset=reset, skip_check_array=True)  # names of the features
-    return found
+    checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
+    # This call stores the names of the features.
+    validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
+    return checked
 
 
-def _without_data(words: str) -> str:
+def _without_data(message: str) -> str:
     """Return scikit-learn's error message without the numbers and strings it quotes."""
-    said = re.sub(r"array=.*?(?=Reshape|$)", "", words, flags=re.DOTALL)
-    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
-                  flags=re.DOTALL)  # fmt: skip
-    return " ".join(said.split())
+    cleaned = re.sub(r"array=.*?(?=Reshape|$)", "", message, flags=re.DOTALL)
+    quoting = r"(could not convert string to float|Complex data not supported).*"
+    cleaned = re.sub(quoting, r"\1", cleaned, flags=re.DOTALL)
+    return " ".join(cleaned.split())
 
 
 def generator_of(random_state: Any) -> Rng:
@@ -163,8 +158,8 @@ def generator_of(random_state: Any) -> Rng:
     if random_state is None:
         return None
     if isinstance(random_state, np.random.RandomState):
-        words = random_state.randint(2**32, size=8, dtype=np.uint64)
-        random_state = np.random.default_rng(words.tolist())
+        seed_words = random_state.randint(2**32, size=8, dtype=np.uint64)
+        random_state = np.random.default_rng(seed_words.tolist())
     try:
         return generator(random_state)
     except ParameterError as error:

@@ -18,12 +18,12 @@ from accountant.numerics import Array
 
 def keep_largest(vector: Array, sparsity: int) -> Array:
     """Return ``vector`` with all but the ``sparsity`` largest entries set to 0, in O(p)."""
-    kept: Array = np.zeros_like(vector)
+    thresholded: Array = np.zeros_like(vector)
     if sparsity >= vector.size:
         return vector.copy()
     top = np.argpartition(np.abs(vector), vector.size - sparsity)[vector.size - sparsity :]
-    kept[top] = vector[top]
-    return kept
+    thresholded[top] = vector[top]
+    return thresholded
 
 
 def project_to_ball(vector: Array, radius: float = 1.0) -> Array:
@@ -51,16 +51,16 @@ def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[f
 
 def default_step(low: float = 1.0, high: float = 1.0) -> float:
     """Return the geometric mean of the window's ends for perfect features."""
-    least, most = step_window(0.0, low, high)
-    return math.sqrt(least * most)
+    smallest, largest = step_window(0.0, low, high)
+    return math.sqrt(smallest * largest)
 
 
 def checked_step(step: float, low: float = 1.0, high: float = 1.0) -> float:
     """Return ``step``; warn where not even perfect features make every round contract."""
-    least, most = step_window(0.0, low, high)
-    if not least <= step <= most:
+    smallest, largest = step_window(0.0, low, high)
+    if not smallest <= step <= largest:
         warnings.warn(
-            f"step {step:g} lies outside [{least:.4g}, {most:.4g}], where rounds contract",
+            f"step {step:g} lies outside [{smallest:.4g}, {largest:.4g}], where rounds contract",
             UserWarning,
             stacklevel=3,
         )
@@ -79,9 +79,9 @@ def isometry_estimate(
         raise ParameterError("columns", columns, f"a whole number from 1 to {width}")
     worst = 0.0
     for _ in range(trials):
-        some = features[:, np.sort(rng.choice(width, columns, replace=False))]
-        some = some.toarray() if hasattr(some, "toarray") else np.asarray(some)
-        values = np.linalg.eigvalsh(some.T @ some / rows)
+        submatrix = features[:, np.sort(rng.choice(width, columns, replace=False))]
+        submatrix = submatrix.toarray() if hasattr(submatrix, "toarray") else np.asarray(submatrix)
+        values = np.linalg.eigvalsh(submatrix.T @ submatrix / rows)
         worst = max(worst, 1 - float(values[0]), float(values[-1]) - 1)
     return worst
 

@@ -24,10 +24,12 @@ def normal_interval(estimate: Array, deviation: Array, level: float) -> Array:
 def laplace_interval(estimate: Array, scale: float, deviation: Array, level: float) -> Array:
     """Return (lower, upper) of estimates with Laplace noise and normal errors."""
     outside = 1 - LEVEL.check("level", level)
-    # either part alone exceeds its quantile of half of what is outside
-    most = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
+    # Each of the two noises exceeds its bound with half of the probability outside.
+    upper_end = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
     half = furthest_that(
-        lambda t: laplace_normal_tail(t, scale, deviation) <= outside, most, np.zeros_like(most)
+        lambda t: laplace_normal_tail(t, scale, deviation) <= outside,
+        upper_end,
+        np.zeros_like(upper_end),
     )
     return np.stack([estimate - half, estimate + half], axis=1)
 
@@ -36,8 +38,8 @@ def laplace_normal_tail(t: Array, scale: float, deviation: Array) -> Array:
     """Return ``P(|L + N| > t)`` for Laplace L of this scale and normal N of this deviation."""
     s = np.maximum(deviation, 1e-9 * scale)
     # Phi(-t/s) + e^{s^2 / 2 b^2} (e^{-t/b} Phi(t/s - s/b) - e^{t/b} Phi(-t/s - s/b)) / 2, twice
-    most = (s / scale) ** 2 / 2
-    near = np.exp(most - t / scale + log_ndtr(t / s - s / scale))
-    far = np.exp(most + t / scale + log_ndtr(-t / s - s / scale))
-    tail: Array = 2 * ndtr(-t / s) + near - far
+    exponent = (s / scale) ** 2 / 2
+    right = np.exp(exponent - t / scale + log_ndtr(t / s - s / scale))
+    far = np.exp(exponent + t / scale + log_ndtr(-t / s - s / scale))
+    tail: Array = 2 * ndtr(-t / s) + right - far
     return tail

@@ -15,11 +15,11 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # how the types of columns begin
+TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # first letters of the column types
 
 
 def cells_of(data: Any) -> Any:
-    """Return data as an array whose type does not follow from single values.
+    """Return data as an array whose type does not depend on single values.
 
     Arrays and frames have a type of their own, which is public.  The type of a list would be that
     of its odd cell, so its cells stay objects.
@@ -28,7 +28,7 @@ def cells_of(data: Any) -> Any:
 
 
 def filled(data: Any) -> Any:
-    """Return numbers, dense or sparse, with a public number in place of each that is missing.
+    """Return numbers, dense or sparse, with a public number in place of each missing one.
 
     Text is refused where the type of an array or of a column says that there is nothing else.
     """
@@ -41,9 +41,11 @@ def filled(data: Any) -> Any:
         return rows
     cells, types = cells_of(data), getattr(data, "dtypes", ())
     columns = types if hasattr(types, "__iter__") else (types,)
-    if cells.dtype.kind not in "biufO" or any(str(one).lower().startswith(TEXT) for one in columns):
-        why = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
-        raise ParameterError("X, y", cells.dtype, f"numbers. {why}")
+    if cells.dtype.kind not in "biufO" or any(
+        str(dtype).lower().startswith(TEXT) for dtype in columns
+    ):
+        reason = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
+        raise ParameterError("X, y", cells.dtype, f"numbers. {reason}")
     if cells.dtype.kind == "O":
         cells = numbers_of(cells)
     return cells if _is_finite(cells) else np.nan_to_num(cells, nan=0.0)
@@ -58,9 +60,9 @@ def _is_finite(cells: Array) -> bool:
 
 
 def numbers_of(cells: Any) -> Array:
-    """Return objects as floats; NaN where one is no number."""
-    found = np.array([_number(one) for one in cells.ravel().tolist()], dtype=np.float64)
-    return found.reshape(cells.shape)
+    """Return objects as floats; NaN replaces an object that is not a number."""
+    numbers = np.array([_number(cell) for cell in cells.ravel().tolist()], dtype=np.float64)
+    return numbers.reshape(cells.shape)
 
 
 def _number(cell: Any) -> float:

@@ -31,7 +31,8 @@ def affordable_rounds(
     """
     if epsilon == math.inf:
         return MAX_ROUNDS
-    # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
+    # T rounds that have mu together have noise of deviation moved sqrt(T) / mu each.  Their sum has
+    # deviation moved T / mu,
     # and the largest of p normals is about sqrt(2 ln 2p)
     mu = mu_of_budget(epsilon, delta)
     rounds = noise * mu / (step_sensitivity * math.sqrt(2 * math.log(2 * features)))
@@ -50,12 +51,12 @@ def calibrated_gaussian(
     """Return the Gaussian mechanism of one of ``rounds`` gradients, optionally subsampled."""
 
     def noise(scale: float) -> Gaussian:
-        # a gradient of one coordinate is still a vector
+        # The mechanism needs a vector, also for a gradient of one coordinate.
         return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
 
     def plan_of(scale: float) -> Plan:
-        each = noise(scale)
-        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+        gradient = noise(scale)
+        return Repeat(gradient if rate is None else PoissonSampled(gradient, rate), rounds)
 
     mu = mu_of_budget(epsilon, delta)
     start = 1 / round_mu(mu, rounds, rate)
@@ -68,8 +69,8 @@ def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool =
     Where they are many, sampled ones have ``rate sqrt(rounds (e^{m^2} - 1))`` of their own m
     together; if a record is replaced, ``rate sqrt(4 rounds sinh(m^2))``.
     """
-    each = mu * mu / rounds
+    square = mu * mu / rounds
     if rate is None:
-        return math.sqrt(each)
-    each /= rate**2
-    return math.sqrt(math.asinh(each / 4) if replaced else math.log1p(each))
+        return math.sqrt(square)
+    square /= rate**2
+    return math.sqrt(math.asinh(square / 4) if replaced else math.log1p(square))

@@ -83,5 +83,5 @@ def checked_epsilon(epsilon: object, non_private: object) -> float:
 
 def warn_not_private(estimator: Any, what: str) -> None:
     """Warn that an output is not private."""
-    words = f"{type(estimator).__name__}: {what} NOT private (non_private=True)"
-    warnings.warn(words, NotPrivateWarning, stacklevel=3)
+    message = f"{type(estimator).__name__}: {what} NOT private (non_private=True)"
+    warnings.warn(message, NotPrivateWarning, stacklevel=3)

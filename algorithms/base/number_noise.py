@@ -35,9 +35,9 @@ def number_noise(name: str, bound: float, epsilon: float) -> Release:
     kind, fields = NUMBER_NOISE[name]
     name_of_size = {BinaryLabel: "bound", PiecewiseUniform: "radius"}.get(kind, "sensitivity")
     size = 2 * bound if name_of_size == "sensitivity" else bound
-    given: dict[str, Any] = {name_of_size: size, **fields}
-    made: Release = calibrate(kind, epsilon=epsilon, **given)
-    return made
+    arguments: dict[str, Any] = {name_of_size: size, **fields}
+    mechanism: Release = calibrate(kind, epsilon=epsilon, **arguments)
+    return mechanism
 
 
 @lru_cache(maxsize=256)
@@ -47,19 +47,21 @@ def least_noise(bound: float, epsilon: float, delta: float = 0.0) -> Release:
     Pure mechanisms meet epsilon alone; Gaussian noise also takes delta.  The choice depends on
     these three numbers only.
     """
-    found: list[Release] = []
+    candidates: list[Release] = []
     for name in NUMBER_NOISE:
-        with suppress(ParameterError):  # its parameter ends before such an epsilon
-            found.append(number_noise(name, bound, epsilon))
+        with suppress(
+            ParameterError
+        ):  # the parameter of this mechanism cannot reach such an epsilon
+            candidates.append(number_noise(name, bound, epsilon))
     if delta > 0:
-        found.append(
+        candidates.append(
             calibrate(
                 Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
             )
         )
-    if not found:
+    if not candidates:
         raise ParameterError("epsilon", epsilon, "in the range of the noise on a number")
-    return min(found, key=lambda one: noise_variance(one, bound))
+    return min(candidates, key=lambda mechanism: noise_variance(mechanism, bound))
 
 
 def noise_variance(mechanism: Any, bound: float) -> float:

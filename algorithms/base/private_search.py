@@ -186,12 +186,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             charge(self._family(), stated, X.shape[0], ledger)
         order, rows = rng.permutation(X.shape[0]), search.rows(X.shape)[0]
         train, test = order[:rows], order[rows:]
-        more = draw_tries(search.checked_tries(), rng) - 1
+        further_tries = draw_tries(search.checked_tries(), rng) - 1
         best = self._one_fit(X, y, classes, train, test, rng, gates)
-        for _ in range(more):
-            found = self._one_fit(X, y, classes, train, test, rng, gates)
-            if found.score > best.score:
-                best = found
+        for _ in range(further_tries):
+            candidate = self._one_fit(X, y, classes, train, test, rng, gates)
+            if candidate.score > best.score:
+                best = candidate
         self.best_estimator_, self.best_params_, self.best_score_ = best
         return self
 
@@ -233,12 +233,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             One line; epsilons are rounded up.
         """
         check_is_fitted(self)
-        whole, one = (Tight().epsilon(plan, self.delta) for plan in (self.plan_, self.plan_.part))
-        who = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
+        epsilon, fit_epsilon = (
+            Tight().epsilon(plan, self.delta) for plan in (self.plan_, self.plan_.part)
+        )
+        protected = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
         return (
-            f"PrivateSearchCV: ({whole:.6g}, {self.delta:g})-differential privacy: {who}; the best "
-            f"of {self.plan_.tries.mean:.3g} fits and scores on average, one of which alone is "
-            f"({one:.6g}, {self.delta:g}); best {self.best_params_}, score {self.best_score_:.3g}"
+            f"PrivateSearchCV: ({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}; "
+            f"the best of {self.plan_.tries.mean:.3g} fits and scores on average, one of which "
+            f"alone is ({fit_epsilon:.6g}, {self.delta:g}); best {self.best_params_}, "
+            f"score {self.best_score_:.3g}"
         )
 
     def _one_fit(
@@ -283,9 +286,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _family(self) -> Any:
         """Return an estimator that spends with the one that is tuned, at the whole budget."""
-        whole = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta)
-        whole.spends_with(self.estimator)
-        return whole
+        estimator = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta)
+        estimator.spends_with(self.estimator)
+        return estimator
 
     def __sklearn_clone__(self) -> Any:
         """Return a copy that shares generators: copies would repeat the noise."""

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 
-# scikit-learn's rooms whose routines fit clones of one model several times on one data set
+# Modules of scikit-learn whose routines fit clones of one model several times on one data set.
 REPEATING = (
     "sklearn.model_selection.",
     "sklearn.feature_selection.",
@@ -26,7 +26,7 @@ REPEATING = (
     "sklearn.multioutput",
     "sklearn.calibration",
 )
-# the function that each of these calls for the fits, under the same parameters
+# Each of these routines calls this function for its fits, with the same parameters.
 DELEGATES = {"cross_val_score": "cross_validate"}
 
 
@@ -51,32 +51,32 @@ def _routines(frame: FrameType | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the running routines from the inside out: their names, and their parameters."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith(REPEATING):
-            code, here = frame.f_code, frame.f_locals
-            holder = here.get("self")
+            code, variables = frame.f_code, frame.f_locals
+            holder = variables.get("self")
             if holder is None and not code.co_name.startswith(("_", "<")):
                 names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-                yield code.co_name, {name: here[name] for name in names if name in here}
+                yield code.co_name, {name: variables[name] for name in names if name in variables}
             elif holder is not None and code.co_name.startswith("fit"):
-                given = {name: here.get(name) for name in ("X", "y", "params")}
-                yield type(holder).__name__, given | holder.get_params(deep=False)
+                arguments = {name: variables.get(name) for name in ("X", "y", "params")}
+                yield type(holder).__name__, arguments | holder.get_params(deep=False)
         frame = frame.f_back
 
 
 def _folds(call: dict[str, Any]) -> int:
     """Return how many parts ``cv`` makes of the data; 0 where it cannot say that."""
-    if isinstance(call["cv"], Iterator):  # its parts can be counted once
+    if isinstance(call["cv"], Iterator):  # counting would use up the iterator
         return 0
-    # scikit-learn may have replaced a number by what splits already
+    # scikit-learn may already have replaced a number by a splitter.
     cv = check_cv(call["cv"], call["y"], classifier=is_classifier(call["estimator"]))
     groups = call.get("groups", (call.get("params") or {}).get("groups"))
     try:
         return int(cv.get_n_splits(call["X"], call["y"], groups))
-    except ValueError:  # groups that reach it on another way
+    except ValueError:  # the splitter needs groups, which are not among the parameters
         return 0
 
 
 def _search(count: Callable[[dict[str, Any]], int]) -> Callable[[dict[str, Any]], int]:
-    """Return the fits of a search over so many settings: folds of each, and one for the best."""
+    """Return the fits of a search: the folds of each setting, and one fit of the best setting."""
 
     def fits(call: dict[str, Any]) -> int:
         tried = _folds(call) * count(call)

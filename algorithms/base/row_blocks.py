@@ -18,33 +18,34 @@ from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 
-DENSE_BLOCK_ENTRIES = 1 << 18  # most entries of a dense block: it fits into a core's cache
+DENSE_BLOCK_ENTRIES = 1 << 18  # a dense block of so many entries fits into a core's cache
 SPARSE_BLOCK_ROWS = 1 << 14
 
 
-def same_memory(known: Any, given: Any) -> bool:
-    """Return whether two arrays show the same memory; what is known must be kept, not its address.
+def same_memory(cached: Any, array: Any) -> bool:
+    """Return whether two arrays show the same memory.
 
-    A gate hands out a new view of the same data each time.
+    A gate hands out a new view of the same data each time.  The caller keeps the cached array
+    alive: its address alone could be reused.
     """
-    if known is given:
+    if cached is array:
         return True
-    if isinstance(known, np.ndarray) and isinstance(given, np.ndarray):
-        return bool(known.__array_interface__ == given.__array_interface__)
+    if isinstance(cached, np.ndarray) and isinstance(array, np.ndarray):
+        return bool(cached.__array_interface__ == array.__array_interface__)
     parts = ("data", "indices", "indptr")
-    if not all(hasattr(one, part) for one in (known, given) for part in parts):
+    if not all(hasattr(matrix, part) for matrix in (cached, array) for part in parts):
         return False
-    return bool(known.shape == given.shape) and all(
-        same_memory(getattr(known, part), getattr(given, part)) for part in parts
+    return bool(cached.shape == array.shape) and all(
+        same_memory(getattr(cached, part), getattr(array, part)) for part in parts
     )
 
 
 def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
     """Return slices of all rows, or of those from ``start`` to ``stop``."""
-    first = first_array(data)
-    thin = first.sparse if isinstance(first, Chunks) else sparse.issparse(first)
-    each = SPARSE_BLOCK_ROWS if thin else rows_per_block(first.shape[1])
-    return equal_slices(start, first.shape[0] if stop is None else stop, each)
+    features = first_array(data)
+    is_sparse = features.sparse if isinstance(features, Chunks) else sparse.issparse(features)
+    block_rows = SPARSE_BLOCK_ROWS if is_sparse else rows_per_block(features.shape[1])
+    return equal_slices(start, features.shape[0] if stop is None else stop, block_rows)
 
 
 def rows_per_block(features: int) -> int:
@@ -76,16 +77,17 @@ def sum_of_rows(reports: Array) -> Array:
 
 def row_products(data: Any, vector: Array) -> Array:
     """Return ``<row, vector>`` of every row, dense or sparse."""
-    # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
+    # einsum is used instead of BLAS, whose last bits depend on its number of threads.  The copy
+    # makes them independent of the order in memory too.
     if not isinstance(data, np.ndarray):
         return np.asarray(data @ vector, dtype=np.float64)
-    found: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)
-    return found
+    products: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)
+    return products
 
 
 def weighted_row_sum(data: Any, weights: Array) -> Array:
     """Return ``sum_i weights_i row_i``, dense or sparse."""
     if not isinstance(data, np.ndarray):
         return np.asarray(data.T @ weights, dtype=np.float64)
-    found: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
-    return found
+    total: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
+    return total

@@ -30,7 +30,7 @@ from mechanisms.laplace import Laplace
 
 SHARE = Interval(0.0, 1.0, "()")
 PRECISION = 1e-3  # how close a fit's epsilon comes to what the budget allows
-MAX_TRIALS = 30  # of the search for it; four or five are the rule
+MAX_TRIALS = 30  # of the search for this epsilon; it usually takes four or five
 
 
 @final
@@ -65,9 +65,9 @@ class SearchPlan:
     def plan_of(self, epsilon: float, shape: tuple[int, ...]) -> Repeated:
         """Return the plan of a search whose fits and scores each have ``epsilon``."""
         train, test = self.rows(shape)
-        fits = [self.at(one, epsilon).plan((train, shape[1])) for one in self.settings()]
+        fits = [self.at(setting, epsilon).plan((train, shape[1])) for setting in self.settings()]
         self.adjacency(fits)
-        # a record is among those that fit or among those that score, and pays for one of both
+        # A record is used for fitting or for scoring, and pays for one of the two.
         return Repeated(Parallel([*fits, self._scoring(epsilon, test)]), self.checked_tries())
 
     def _scoring(self, epsilon: float, rows: int) -> Plan:
@@ -94,21 +94,23 @@ class SearchPlan:
         if not isinstance(self.estimator, PrivateEstimator):
             raise ParameterError("estimator", type(self.estimator), "a private estimator")
         try:
-            found = list(ParameterGrid(self.candidates))
+            candidates = list(ParameterGrid(self.candidates))
         except (TypeError, ValueError) as error:
             allowed = f"lists of values for parameters: {error}"
             raise ParameterError("candidates", self.candidates, allowed) from None
-        if not found:
+        if not candidates:
             raise ParameterError("candidates", self.candidates, "one setting at least")
-        taken = {"epsilon", "delta", "random_state", "non_private"} & {
-            k for one in found for k in one
+        reserved = {"epsilon", "delta", "random_state", "non_private"} & {
+            k for setting in candidates for k in setting
         }
-        known = self.estimator.get_params()
-        unknown = sorted({k for one in found for k in one} - set(known)) + sorted(taken)
-        if unknown or "delta" not in known:
+        parameters = self.estimator.get_params()
+        unknown = sorted({k for setting in candidates for k in setting} - set(parameters)) + sorted(
+            reserved
+        )
+        if unknown or "delta" not in parameters:
             allowed = "lists of values for parameters of the estimator that the search does not set"
             raise ParameterError("candidates", unknown or "no delta", allowed)
-        return found
+        return candidates
 
     def checked_tries(self) -> Tries:
         """Return the law of the number of fits, at least one."""
@@ -122,23 +124,23 @@ class SearchPlan:
 
     def adjacency(self, fits: Sequence[Plan]) -> Adjacency:
         """Return the neighbours of every fit, which must be those of a curator's records."""
-        each: set[Adjacency] = {self.estimator.adjacency(fit) for fit in fits}
-        if len(each) > 1 or each - set(RECORD_RELATIONS):
+        relations: set[Adjacency] = {self.estimator.adjacency(fit) for fit in fits}
+        if len(relations) > 1 or relations - set(RECORD_RELATIONS):
             allowed = "a central estimator, that protects records held in one place"
-            raise ParameterError("estimator", sorted(map(str, each)), allowed)
-        return each.pop()
+            raise ParameterError("estimator", sorted(map(str, relations)), allowed)
+        return relations.pop()
 
 
 def draw_tries(tries: Any, rng: np.random.Generator) -> int:
     """Draw a number of tries from a negative binomial law, by its cumulated probabilities."""
     if tries.stop == 1:
         return 1
-    # P(1) is what the generating function has at small x, over x; P(k + 1) / P(k) is
+    # P(1) is the generating function at a small x, divided by x.  P(k + 1) / P(k) is
     # (1 - stop) (k + shape) / (k + 1)
     chance, number = 1e8 * tries.generating_function(1e-8), 1
-    left = rng.random() - chance
-    while left > 0 and chance > 0:
+    remaining = rng.random() - chance
+    while remaining > 0 and chance > 0:
         chance *= (1 - tries.stop) * (number + tries.shape) / (number + 1)
         number += 1
-        left -= chance
+        remaining -= chance
     return number

@@ -15,7 +15,7 @@ import math
 import warnings
 from typing import Any
 
-LEAST_SIGNAL = 2.0  # the bound over the noise's length
+LEAST_SIGNAL = 2.0  # bound of the signal over the length of the noise
 
 
 class NoSignalWarning(UserWarning):
@@ -39,8 +39,8 @@ def selections_hidden(mechanism: Any, candidates: int, largest: float) -> bool:
 def warn_no_signal(estimator: Any) -> None:
     """Warn that a plan can release no more than noise."""
     name = type(estimator).__name__
-    words = (
+    message = (
         f"{name}: noise exceeds any signal at this shape, so that a fit predicts worse than a "
         "constant; take more records, fewer features or a larger epsilon, or release a PrivateMean"
     )
-    warnings.warn(words, NoSignalWarning, stacklevel=4)
+    warnings.warn(message, NoSignalWarning, stacklevel=4)

@@ -45,13 +45,13 @@ def refuse_transformers_in_front(estimator: Any) -> None:
             transformers = [step for _, step in holder.steps[:-1]]
         elif isinstance(holder, TransformedTargetRegressor):
             learns, transformers = reads_no_data, [holder.transformer]
-        for one in transformers:
-            if not learns(one):
-                place = (
-                    f"{type(one).__name__} in a {type(holder).__name__}, fitted on private data in "
-                    f"front of {type(estimator).__name__}"
+        for transformer in transformers:
+            if not learns(transformer):
+                description = (
+                    f"{type(transformer).__name__} in a {type(holder).__name__}, fitted on private "
+                    f"data in front of {type(estimator).__name__}"
                 )
-                raise ParameterError("transformer", place, REMEDY)
+                raise ParameterError("transformer", description, REMEDY)
 
 
 def _running_fits(frame: FrameType | None) -> Iterator[Any]:
@@ -74,12 +74,13 @@ def reads_no_data(transformer: Any) -> bool:
     if getattr(type(transformer), "fit_reads_no_data", False) is True:
         return True
     if isinstance(transformer, (OneHotEncoder, OrdinalEncoder)):
-        # an unknown category must not decide whether the fit is refused, nor a rare one be merged
+        # An unknown category must not decide whether the fit is refused, and rare categories must
+        # not be merged: both would depend on the data.
         rare = ("min_frequency", "max_categories")
         return (
             not isinstance(transformer.categories, str)
             and transformer.handle_unknown != "error"
-            and all(getattr(transformer, one) is None for one in rare)
+            and all(getattr(transformer, setting) is None for setting in rare)
         )
     return isinstance(transformer, (FrozenEstimator, PolynomialFeatures)) or not _tag(
         transformer, lambda tags: tags.requires_fit
@@ -96,10 +97,14 @@ def reads_public_features(transformer: Any) -> bool:
         return all(map(reads_public_features, parts))
     if reads_no_data(transformer):
         return True
-    inner = any(hasattr(one, "fit") for one in transformer.get_params(deep=False).values())
+    inner = any(hasattr(value, "fit") for value in transformer.get_params(deep=False).values())
     module = type(transformer).__module__
-    own = module.startswith("sklearn.") and not module.startswith("sklearn.feature_selection")
-    return own and not inner and not _tag(transformer, lambda tags: tags.target_tags.required)
+    of_sklearn = module.startswith("sklearn.") and not module.startswith(
+        "sklearn.feature_selection"
+    )
+    return (
+        of_sklearn and not inner and not _tag(transformer, lambda tags: tags.target_tags.required)
+    )
 
 
 def _parts(transformer: Any) -> list[Any] | None:
@@ -112,8 +117,11 @@ def _parts(transformer: Any) -> list[Any] | None:
         return [part for _, part in transformer.transformer_list]
     if isinstance(transformer, ColumnTransformer):
         columns = [where for *_, where in transformer.transformers]
-        # a selector of types reads none of the values; any other function may
-        if all(isinstance(one, make_column_selector) or not callable(one) for one in columns):
+        # A selector of column types reads no values; any other function may read them.
+        if all(
+            isinstance(selector, make_column_selector) or not callable(selector)
+            for selector in columns
+        ):
             return [*(part for _, part, _ in transformer.transformers), transformer.remainder]
     return None
 

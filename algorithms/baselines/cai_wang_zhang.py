@@ -93,12 +93,12 @@ class ThresholdedMean(ThresholdingEstimator):
 
     def run(self, ledger: Any) -> Array:
         """Return the noisy mean; the ledger holds the machines' means, which are clipped again."""
-        known: list[Array] = []
+        cache: list[Array] = []
 
         def mean(means: Any) -> Array:
-            if not known:
-                known.append(np.clip(means, -self.bound, self.bound).mean(axis=0))
-            return known[0]
+            if not cache:
+                cache.append(np.clip(means, -self.bound, self.bound).mean(axis=0))
+            return cache[0]
 
         return run_noisy_thresholding(ledger, ledger.plan.part.part, mean)
 
@@ -192,9 +192,9 @@ class ThresholdedRegression(ThresholdingEstimator):
         select = IntegerRange(1, features).check("select", self.select)
         radius, step = POSITIVE.check("radius", self.radius), POSITIVE.check("step", self.step)
         # |<x, b>| <= x |b|_1 <= x sqrt(s) radius; a machine moves the mean of m gradients by 2 / m
-        one = (y + math.sqrt(select) * radius * x) * x
-        moved = 2 * step * one / machines
-        # the paper's B is twice that
+        gradient_bound = (y + math.sqrt(select) * radius * x) * x
+        moved = 2 * step * gradient_bound / machines
+        # The constant B of the paper is twice this move.
         return self.plan_of_rounds(
             moved, 2 * moved, IntegerRange(1).check("rounds", self.rounds), features
         )
@@ -211,10 +211,10 @@ class ThresholdedRegression(ThresholdingEstimator):
 
     def _stacked_data(self, machines: list[Any]) -> Any:
         pairs = zip(*machines, strict=True)
-        X, y = (np.stack([filled(one) for one in part]).astype(float) for part in pairs)
+        X, y = (np.stack([filled(array) for array in part]).astype(float) for part in pairs)
         if y.shape != X.shape[:2]:
-            got = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
-            raise ParameterError("machines", got, "a target for each record")
+            shapes = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
+            raise ParameterError("machines", shapes, "a target for each record")
         return X, y
 
 

@@ -50,7 +50,8 @@ def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> 
     def plan_of(scale: float) -> Plan:
         return Repeat(noisy_thresholding_plan(scale, 1.0, select), rounds)
 
-    # a selection has shift 2 / scale and a value 1 / scale: pure sums, or nearly one Gaussian
+    # A selection has shift 2 / scale, and a value 1 / scale.  At delta 0 they add up; otherwise
+    # they are nearly one Gaussian.
     start = 3 * select * rounds / epsilon
     if delta > 0:
         start = min(start, math.sqrt(5 * select * rounds) / mu_of_budget(epsilon, delta))
@@ -61,17 +62,19 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
     """Return the result of NoisyHT on ``vector(data)``, released by the ledger."""
     chosen, values = plan.parts
     features = ledger.shape[-1]
-    remaining, found = np.arange(features), np.zeros(features)
+    remaining, thresholded = np.arange(features), np.zeros(features)
     selected: list[int] = []
     for _ in range(chosen.count):
-        of = remaining
-        sizes = lambda data, of=of: np.abs(vector(data)[of])  # noqa: E731
-        winner = int(ledger.release(chosen.part, sizes, shape=of.size))
+        candidates = remaining
+        sizes = lambda data, candidates=candidates: np.abs(vector(data)[candidates])  # noqa: E731
+        winner = int(ledger.release(chosen.part, sizes, shape=candidates.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     for feature in selected:
-        found[feature] = ledger.release(values.part, lambda data, at=feature: vector(data)[at])
-    return found
+        thresholded[feature] = ledger.release(
+            values.part, lambda data, at=feature: vector(data)[at]
+        )
+    return thresholded
 
 
 class ThresholdingEstimator(PrivateEstimator, ABC):
@@ -110,8 +113,8 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
         except (TypeError, ValueError, IndexError) as error:
             allowed = f"data of one shape for every machine: {type(error).__name__}"
             raise ParameterError("machines", type(machines), allowed) from None
-        first = data[0] if isinstance(data, tuple) else data
-        plan, rng = self.plan(first.shape), generator_of(self.random_state)
+        features = data[0] if isinstance(data, tuple) else data
+        plan, rng = self.plan(features.shape), generator_of(self.random_state)
         self.plan_ = plan
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_)

@@ -75,8 +75,7 @@ class Answer(FramedAnswer):
 
     @property
     def _estimate(self) -> Estimate:
-        given = self.statistic, self._sums, self.schema, self.mechanism
-        return estimate(*given, self.rows)
+        return estimate(self.statistic, self._sums, self.schema, self.mechanism, self.rows)
 
     def _shaped(self, cells: Array) -> Any:
         """Return what belongs to cells in the shape of the table; of one cell what it has."""
@@ -88,9 +87,11 @@ class Answer(FramedAnswer):
     @property
     def value(self) -> Any:
         """The statistic: a number, or an array with an axis for each key."""
-        found = self._estimate.value
-        whole = self._basis.unit == 1
-        return self._shaped(np.rint(found).astype(np.int64) if whole else found)
+        point_estimate = self._estimate.value
+        integer_valued = self._basis.unit == 1
+        return self._shaped(
+            np.rint(point_estimate).astype(np.int64) if integer_valued else point_estimate
+        )
 
     @property
     def noise_scale(self) -> float:
@@ -118,9 +119,8 @@ class Answer(FramedAnswer):
             Lower and upper end, along the last axis; to nearest.
         """
         level = LEVEL.check("level", level)
-        given = self.statistic, self._sums, self.schema, self.mechanism
-        found = interval(*given, level, self.rows)
-        shaped: Array = self._shaped(found)
+        ends = interval(self.statistic, self._sums, self.schema, self.mechanism, level, self.rows)
+        shaped: Array = self._shaped(ends)
         return shaped
 
     def _columns(self) -> dict[str, list[Any]]:

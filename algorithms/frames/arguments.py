@@ -53,17 +53,27 @@ def _refusal(signature: inspect.Signature, example: str, values: Any, named: Any
             meant = nearest_name(name, fields)
             hint = f"did you mean {meant!r}?" if meant else example
             return ParameterError(name, _shown(value), f"left out, it is no argument: {hint}")
-    places = [one for one in fields.values() if one.kind is not one.KEYWORD_ONLY]
+    places = [
+        parameter for parameter in fields.values() if parameter.kind is not parameter.KEYWORD_ONLY
+    ]
     if len(values) > len(places):
-        rest = [one.name for one in fields.values() if one.kind is one.KEYWORD_ONLY]
-        argument = rest[0] if rest else f"value {len(places) + 1}"
-        allowed = f"{'given by name' if rest else 'left out'}: {example}"
+        keyword_only = [
+            parameter.name
+            for parameter in fields.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
+        argument = keyword_only[0] if keyword_only else f"value {len(places) + 1}"
+        allowed = f"{'given by name' if keyword_only else 'left out'}: {example}"
         return ParameterError(argument, _shown(values[len(places)]), allowed)
-    for one, value in zip(places, values, strict=False):
-        if one.name in named:
-            return ParameterError(one.name, _shown(value), f"given once: {example}")
-    given = {one.name for one in places[: len(values)]} | set(named)
-    lacking = [n for n, one in fields.items() if one.default is one.empty and n not in given]
+    for parameter, value in zip(places, values, strict=False):
+        if parameter.name in named:
+            return ParameterError(parameter.name, _shown(value), f"given once: {example}")
+    provided = {parameter.name for parameter in places[: len(values)]} | set(named)
+    lacking = [
+        n
+        for n, parameter in fields.items()
+        if parameter.default is parameter.empty and n not in provided
+    ]
     return ParameterError(", ".join(lacking), None, f"given: {example}")
 
 

@@ -69,7 +69,7 @@ class Statistic:
 
     @abstractmethod
     def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return what is summed if the noise is "laplace" or "gaussian"."""
+        """Return the basis of the sums for "laplace" or "gaussian" noise."""
 
     @abstractmethod
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
@@ -135,10 +135,10 @@ class Sum(Statistic):
         """Return numbers in whole steps; the larger the number, the more steps."""
         if unit == 1:
             return values
-        many = 1 / unit
-        steps = values * many if math.isfinite(many) else values / unit
-        found: Array = np.rint(steps)
-        return found
+        steps_per_one = 1 / unit
+        steps = values * steps_per_one if math.isfinite(steps_per_one) else values / unit
+        whole_steps: Array = np.rint(steps)
+        return whole_steps
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""

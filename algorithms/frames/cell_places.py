@@ -63,33 +63,33 @@ class CellPlaces:
         """Return the number of rows in every cell, before noise; an int where there is one."""
         if is_partitioned(frame) or is_lazy(frame):
             return self._counted_on_workers(frame)
-        sizes = np.array([one.size for one in self._of(frame)])
+        sizes = np.array([places.size for places in self._of(frame)])
         return sizes if sizes.size > 1 else int(sizes[0])
 
     def _counted_on_workers(self, frame: Any) -> NDArray[np.int64] | int:
         from algorithms.frames.cell_sums import cell_sums
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "statistic": Count(None),
             "keys": self._keys,
             "schema": self._schema,
         }
-        work = partial(cell_sums, kind="laplace", **given)
-        found: NDArray[np.int64] | int
-        found = reduced(frame, Reading(self._used, self._where, self._schema), work)
-        return found
+        work = partial(cell_sums, kind="laplace", **arguments)
+        counts: NDArray[np.int64] | int
+        counts = reduced(frame, Reading(self._used, self._where, self._schema), work)
+        return counts
 
     def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
         """Return the scores of a level of the tree: (parts, 2, runs), a cell after another."""
-        whole = self._public_rows and len(parts[0]) == 1
-        found = [
-            part_scores(places, own, scale, whole)
-            for places, own in zip(self._of(frame), parts, strict=True)
+        public_root = self._public_rows and len(parts[0]) == 1
+        score_runs = [
+            part_scores(places, cell_parts, scale, public_root)
+            for places, cell_parts in zip(self._of(frame), parts, strict=True)
         ]
-        width = max(one.shape[2] for one in found)
-        # a run of length 0 stands for none
-        filled = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]))) for one in found]
+        width = max(runs.shape[2] for runs in score_runs)
+        # Runs of length 0 are padding.
+        filled = [np.pad(runs, ((0, 0), (0, 0), (0, width - runs.shape[2]))) for runs in score_runs]
         return np.concatenate(filled)
 
     def end_scores(self, frame: Any, parts: Sequence[Sequence[EndPart]], scale: float) -> Array:
@@ -106,11 +106,13 @@ class CellPlaces:
                 from algorithms.frames.partitions.ranks import places_of_cells
 
                 cells = math.prod(table_shape(self._keys, self._schema))
-                # searched and cut as arrays are
-                held: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
-                self._places = held
+                # These objects are searched and sliced like arrays.
+                worker_places: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
+                self._places = worker_places
             else:
-                self._places = [grid.places_of(one) for one in self._numbers(reading.of(frame))]
+                self._places = [
+                    grid.places_of(column) for column in self._numbers(reading.of(frame))
+                ]
         return self._places
 
     def _numbers(self, rows: Any) -> list[Array]:

@@ -58,13 +58,13 @@ class CellSearch:
             ]
             scores = partial(self.read.scores, parts=parts, scale=mechanism.scale)
             drawn = self._drawn(mechanism, scores, parts)
-            for at, own, indices in zip(ends, parts, drawn.tolist(), strict=True):
-                for node, part, index in zip(nodes, own, indices, strict=True):
+            for at, cell_parts, indices in zip(ends, parts, drawn.tolist(), strict=True):
+                for node, part, index in zip(nodes, cell_parts, indices, strict=True):
                     at[node.at] = part.start + index
         return np.array([[at[i] for i in range(count)] for at in ends])
 
     def with_ends(
-        self, steps: Sequence[Any], beside: Ends, level: float, rows: float | None
+        self, steps: Sequence[Any], end_scales: Ends, level: float, rows: float | None
     ) -> Places:
         """Return the place of every quantile, with its lower and upper end behind it.
 
@@ -76,35 +76,38 @@ class CellSearch:
             counted = self.ledger.release(steps.pop(0), unseen(self.read.counted), shape=shape)
             numbers = np.atleast_1d(np.asarray(counted, dtype=float))
         count = levels_of(len(self.shares))
-        found, scale = self.quantiles(steps[:count]), steps[0].scale
+        centres, scale = self.quantiles(steps[:count]), steps[0].scale
         sizes, shares = np.maximum(numbers, 1.0).tolist(), self.shares
         parts = [
-            end_parts(own, shares, beside, scale, level, size, self.places)
-            for own, size in zip(found.tolist(), sizes, strict=True)
+            end_parts(cell_parts, shares, end_scales, scale, level, size, self.places)
+            for cell_parts, size in zip(centres.tolist(), sizes, strict=True)
         ]
         drawn = self._drawn_ends(steps[count:], parts)
         ends = [
-            ends_found(indices, own, shares, beside, scale, size, self.places)
-            for indices, own, size in zip(drawn, parts, sizes, strict=True)
+            ends_found(indices, cell_parts, shares, end_scales, scale, size, self.places)
+            for indices, cell_parts, size in zip(drawn, parts, sizes, strict=True)
         ]
-        return np.concatenate([found[..., None], np.array(ends)], axis=2)
+        return np.concatenate([centres[..., None], np.array(ends)], axis=2)
 
     def _drawn_ends(
         self, steps: Sequence[Any], parts: Sequence[tuple[list[EndPart], list[EndPart]]]
     ) -> list[list[list[int]]]:
-        """Return what was drawn for the lower and for the upper ends of every cell."""
-        # the two parts of one quantile do not meet; of several, a lower and an upper one do
+        """Return the drawn indices of the lower and of the upper ends of every cell."""
+        # The two parts of a single quantile are disjoint.  Of several quantiles, the upper part of
+        # one and the lower part of the next may overlap.
         groups: list[list[list[EndPart]]] = (
             [[[*low, *high] for low, high in parts]] if len(steps) == 1
-            else [[own[side] for own in parts] for side in (0, 1)]
+            else [[cell_parts[side] for cell_parts in parts] for side in (0, 1)]
         )  # fmt: skip
         drawn = [
-            self._drawn(one, partial(self.read.end_scores, parts=group, scale=one.scale), group)
-            for one, group in zip(steps, groups, strict=True)
+            self._drawn(
+                mechanism, partial(self.read.end_scores, parts=group, scale=mechanism.scale), group
+            )
+            for mechanism, group in zip(steps, groups, strict=True)
         ]
-        both = np.concatenate(drawn, axis=1).reshape(self.cells, 2, len(self.shares))
-        found: list[list[list[int]]] = both.tolist()
-        return found
+        by_side = np.concatenate(drawn, axis=1).reshape(self.cells, 2, len(self.shares))
+        indices: list[list[list[int]]] = by_side.tolist()
+        return indices
 
     def _drawn(self, mechanism: Any, scores: Any, parts: Sequence[Sequence[Any]]) -> Places:
         """Return the released index of every part, a row a cell."""

@@ -28,10 +28,10 @@ def cell_sums(
     largest = max(abs(x) for vertex in basis.vertices for x in vertex)
 
     def added(values: Values) -> Iterable[Any]:
-        given = None if statistic.column is None else values[statistic.column]
-        return statistic.contributions(given, schema, kind)
+        column = None if statistic.column is None else values[statistic.column]
+        return statistic.contributions(column, schema, kind)
 
-    # sums of parts of it are mixed afterwards, and are up to twice as large
+    # The sums are combined later, which makes them up to twice as large.
     sums = summed_in_cells(rows, keys, schema, 2 * largest, added)
     flat = statistic.mixed(sums, kind).T.ravel()
     return flat if flat.size > 1 else int(flat[0])
@@ -55,9 +55,9 @@ def summed_in_cells(
     sums: list[Any] = []
     for values, number in rows.blocks(size):
         index = cells_of(values, keys, shape, schema) if shape else None
-        found = [_summed(one, number, index, cells) for one in added(values)]
-        sums = sums or [np.zeros(cells, dtype=np.int64) for _ in found]
-        sums = [one + more for one, more in zip(sums, found, strict=True)]
+        block_sums = [_summed(column, number, index, cells) for column in added(values)]
+        sums = sums or [np.zeros(cells, dtype=np.int64) for _ in block_sums]
+        sums = [total + part for total, part in zip(sums, block_sums, strict=True)]
     return np.stack(sums)
 
 

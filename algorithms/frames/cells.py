@@ -58,12 +58,12 @@ class Axis:
         if isinstance(self.bins, str) or isinstance(self.bins[0], dt.date):
             allowed = f"a number of bins, or a list of numbers: {self.column!r} has no dates"
             raise ParameterError("bins", self.bins, allowed)
-        found = self.bins
-        if found[-1] <= kind.bounds[0] or found[0] >= kind.bounds[1]:
+        bin_edges = self.bins
+        if bin_edges[-1] <= kind.bounds[0] or bin_edges[0] >= kind.bounds[1]:
             low, high = kind.bounds
             allowed = f"within the bounds of {self.column!r}, {low:g} .. {high:g}"
             raise ParameterError("bins", self.bins, allowed)
-        return found
+        return bin_edges
 
     def _edges_of_dates(self, kind: Date) -> tuple[float, ...]:
         dates = isinstance(self.bins, tuple) and isinstance(self.bins[0], dt.date)
@@ -88,12 +88,14 @@ class Axis:
         ends = np.array(edges)
         if isinstance(self.bins, int):
             return _of_one_width(values, ends)
-        found = np.searchsorted(ends, values, side="right") - 1
-        if not isinstance(schema.kind(self.column), Date):  # whose last edge is a day later
-            # the last bin has both its ends
-            found[values == ends[-1]] = len(edges) - 2
-        found[found == len(edges) - 1] = -1
-        return found
+        bin_index = np.searchsorted(ends, values, side="right") - 1
+        if not isinstance(
+            schema.kind(self.column), Date
+        ):  # the last edge of dates is one day after the last day
+            # The last bin contains both its ends.
+            bin_index[values == ends[-1]] = len(edges) - 2
+        bin_index[bin_index == len(edges) - 1] = -1
+        return bin_index
 
     def shown(self, index: NDArray[np.intp], schema: Schema) -> dict[str, list[Any]]:
         """Return the columns that name cells in a frame of answers."""
@@ -103,26 +105,26 @@ class Axis:
             return {self.column: [labels[i] for i in index.tolist()]}
         ends = np.array(edges)
         low, high = ends[index].tolist(), ends[index + 1].tolist()
-        if isinstance(schema.kind(self.column), Date):  # both of them in the bin
+        if isinstance(schema.kind(self.column), Date):  # both ends of the bin belong to it
             low, high = [date_of(day) for day in low], [date_of(day - 1) for day in high]
         return {f"{self.column}_from": low, f"{self.column}_to": high}
 
 
 def _of_one_width(values: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.intp]:
     """Return the bin of every number between the first and the last edge."""
-    last = len(ends) - 2
-    place = values - ends[0] if ends[0] else values
-    place = place * ((last + 1) / (ends[-1] - ends[0]))
-    found: NDArray[np.intp] = place.astype(np.intp)
-    np.minimum(found, last, out=found)
-    # only a number so near an edge can be in the bin beside the one that was found
-    place -= np.rint(place)
-    near = np.flatnonzero(np.abs(place, out=place) < 1e-6)
-    some, numbers = found[near], values[near]
-    some -= numbers < ends[some]
-    some += (numbers >= ends[some + 1]) & (some < last)
-    found[near] = some
-    return found
+    last_bin = len(ends) - 2
+    position = values - ends[0] if ends[0] else values
+    position = position * ((last_bin + 1) / (ends[-1] - ends[0]))
+    bin_index: NDArray[np.intp] = position.astype(np.intp)
+    np.minimum(bin_index, last_bin, out=bin_index)
+    # Rounding can only put a number that lies so near an edge into the neighbouring bin.
+    position -= np.rint(position)
+    near_edge = np.flatnonzero(np.abs(position, out=position) < 1e-6)
+    corrected, numbers = bin_index[near_edge], values[near_edge]
+    corrected -= numbers < ends[corrected]
+    corrected += (numbers >= ends[corrected + 1]) & (corrected < last_bin)
+    bin_index[near_edge] = corrected
+    return bin_index
 
 
 def checked_bins(bins: object) -> Bins:
@@ -132,10 +134,10 @@ def checked_bins(bins: object) -> Bins:
     if isinstance(bins, str):
         return PERIODS.check("bins", bins)
     if isinstance(bins, Iterable):
-        given = list(bins)
-        dates = any(isinstance(edge, str | dt.date) for edge in given)
+        listed = list(bins)
+        dates = any(isinstance(edge, str | dt.date) for edge in listed)
         check: Callable[[str, Any], Any] = checked_date if dates else REAL.check
-        edges = tuple(check("bins", edge) for edge in given)
+        edges = tuple(check("bins", edge) for edge in listed)
         if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
             raise ParameterError("bins", edges, "rising edges, two at least")
         return edges
@@ -145,9 +147,11 @@ def checked_bins(bins: object) -> Bins:
 def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
     """Return keys: of one name, a list of distinct ones, or names with their bins."""
     if isinstance(columns, Mapping):
-        bins = tuple(checked_bins(one) for one in columns.values())
+        bins = tuple(checked_bins(column_bins) for column_bins in columns.values())
         named = keys_of(list(columns), argument)
-        return tuple(Axis(key.column, one) for key, one in zip(named, bins, strict=True))
+        return tuple(
+            Axis(key.column, column_bins) for key, column_bins in zip(named, bins, strict=True)
+        )
     names = [columns] if isinstance(columns, str) else columns
     allowed = "the name of a column, a list of distinct names, or a dict of names with bins"
     if not isinstance(names, Sequence) or len(set(map(repr, names))) < len(names):
@@ -158,7 +162,7 @@ def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
 
 
 def shape_of_sums(numbers: int) -> tuple[int, ...]:
-    """Return the shape of so many sums, as frames give them: one of them is a number."""
+    """Return the shape of ``numbers`` sums: a single sum is a number, without an axis."""
     return (numbers,) if numbers > 1 else ()
 
 

@@ -60,10 +60,12 @@ class Condition:
         raise ParameterError("condition", self, allowed)
 
     def __repr__(self) -> str:
-        shown = [f"({one!r})" if isinstance(one, Condition) else repr(one) for one in self.parts]
+        texts = [
+            f"({part!r})" if isinstance(part, Condition) else repr(part) for part in self.parts
+        ]
         if self.operation in COMPARE:
-            return f"{self.parts[0]} {self.operation} {shown[1]}"
-        return f" {self.operation} ".join(shown) if len(shown) > 1 else f"not {shown[0]}"
+            return f"{self.parts[0]} {self.operation} {texts[1]}"
+        return f" {self.operation} ".join(texts) if len(texts) > 1 else f"not {texts[0]}"
 
     @property
     def columns(self) -> Iterator[str]:
@@ -88,13 +90,13 @@ class Condition:
             return
         name, value = self.parts
         kind = schema.kind(name)
-        for one in value if self.operation == "in" else (value,):
+        for compared in value if self.operation == "in" else (value,):
             if kind.bounds is not None:
-                number_of(name, kind, one)
+                number_of(name, kind, compared)
             elif self.operation not in {"==", "!=", "in"}:
                 raise ParameterError("where", self, f"==, != or is_in, as {name!r} has no order")
             else:
-                label_index(name, kind, one)
+                label_index(name, kind, compared)
 
     def holds(self, values: dict[str, NDArray[Any]], schema: Schema) -> NDArray[np.bool_]:
         """Return where the condition holds, of columns as the schema declares them.
@@ -111,19 +113,21 @@ class Condition:
         numpy.ndarray of bool
             One for each row.
         """
-        found: NDArray[np.bool_]
+        mask: NDArray[np.bool_]
         if self.operation in COMPARE:
             name, value = self.parts
-            kind, many = schema.kind(name), self.operation == "in"
-            place = label_index if kind.bounds is None else number_of
-            public = [place(name, kind, one) for one in (value if many else (value,))]
-            found = COMPARE[self.operation](values[name], public if many else public[0])
-            return found
+            kind, listed = schema.kind(name), self.operation == "in"
+            to_number = label_index if kind.bounds is None else number_of
+            public = [
+                to_number(name, kind, compared) for compared in (value if listed else (value,))
+            ]
+            mask = COMPARE[self.operation](values[name], public if listed else public[0])
+            return mask
         parts = [part.holds(values, schema) for part in self.parts]
-        found = ~parts[0]
+        mask = ~parts[0]
         if self.operation != "not":
-            found = parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
-        return found
+            mask = parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
+        return mask
 
 
 @final
@@ -190,9 +194,9 @@ def checked_condition(where: object) -> Condition:
     """Return a condition, or raise `ParameterError`."""
     if not isinstance(where, Condition):
         allowed = "a comparison of a column, such as col('age') >= 18"
-        # a condition of a library may show rows
-        given = where if isinstance(where, str) else type(where)
-        raise ParameterError("where", given, allowed)
+        # A condition object of a library may show rows in its text.
+        shown = where if isinstance(where, str) else type(where)
+        raise ParameterError("where", shown, allowed)
     return where
 
 
@@ -211,7 +215,7 @@ def number_of(name: str, kind: ColumnKind, value: Any) -> float:
 
 def label_index(name: str, kind: ColumnKind, label: object) -> int:
     """Return the index of a label of a column; True and 1 are not the same label."""
-    for i, one in enumerate(kind.labels):
-        if one == label and type(one) is type(label):
+    for i, candidate in enumerate(kind.labels):
+        if candidate == label and type(candidate) is type(label):
             return i
     raise ParameterError(f"the value for column {name!r}", label, f"one of {list(kind.labels)}")

@@ -53,7 +53,7 @@ def _moments(statistic: Moment, sums: Array, mechanism: Noise, public: int) -> t
     mean = np.where(count > 0, np.clip(total / rows, -1.0, 1.0), 0.0)
     spread = np.zeros(len(sums))
     if squares:
-        # the square of a noisy mean is larger by the variance of its noise
+        # E(mean + noise)^2 = mean^2 + variance of the noise, which is subtracted.
         moved = np.linalg.norm(matrix[1] - mean[:, None] * matrix[0], axis=1)
         extra = (moved * mechanism.deviation / rows) ** 2
         spread = np.clip(squares[0] / rows - mean**2 + extra, 0.0, 1 - mean**2)
@@ -81,8 +81,8 @@ def interval(
         return middle + half_range * _interval_of_ratio(statistic, sums, mechanism, level, public)
     rows, mean, spread, _ = _moments(statistic, sums, mechanism, public)
     weights = statistic.error_weights(NAMES[type(mechanism)], mean, spread)
-    most = quantile(mechanism, weights, level) / rows
-    ends = np.clip(np.stack([spread - most, spread + most], axis=1), 0.0, 1.0)
+    half_widths = quantile(mechanism, weights, level) / rows
+    ends = np.clip(np.stack([spread - half_widths, spread + half_widths], axis=1), 0.0, 1.0)
     return np.asarray(ends * half_range**2)
 
 
@@ -107,9 +107,9 @@ def _interval_of_ratio(
 
     ends = []
     for end in (-np.ones_like(mean), np.ones_like(mean)):
-        found = furthest_that(agrees, mean, end, steps=40)
-        # of no rows at all any mean may be
-        ends.append(np.where((count <= 0) | agrees(end), end, found))
+        furthest = furthest_that(agrees, mean, end, steps=40)
+        # A cell without rows may have any mean.
+        ends.append(np.where((count <= 0) | agrees(end), end, furthest))
     return np.stack(ends, axis=1)
 
 

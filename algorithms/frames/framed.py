@@ -31,7 +31,7 @@ class FramedAnswer(TableDisplay):
         """
         import narwhals as nw
 
-        backend: Any = self.backend  # of those that a gate holds
+        backend: Any = self.backend  # one of the libraries that a gate accepts
         return nw.from_dict(self._columns(), backend=backend).to_native()
 
     @abstractmethod
@@ -48,7 +48,7 @@ def named_cells(
 ) -> dict[str, list[Any]]:
     """Return the columns that name the cells of all numbers of an array of this shape.
 
-    The first axes are those of the keys.
+    The first axes belong to the keys.
     """
     columns: dict[str, list[Any]] = {}
     index = np.indices(shape).reshape(len(shape), math.prod(shape))
@@ -60,12 +60,12 @@ def named_cells(
 def with_ends(
     columns: Mapping[str, list[Any]], name: str, value: Any, ends: Array | None
 ) -> dict[str, list[Any]]:
-    """Return columns with those of a value, and of its interval where there is one, behind them."""
-    found = dict(columns)
+    """Return columns, followed by a column of the value and two columns of its interval, if any."""
+    extended = dict(columns)
     numbers = {name: np.ravel(value)}
     if ends is not None:
         numbers |= dict(zip(("lower", "upper"), ends.reshape(-1, 2).T, strict=True))
-    for one, column in numbers.items():
+    for header, column in numbers.items():
         # a column of the frame may have the name
-        found[one + "_" * (one in found)] = column.tolist()
-    return found
+        extended[header + "_" * (header in extended)] = column.tolist()
+    return extended

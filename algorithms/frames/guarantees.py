@@ -33,12 +33,12 @@ class Guarantee:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        given = [name for name in ("epsilon", "rho", "scale") if getattr(self, name) is not None]
-        if len(given) != 1:
+        stated = [name for name in ("epsilon", "rho", "scale") if getattr(self, name) is not None]
+        if len(stated) != 1:
             allowed = "one of them: it says what the answer may cost, such as epsilon=1.0"
-            raise ParameterError("epsilon, rho, scale", given, allowed)
-        checked = POSITIVE.check(given[0], getattr(self, given[0]))
-        object.__setattr__(self, given[0], checked)
+            raise ParameterError("epsilon, rho, scale", stated, allowed)
+        checked = POSITIVE.check(stated[0], getattr(self, stated[0]))
+        object.__setattr__(self, stated[0], checked)
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
         NOISE.check("noise", self.noise)
         if self.delta and self.epsilon is None:
@@ -68,18 +68,21 @@ class Guarantee:
         if noise == "gaussian":
             fields = {"sensitivity": moved.l2, "dimension": numbers}
         if self.scale is not None:
-            made: Noise = kind(self.scale / unit, **fields)
+            noise_mechanism: Noise = kind(self.scale / unit, **fields)
         elif self.rho is not None:
-            # rho = sensitivity^2 / (2 scale^2), or by its loss that of a scale sqrt(scale^2 - 4)
+            # rho = sensitivity^2 / (2 scale^2).  The proven rho of discrete noise may be the rho of
+            # a scale sqrt(scale^2 - 4), so two wider scales are tried after it.
             scale = moved.l2 / math.sqrt(2 * self.rho)
-            wider = (one * (1 + 1e-12) for one in (scale, math.sqrt(scale * scale + 4), scale + 2))
-            made = next(
-                one for one in (kind(s, **fields) for s in wider) if one.loss.rho <= self.rho
+            wider = (s * (1 + 1e-12) for s in (scale, math.sqrt(scale * scale + 4), scale + 2))
+            noise_mechanism = next(
+                option
+                for option in (kind(s, **fields) for s in wider)
+                if option.loss.rho <= self.rho
             )
         else:
             delta = self.delta if noise == "gaussian" else 0.0
-            made = _calibrated(noise, self.epsilon, delta, tuple(fields.items()))
-        return made
+            noise_mechanism = _calibrated(noise, self.epsilon, delta, tuple(fields.items()))
+        return noise_mechanism
 
     def __str__(self) -> str:
         if self.scale is not None:

@@ -1,4 +1,4 @@
-"""An answer that came in several releases: values with the ends that were released beside them."""
+"""An answer that came in several releases: values, and the ends that were released with them."""
 
 from __future__ import annotations
 

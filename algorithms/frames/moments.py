@@ -20,10 +20,10 @@ from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.schema import Schema
 
-# of a Gaussian's budget: the share of the count, of the sum, and of the sum of squares
+# Shares of a Gaussian budget for the count, for the sum, and for the sum of squares.
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 PUBLIC_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
-MAX_HALF_WIDTH = 5e149  # of the bounds of a variance
+MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance
 VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
 
 
@@ -94,10 +94,10 @@ class Moment(Statistic):
         return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
 
     def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
-        """Return where numbers lie between the bounds, in so many whole steps."""
-        given = cast("Array", values), *self._bounds(schema)  # it has a column
-        found = fractions_of(*given, steps)
-        return np.rint(found, out=found)
+        """Return the positions of numbers between the bounds, in steps from 0 to ``steps``."""
+        # the statistic has a column
+        scaled = fractions_of(cast("Array", values), *self._bounds(schema), steps)
+        return np.rint(scaled, out=scaled)
 
     def squares(self, values: Array | None, schema: Schema, steps: int) -> Array:
         """Return u^2 in so many whole steps."""
@@ -137,14 +137,14 @@ class Mean(Moment):
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return those of 1 - t and t, or of 1 and u = 2 t - 1, or of u alone."""
-        rows, place = sums
+        rows, total_t = sums
         if self.public_rows:
-            alone: NDArray[np.int64] = (place - STEPS * rows)[None]
+            alone: NDArray[np.int64] = (total_t - STEPS * rows)[None]
             return alone
         if noise == "laplace":
-            return np.stack([STEPS * rows - place, place])
+            return np.stack([STEPS * rows - total_t, total_t])
         count, total = self.weights
-        return np.stack([count * rows, place - total * rows])
+        return np.stack([count * rows, total_t - total * rows])
 
 
 @final
@@ -157,7 +157,7 @@ class Variance(Moment):
     weights: ClassVar[tuple[int, ...]] = VARIANCE_WEIGHTS
 
     def check(self, schema: Schema) -> None:
-        """Refuse a column that is no number, or whose squares are beyond the floats."""
+        """Refuse a column that has no numbers, or whose squares are beyond the range of floats."""
         Moment.check(self, schema)  # a dataclass with slots is another class than `super` knows
         low, high = self._bounds(schema)
         if high / 2 - low / 2 > MAX_HALF_WIDTH:
@@ -181,27 +181,27 @@ class Variance(Moment):
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
         if not self.public_rows and noise == "laplace":
-            place = self.steps(values, schema, STEPS)
-            # a^2 / R of a whole a: so is (R - a)^2 / R = R - 2 a + a^2 / R, rounded, and none of
-            # the three parts of R is negative
-            both = place * place
-            both *= 1 / STEPS
-            return [1, place, np.rint(both, out=both)]
+            t = self.steps(values, schema, STEPS)
+            # a^2 / R is rounded to a whole number q.  Then (R - a)^2 / R = R - 2 a + q, and none of
+            # the three parts of R is negative.
+            t_squared = t * t
+            t_squared *= 1 / STEPS
+            return [1, t, np.rint(t_squared, out=t_squared)]
         _, total, squares = self._parts(noise)
         u = self.steps(values, schema, 2 * total)
         return [1, u, self.squares(values, schema, squares)]
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return (1 - t)^2, 2 t (1 - t) and t^2; or 1, u and 2 u^2 - 1, or of u and u^2."""
-        rows, place, both = sums
+        rows, linear, quadratic = sums
         if not self.public_rows and noise == "laplace":
-            once = 2 * (place - both)
-            return np.stack([STEPS * rows - once - both, once, both])
+            mixed_term = 2 * (linear - quadratic)
+            return np.stack([STEPS * rows - mixed_term - quadratic, mixed_term, quadratic])
         count, total, squares = self._parts(noise)
-        u = place - total * rows
+        u = linear - total * rows
         if not self.public_rows:
-            return np.stack([count * rows, u, both - squares // 2 * rows])
-        return np.stack([both + u, both - u] if noise == "laplace" else [both, u])
+            return np.stack([count * rows, u, quadratic - squares // 2 * rows])
+        return np.stack([quadratic + u, quadratic - u] if noise == "laplace" else [quadratic, u])
 
     def _parts(self, noise: str) -> tuple[int, int, int]:
         """Return what 1, u and u^2 count for, in steps."""
@@ -223,11 +223,13 @@ def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
     For numbers within the bounds the result is at most ``steps (1 + 2^-50)``, and rises with them.
     """
     width = high - low
-    if not 1e-280 < width < 1e300:  # in halves: the distance may be beyond the floats
-        place = (values / 2 - low / 2) / (high / 2 - low / 2)
-        return np.clip(place, 0.0, 1.0, out=place) * steps
+    if (
+        not 1e-280 < width < 1e300
+    ):  # halves are used, as the width may be beyond the range of floats
+        fraction = (values / 2 - low / 2) / (high / 2 - low / 2)
+        return np.clip(fraction, 0.0, 1.0, out=fraction) * steps
     if low == 0:
         return values * (steps / width)
-    found: Array = values - low
-    found *= steps / width
-    return found
+    scaled: Array = values - low
+    scaled *= steps / width
+    return scaled

@@ -18,8 +18,8 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 
 Noise = DiscreteLaplace | DiscreteGaussian
 NAMES: dict[type[Any], str] = {DiscreteLaplace: "laplace", DiscreteGaussian: "gaussian"}
-APART = 1e-3  # scales that are nearer are moved apart: a tail moves by no larger a share
-NORMAL_FROM = 1e4  # deviations from where a discrete Gaussian is as good as a normal one
+APART = 1e-3  # nearer scales are moved apart by this share; a tail moves by at most as much
+NORMAL_FROM = 1e4  # at larger deviations a discrete Gaussian is treated as a normal one
 
 
 def half_width(mechanism: Noise, level: float) -> int:
@@ -33,7 +33,7 @@ def half_width(mechanism: Noise, level: float) -> int:
         return math.ceil(-scale * float(ndtri(outside / 2)))
     steps = np.arange(math.ceil(40 * scale) + 1)
     mass = np.exp(-((steps / scale) ** 2) / 2)
-    # the mass within h, of what lies on both sides of 0
+    # the probability of each side of 0 up to h
     within = (2 * np.cumsum(mass) - 1) / (2 * mass.sum() - 1)
     return least_integer_that(lambda h: bool(within[h] >= level), -1, len(steps) - 1)
 
@@ -51,8 +51,8 @@ def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
         scales[:, j] = np.minimum(scales[:, j], scales[:, j - 1] * (1 - APART))
     squares, total = scales**2, np.zeros(len(scales))
     for j in range(scales.shape[1]):
-        others = np.delete(squares, j, axis=1)
-        share = np.prod(squares[:, [j]] / (squares[:, [j]] - others), axis=1)
+        other_squares = np.delete(squares, j, axis=1)
+        share = np.prod(squares[:, [j]] / (squares[:, [j]] - other_squares), axis=1)
         total += share * np.exp(-x / scales[:, j])
     return total
 
@@ -61,7 +61,7 @@ def quantile(mechanism: Noise, weights: Array, level: float) -> Array:
     """Return the x with P(|sum of weights * noise| <= x) = level, for every row of weights."""
     outside = 1 - level
     # each of d terms exceeds its share with chance outside / d at most
-    most = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2
+    upper_end = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2
     return furthest_that(
-        lambda x: tail(mechanism, weights, x) <= outside, most, np.zeros_like(most)
+        lambda x: tail(mechanism, weights, x) <= outside, upper_end, np.zeros_like(upper_end)
     )

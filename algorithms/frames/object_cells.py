@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-SURROGATES = re.compile("[\ud800-\udfff]")  # halves of characters, which are no text
+SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 
 
 def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
@@ -43,13 +43,13 @@ def is_text(cell: Any) -> bool:
 
 def label_place(labels: Iterable[Any], none: int) -> Callable[[Any], int]:
     """Return a function that gives the index of a cell's label, ``none`` where it is no label."""
-    places = {label: place for place, label in enumerate(labels)}
-    texts = any(isinstance(label, str) for label in places)
+    indices = {label: index for index, label in enumerate(labels)}
+    texts = any(isinstance(label, str) for label in indices)
 
     def place_of(cell: Any) -> int:
         # a number is the label that it is equal to, as in columns of numbers
-        known = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
-        return places.get(cell, none) if known else none
+        comparable = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
+        return indices.get(cell, none) if comparable else none
 
     return place_of
 

@@ -27,19 +27,23 @@ from algorithms.statistics.partition_selection import best_partition_selection
 from mechanisms.families.key_counts import KeyCounts
 from mechanisms.partition_selection import PartitionSelection
 
-SHARE = 0.5  # of epsilon, for the selection of keys
+SHARE = 0.5  # share of epsilon for the selection of keys
 
 
 def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
     """Return the column whose keys are private; None where all are public."""
-    found = [key for key in keys if isinstance(schema.kind(key.column), Key)]
-    if len(found) > 1:
-        raise ParameterError("by", [key.column for key in found], "one column of private keys")
-    if not found:
+    private_axes = [key for key in keys if isinstance(schema.kind(key.column), Key)]
+    if len(private_axes) > 1:
+        raise ParameterError(
+            "by", [key.column for key in private_axes], "one column of private keys"
+        )
+    if not private_axes:
         return None
-    if found[0].bins is not None:
-        raise ParameterError("bins", found[0].bins, f"None: {found[0].column!r} has keys")
-    return found[0].column
+    if private_axes[0].bins is not None:
+        raise ParameterError(
+            "bins", private_axes[0].bins, f"None: {private_axes[0].column!r} has keys"
+        )
+    return private_axes[0].column
 
 
 def keys_per_person(key: str, schema: Schema) -> int:
@@ -51,18 +55,18 @@ def keys_per_person(key: str, schema: Schema) -> int:
 def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelection, Noise]:
     """Return the selection of keys, and the noise of the statistic for those that are kept.
 
-    Epsilons of the two add up to that of the query; delta is for the selection alone.
+    The epsilons of the two add up to the epsilon of the query; the selection gets all of delta.
     """
-    asked = query.guarantee
-    if asked.noise == "gaussian":
+    guarantee = query.guarantee
+    if guarantee.noise == "gaussian":
         allowed = '"laplace" or "auto": how many keys will be kept is not known before'
-        raise ParameterError("noise", asked.noise, allowed)
-    selection = selection_of(asked.epsilon, asked.delta, key, schema)
+        raise ParameterError("noise", guarantee.noise, allowed)
+    selection = selection_of(guarantee.epsilon, guarantee.delta, key, schema)
     basis = query.statistic.basis(schema, "laplace")
-    left = dataclasses.replace(asked, epsilon=(1 - SHARE) * asked.epsilon, delta=0.0)
-    # of two cells or of more a person moves the same
+    remaining = dataclasses.replace(guarantee, epsilon=(1 - SHARE) * guarantee.epsilon, delta=0.0)
+    # A person moves the sums of two cells and of more cells equally.
     moved = sensitivities(basis, schema, cells=2)
-    return selection, left.mechanism("laplace", moved, basis.size, basis.unit)
+    return selection, remaining.mechanism("laplace", moved, basis.size, basis.unit)
 
 
 def selection_of(
@@ -72,8 +76,8 @@ def selection_of(
     if epsilon is None or not delta:
         allowed = f"given, with a delta: which keys of {key!r} exist is private"
         raise ParameterError("epsilon", epsilon, allowed)
-    most = keys_per_person(key, schema)
-    return best_partition_selection(SHARE * epsilon, delta, most, schema.relation)
+    keys_each = keys_per_person(key, schema)
+    return best_partition_selection(SHARE * epsilon, delta, keys_each, schema.relation)
 
 
 def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
@@ -84,24 +88,26 @@ def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
 
 def kept_keys(
     query: Any, key: str, ledger: Gate, selection: PartitionSelection, schema: Schema,
-    facts: FrameFacts, most: int,
+    facts: FrameFacts, max_cells: int,
 ) -> list[Any]:  # fmt: skip
-    """Release the selection, and return the keys that it kept, ``most`` cells of them at most."""
+    """Release the selection, and return the selected keys, of at most ``max_cells`` cells."""
     counted = unseen(lambda frame: key_counts(query, frame, key, schema))
-    kept = np.asarray(ledger.release(selection, counted)).tolist()
-    others = [axis for axis in query.keys if axis.column != key]
-    whole = "int" in facts.types[key].lower()
-    names = sorted(map(int, kept)) if whole else kept
-    return names[: most // math.prod(table_shape(others, schema))]
+    selected = np.asarray(ledger.release(selection, counted)).tolist()
+    public_axes = [axis for axis in query.keys if axis.column != key]
+    integer_keys = "int" in facts.types[key].lower()
+    names = sorted(map(int, selected)) if integer_keys else selected
+    return names[: max_cells // math.prod(table_shape(public_axes, schema))]
 
 
 def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) -> str:
     """Return how many persons a key needs."""
     sizes = np.arange(1 << 20)
     likely = int(np.argmax(selection.keep_probability(sizes) >= 0.5))
-    most = keys_per_person(key, schema)
-    held = f"{most} keys" if most > 1 else "one key"
-    return f"keys of {key}: kept by chance, half of those of {likely} persons ({held} a person)"
+    keys_each = keys_per_person(key, schema)
+    key_limit = f"{keys_each} keys" if keys_each > 1 else "one key"
+    return (
+        f"keys of {key}: kept by chance, half of those of {likely} persons ({key_limit} a person)"
+    )
 
 
 def released_by_keys(
@@ -110,48 +116,52 @@ def released_by_keys(
     """Release the selection, then the statistic of the keys that it kept."""
     selection, noise = steps_by_keys(query, key, schema)
     names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
-    found = with_keys(schema, key, names)
-    # of no keys a zero is released, as the plan has the release
-    asked = unseen(lambda frame: query.sums(frame, found, "laplace") if names else 0)
+    public = with_keys(schema, key, names)
+    # Without keys a zero is released: the plan contains this release.
+    exact_sums = unseen(lambda frame: query.sums(frame, public, "laplace") if names else 0)
     numbers = (
-        math.prod(table_shape(query.keys, found)) * query.statistic.basis(found, "laplace").size
+        math.prod(table_shape(query.keys, public)) * query.statistic.basis(public, "laplace").size
     )
     shape = shape_of_sums(numbers) if names else ()
-    noisy = np.atleast_1d(ledger.release(noise, asked, shape=shape))
+    noisy = np.atleast_1d(ledger.release(noise, exact_sums, shape=shape))
     released = noisy if names else noisy[:0]
-    return Answer(str(query), query.statistic, query.keys, found, noise, released, facts.backend)
+    return Answer(str(query), query.statistic, query.keys, public, noise, released, facts.backend)
 
 
 def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key, each with their first keys alone.
+    """Return how many persons have each key; only the first keys of a person count.
 
     Of the rows that can count; which of them are the first keys of a person depends on the rows
     of that person alone.
     """
     from algorithms.frames.partitions.reduction import Reading, reduced
 
-    read = Reading(query.used, query.where, schema)
-    found: KeyCounts = reduced(frame, read, partial(counted_keys, key=key, schema=schema), joined)
-    return found
+    reading = Reading(query.used, query.where, schema)
+    counts: KeyCounts = reduced(
+        frame, reading, partial(counted_keys, key=key, schema=schema), joined
+    )
+    return counts
 
 
 def counted_keys(rows: Any, key: str, schema: Schema) -> KeyCounts:
     """Return how many persons have each key, of the rows that count."""
     values, persons = rows.kept()
-    known: dict[str, int] = {}
-    codes = [known.setdefault(one, len(known)) for one in values[key]]
-    most = keys_per_person(key, schema)
-    found = KeyCounts.of_people(persons, np.array(codes, dtype=np.int64), most)
-    names = np.array(list(known), dtype=str)
-    return KeyCounts(names[found.keys], found.counts)
+    codes_by_name: dict[str, int] = {}
+    codes = [codes_by_name.setdefault(name, len(codes_by_name)) for name in values[key]]
+    keys_each = keys_per_person(key, schema)
+    counts = KeyCounts.of_people(persons, np.array(codes, dtype=np.int64), keys_each)
+    names = np.array(list(codes_by_name), dtype=str)
+    return KeyCounts(names[counts.keys], counts.counts)
 
 
 def joined(first: KeyCounts, second: KeyCounts) -> KeyCounts:
     """Return how many persons have each key, of two sets of persons."""
-    both = [one for one in (first, second) if one.keys.size]
-    if len(both) < 2:
-        return both[0] if both else first
-    names, place = np.unique(np.concatenate([one.keys for one in both]), return_inverse=True)
+    non_empty = [counted for counted in (first, second) if counted.keys.size]
+    if len(non_empty) < 2:
+        return non_empty[0] if non_empty else first
+    names, index = np.unique(
+        np.concatenate([counted.keys for counted in non_empty]), return_inverse=True
+    )
     counts = np.zeros(names.size, dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([one.counts for one in both]))
+    np.add.at(counts, index, np.concatenate([counted.counts for counted in non_empty]))
     return KeyCounts(names, counts)

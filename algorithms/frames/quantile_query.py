@@ -48,8 +48,11 @@ from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
-COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}  # of epsilon, for rows, by the releases of ends
-SLACK = 1 + 1e-12  # for sums of costs that are rounded
+COUNT_SHARES = {
+    1: 1 / 256,
+    2: 1 / 64,
+}  # share of epsilon for the count, by the number of releases of ends
+SLACK = 1 + 1e-12  # covers the rounding of a sum of costs
 
 
 @final
@@ -130,50 +133,49 @@ class QuantileQuery(Question[ListedAnswer]):
         """Return a noisy count of rows where intervals need it, levels of the tree, and ends.
 
         A row more or less moves the scores of all parts of all cells by 1/2 in sum, so a person
-        with m rows by m / 2, and one who is exchanged by m.  Of private keys their selection first.
+        with m rows moves them by m / 2, and an exchanged person by m.  If keys are private, their
+                selection comes first.
         """
         if (key := private_key(self.keys, schema)) is not None:
-            selection, rest, public = self._by_keys(key, schema)
-            steps = rest.plan(public).leaves()
+            selection, key_query, public = self._by_keys(key, schema)
+            steps = key_query.plan(public).leaves()
             return Sequential([selection, *steps])
-        sensitivity = schema.rows_per_person * self._row_move(schema)
-        beside, counts, left = self._ends(schema), list[Any](), self.epsilon
-        if beside is not None and not self._all_count(schema):
-            cells, share = self._cells(schema), COUNT_SHARES[beside.releases] * self.epsilon
+        row_move = 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
+        sensitivity = schema.rows_per_person * row_move
+        end_scales, counts, remaining_epsilon = self._ends(schema), list[Any](), self.epsilon
+        if end_scales is not None and not self._all_count(schema):
+            cells, share = self._cells(schema), COUNT_SHARES[end_scales.releases] * self.epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
-            counts, left = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)], left - share
+            counts = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)]
+            remaining_epsilon -= share
         levels = levels_of(len(self.shares))
 
         def plan_of(scale: float) -> Sequential:
-            found = [RunLengthExponential(scale, sensitivity)] * levels
-            if beside is not None:
-                ends = RunLengthExponential(round_up(beside.scale(scale)), sensitivity)
-                found += [ends] * beside.releases
-            return Sequential(found)
+            tree_steps = [RunLengthExponential(scale, sensitivity)] * levels
+            if end_scales is not None:
+                ends = RunLengthExponential(round_up(end_scales.scale(scale)), sensitivity)
+                tree_steps += [ends] * end_scales.releases
+            return Sequential(tree_steps)
 
         if self.delta:
-            chosen = plan_of(calibrate(plan_of, epsilon=left, delta=self.delta))
-        elif beside is None:
-            chosen = plan_of(round_up(2 * sensitivity * levels / left))
+            ranked = plan_of(calibrate(plan_of, epsilon=remaining_epsilon, delta=self.delta))
+        elif end_scales is None:
+            ranked = plan_of(round_up(2 * sensitivity * levels / remaining_epsilon))
         else:
-            budget = left / (2 * sensitivity)
-            chosen = plan_of(SLACK * beside.tree_scale(levels, budget))
-        return Sequential([*counts, *chosen.parts])
+            budget = remaining_epsilon / (2 * sensitivity)
+            ranked = plan_of(SLACK * end_scales.tree_scale(levels, budget))
+        return Sequential([*counts, *ranked.parts])
 
     def _by_keys(
         self, key: str, schema: Schema, names: Sequence[str | int] = ("", " ")
     ) -> tuple[PartitionSelection, QuantileQuery, Schema]:
-        """Return the selection of keys, the question that is left, and a schema with the keys.
+        """Return the selection of keys, the query for the selected keys, and a schema with keys.
 
-        Of two keys or more a person moves the same, so the plan is that of two.
+        A person moves the scores of two keys and of more keys equally, so the plan is that of two.
         """
         selection = selection_of(self.epsilon, self.delta, key, schema)
-        rest = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
-        return selection, rest, with_keys(schema, key, names)
-
-    def _row_move(self, schema: Schema) -> float:
-        """Return by how much a row moves scores."""
-        return 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
+        key_query = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
+        return selection, key_query, with_keys(schema, key, names)
 
     def _ends(self, schema: Schema) -> Ends | None:
         """Return how far the ends of intervals lie from their quantiles; None without them."""
@@ -194,20 +196,20 @@ class QuantileQuery(Question[ListedAnswer]):
             yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{one:g}" for one in self.shares)
+        shares = ", ".join(f"{share:g}" for share in self.shares)
         return self._words(f"quantile {shares} of {self.column}")
 
     def _released(
         self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
     ) -> ListedAnswer:
-        """Release the quantiles; of private keys those of the keys that were selected."""
+        """Release the quantiles; if keys are private, only those of the selected keys."""
         key = private_key(self.keys, schema)
         if key is None:
             return self.released_by(ledger, schema, steps, facts.backend)
-        selection, most = steps.pop(0), MOST_PARTS // self.targets
-        names = kept_keys(self, key, ledger, selection, schema, facts, most)
-        _, rest, public = self._by_keys(key, schema, names)
-        return rest.released_by(ledger, public, steps, facts.backend)
+        selection, max_keys = steps.pop(0), MOST_PARTS // self.targets
+        names = kept_keys(self, key, ledger, selection, schema, facts, max_keys)
+        _, key_query, public = self._by_keys(key, schema, names)
+        return key_query.released_by(ledger, public, steps, facts.backend)
 
     def released_by(
         self, ledger: Any, schema: Schema, steps: list[Any], backend: str
@@ -230,7 +232,7 @@ class QuantileQuery(Question[ListedAnswer]):
         ListedAnswer
             The quantiles, and their intervals.
         """
-        if not self._cells(schema):  # no key was kept: the plan has the releases
+        if not self._cells(schema):  # no key was selected; the planned releases are still made
             for step in steps:
                 of_lists = isinstance(step, RunLengthExponential)
                 nothing, shape = ([[[0.0], [1.0]]], (1,)) if of_lists else (0, ())
@@ -240,16 +242,16 @@ class QuantileQuery(Question[ListedAnswer]):
         order = np.argsort(self.shares, kind="stable")
         shares = np.array(self.shares)[order].tolist()
         rows = float(ledger.shape[0]) if self._all_count(schema) else None
-        grid, beside = grid_of(self.column, schema), self._ends(schema)
+        grid, end_scales = grid_of(self.column, schema), self._ends(schema)
         search = CellSearch(ledger, self.read_by(schema), shares, self._cells(schema), grid.places)
-        if beside is None:
+        if end_scales is None:
             places, tree_scale = search.quantiles(steps)[..., None], steps[-1].scale
         else:
-            tree_scale = steps[-1 - beside.releases].scale
-            places = search.with_ends(steps, beside, cast("float", self.level), rows)
-        found = np.empty(places.shape)
-        found[:, order] = grid.value_at(places)
-        return self._answer(found, schema, tree_scale, backend)
+            tree_scale = steps[-1 - end_scales.releases].scale
+            places = search.with_ends(steps, end_scales, cast("float", self.level), rows)
+        quantiles = np.empty(places.shape)
+        quantiles[:, order] = grid.value_at(places)
+        return self._answer(quantiles, schema, tree_scale, backend)
 
     def read_by(self, schema: Schema) -> CellPlaces:
         """Return what the releases read.
@@ -264,21 +266,21 @@ class QuantileQuery(Question[ListedAnswer]):
         CellPlaces
             Private where it has read.
         """
-        given = self.column, self.keys, self.where, self.used, schema
-        return CellPlaces(*given, self._all_count(schema))
+        everyone = self._all_count(schema)
+        return CellPlaces(self.column, self.keys, self.where, self.used, schema, everyone)
 
-    def _answer(self, found: Array, schema: Schema, scale: float, backend: str) -> ListedAnswer:
+    def _answer(self, quantiles: Array, schema: Schema, scale: float, backend: str) -> ListedAnswer:
         """Return the answer in the shape of the cells, with an axis of quantiles behind it."""
         if isinstance(schema.kind(self.column), Integer):
-            found = np.rint(found).astype(np.int64)
+            quantiles = np.rint(quantiles).astype(np.int64)
         if isinstance(schema.kind(self.column), Date):
-            found = np.rint(found).astype("datetime64[D]")
+            quantiles = np.rint(quantiles).astype("datetime64[D]")
         cells = table_shape(self.keys, schema)
         shape = (*cells, *(() if self.single else (len(self.shares),)))
         labels = named_cells(self.keys, (*cells, len(self.shares)), schema)
         labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * math.prod(cells)
-        value = found[..., 0].reshape(shape)
-        ends = None if self.level is None else found[..., 1:].reshape(*shape, 2)
+        value = quantiles[..., 0].reshape(shape)
+        ends = None if self.level is None else quantiles[..., 1:].reshape(*shape, 2)
         return ListedAnswer(
             str(self), labels, self.column, value if shape else value.item(), ends, self.level,
             scale, backend,

@@ -106,8 +106,12 @@ class FrameQuery(Question[Answer]):
         kinds = self.guarantee.kinds
         if len(kinds) == 1:
             return noise_of(kinds[0])
-        usual = {kind: statistic.usual_error(kind) for kind in kinds}
-        return min(map(noise_of, kinds), key=lambda one: one.deviation * usual[NAMES[type(one)]])
+        usual_errors = {kind: statistic.usual_error(kind) for kind in kinds}
+
+        def error(noise: Noise) -> float:
+            return noise.deviation * usual_errors[NAMES[type(noise)]]
+
+        return min(map(noise_of, kinds), key=error)
 
     def asked_of(self, schema: Schema) -> Statistic:
         """Return the statistic, with the number of rows public where it is.
@@ -148,11 +152,9 @@ class FrameQuery(Question[Answer]):
             yield selection_in_words(steps[0], key, schema)
         unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
         kind = type(mechanism).__name__
-        yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {self._unit_words}"
-
-    @property
-    def _unit_words(self) -> str:
-        return f"on the sum of {self.statistic.column}" if self.statistic.name == "sum" else "rows"
+        is_sum = self.statistic.name == "sum"
+        of_what = f"on the sum of {self.statistic.column}" if is_sum else "rows"
+        yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {of_what}"
 
     def __str__(self) -> str:
         column = self.statistic.column
@@ -161,19 +163,19 @@ class FrameQuery(Question[Answer]):
     def _released(
         self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None
     ) -> Answer:
-        """Release the sums; of private keys those of the keys that were selected."""
+        """Release the sums; if keys are private, only those of the selected keys."""
         if (key := private_key(self.keys, schema)) is not None:
             return released_by_keys(self, key, ledger, schema, facts)
         (mechanism,) = steps
         kind = NAMES[type(mechanism)]
-        asked = unseen(lambda frame: self.sums(frame, schema, kind))
+        exact_sums = unseen(lambda frame: self.sums(frame, schema, kind))
         statistic = self.asked_of(schema)
         cells = math.prod(table_shape(self.keys, schema))
         shape = shape_of_sums(cells * statistic.basis(schema, kind).size)
-        found = np.atleast_1d(ledger.release(mechanism, asked, label, shape))
+        released = np.atleast_1d(ledger.release(mechanism, exact_sums, label, shape))
         rows = ledger.shape[0] if getattr(statistic, "public_rows", False) else 0
         return Answer(
-            str(self), statistic, self.keys, schema, mechanism, found, facts.backend, rows
+            str(self), statistic, self.keys, schema, mechanism, released, facts.backend, rows
         )
 
     def sums(self, frame: Any, schema: Schema, kind: str) -> Any:
@@ -196,7 +198,7 @@ class FrameQuery(Question[Answer]):
         from algorithms.frames.cell_sums import cell_sums
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        asked = partial(
+        work = partial(
             cell_sums, statistic=self.asked_of(schema), keys=self.keys, schema=schema, kind=kind
         )
-        return reduced(frame, Reading(self.used, self.where, schema), asked)
+        return reduced(frame, Reading(self.used, self.where, schema), work)

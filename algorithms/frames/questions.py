@@ -122,8 +122,8 @@ class Question(ABC, Generic[Released]):
         steps: list[Any] = list(self.plan(schema).leaves())
         lines = [str(self), *(f"{name}: {schema.kind(name).rule}" for name in self.used)]
         if schema.person is not None:
-            most = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
-            lines.append(f"of each {schema.person!r} the first {most} that can count")
+            row_limit = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
+            lines.append(f"of each {schema.person!r} the first {row_limit} that can count")
         lines.append(f"neighbours: {schema.unit}{self._known(schema)}")
         lines += self._noise_lines(schema, steps)
         return "\n  ".join([*lines, f"costs {self._cost}"])
@@ -179,12 +179,14 @@ class Question(ABC, Generic[Released]):
         """
         if self.keys:
             raise ParameterError("keys", keys, f"with those there are: {str(self)!r} has groups")
-        made: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
-        return made
+        grouped: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
+        return grouped
 
     def _used(self, column: str | None) -> tuple[str, ...]:
-        """Return a column, those of the cells and those of the condition, each once."""
-        if not isinstance(column, str | None):  # a column of a library would show its rows
+        """Return a column and the columns of the keys and of the condition, without repetition."""
+        if not isinstance(
+            column, str | None
+        ):  # the message must not show the rows of a column object
             raise ParameterError("column", type(column), "the name of a column")
 
         def names() -> Iterator[str]:
@@ -196,7 +198,7 @@ class Question(ABC, Generic[Released]):
         return tuple(dict.fromkeys(names()))
 
     def _opened(self, ledger: Any, schema: Schema) -> FrameFacts:
-        """Return what is public of the frame of a ledger; refuse one that does not fit."""
+        """Return the public facts of the frame of a ledger; refuse a frame that does not fit."""
         if not isinstance(ledger, Gate):
             allowed = (
                 "a Ledger, a Filter or the ledger of a Book, which holds the frame: "
@@ -210,24 +212,24 @@ class Question(ABC, Generic[Released]):
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
         return facts
 
-    def _words(self, asked: str) -> str:
-        """Return what is asked with its cells and its condition."""
-        asked += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
-        return asked + ("" if self.where is None else f" where {self.where!r}")
+    def _words(self, question: str) -> str:
+        """Return the question in words, with its cells and its condition."""
+        question += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
+        return question + ("" if self.where is None else f" where {self.where!r}")
 
 
-def unseen(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def unseen(query: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a query whose errors do not show a row."""
 
-    def asked(frame: Any) -> Any:
+    def guarded(frame: Any) -> Any:
         try:
-            return read(frame)
-        except Exception as error:  # its words could show a row
+            return query(frame)
+        except Exception as error:  # its message could show a row
             name = type(error).__name__
             allowed = f"readable as the schema declares: it gave {name}"
             raise PrivateValueError("the frame", allowed) from None
 
-    return asked
+    return guarded
 
 
 def refuse_unless_whole(ledger: Gate, plan: Stated, label: str | None) -> None:

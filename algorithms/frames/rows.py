@@ -26,8 +26,8 @@ from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
 DAY = 86_400_000  # milliseconds
-LARGE = 1e290  # 2^32 such numbers have a sum
-BLOCK = 2**15  # rows at a time: so few stay in a processor's cache
+LARGE = 1e290  # the sum of 2^32 such numbers is finite
+BLOCK = 2**15  # rows at a time: a block fits into a processor's cache
 Values = dict[str, NDArray[Any]]
 
 
@@ -68,7 +68,9 @@ class DeclaredRows(Rows):
         table = nw.from_native(frame, eager_only=True)
         self._schema, self._where, self._rows = schema, where, len(table)
         self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
-        self._first: NDArray[np.bool_] | None = None  # of their persons; None where all are
+        self._first: NDArray[np.bool_] | None = (
+            None  # rows within the limit of their persons; None if all are
+        )
         self._persons = None
         if schema.person is not None:
             self._persons = persons_of(table, schema.person)
@@ -76,8 +78,8 @@ class DeclaredRows(Rows):
 
     def kept(self) -> tuple[Values, NDArray[np.intp]]:
         """Return the columns as declared of all rows that count, and the number of each person."""
-        kept, persons = self.of_persons()
-        return kept, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
+        values, persons = self.of_persons()
+        return values, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
 
     def of_persons(self) -> tuple[Values, Any]:
         """Return the columns as declared of all rows that count, and the column of persons.
@@ -87,19 +89,19 @@ class DeclaredRows(Rows):
         values, keep = self._declared(slice(0, self._rows))
         keep = both(keep, self._first)
         index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
-        kept = {name: column[index] for name, column in values.items()}
+        counted_values = {name: column[index] for name, column in values.items()}
         name = self._schema.person
         if self._persons is None or name is None:
-            return kept, index
-        return kept, self._persons[index][name]
+            return counted_values, index
+        return counted_values, self._persons[index][name]
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block.
 
         They are overwritten by the next block.
         """
-        most = min(size, self._rows)
-        memory = {name: np.empty(most) for name in self._columns}
+        block_rows = min(size, self._rows)
+        memory = {name: np.empty(block_rows) for name in self._columns}
         for start in range(0, max(1, self._rows), size):  # of no rows one block
             block = slice(start, min(start + size, self._rows))
             values, keep = self._declared(block, memory)
@@ -108,8 +110,8 @@ class DeclaredRows(Rows):
             if keep is None:
                 yield values, block.stop - start
             else:
-                kept = {name: column[keep] for name, column in values.items()}
-                yield kept, int(np.count_nonzero(keep))
+                counted_values = {name: column[keep] for name, column in values.items()}
+                yield counted_values, int(np.count_nonzero(keep))
 
     def _declared(
         self, block: slice, memory: Values | None = None
@@ -118,10 +120,10 @@ class DeclaredRows(Rows):
         keep: NDArray[np.bool_] | None = None
         values: Values = {}
         for name, column in self._columns.items():
-            given = column[block]
-            out = None if memory is None else memory[name][: given.size]
-            values[name], there = declared_values(given, self._schema.kind(name), out)
-            keep = both(keep, there)
+            raw = column[block]
+            out = None if memory is None else memory[name][: raw.size]
+            values[name], countable = declared_values(raw, self._schema.kind(name), out)
+            keep = both(keep, countable)
         if self._where is not None:
             keep = both(keep, self._where.holds(values, self._schema))
         return values, keep
@@ -157,7 +159,7 @@ def persons_of(table: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
 def both(
     first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Return where both hold; None holds everywhere."""
+    """Return where both masks hold; None stands for a mask that holds everywhere."""
     if first is None or second is None:
         return second if first is None else first
     return first & second
@@ -168,15 +170,15 @@ def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
     if isinstance(kind, Key):
         return key_strings(series)
     if isinstance(kind, SelectedKeys):
-        place = {str(one): i for i, one in enumerate(kind.labels)}
-        found = (place.get(one, NO_LABEL) for one in key_strings(series))
-        return np.fromiter(found, np.intp, len(series))
+        code_of_label = {str(cell): i for i, cell in enumerate(kind.labels)}
+        codes = (code_of_label.get(cell, NO_LABEL) for cell in key_strings(series))
+        return np.fromiter(codes, np.intp, len(series))
     if kind.bounds is None:
         return label_codes(series, kind)
     if isinstance(kind, Date):
         return days_of(series)
     if series.implementation.is_pyarrow():
-        # its safe cast refuses a column in which one whole number is beyond 2^53
+        # A safe cast of Arrow refuses a column that has a whole number beyond 2^53.
         floats: NDArray[Any] = series.to_native().cast("float64", safe=False).to_numpy()
         return floats
     return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
@@ -199,7 +201,7 @@ def declared_values(
         column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
-        # one number that is none makes the sum none; products would wake the threads of BLAS
+        # One NaN makes the whole sum NaN.  A product would start the threads of BLAS.
         if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column.sum()):
             return column, None
         gap = np.isnan(column)
@@ -210,28 +212,28 @@ def declared_values(
 
 def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
     """Return private keys as strings, empty where one is missing, empty or too long."""
-    found = np.empty(len(series), dtype=object)
+    keys = np.empty(len(series), dtype=object)
     cells = cells_of_objects(series)
     if cells is None and series.dtype.is_numeric():
-        found[:] = list(map(str, series.to_list()))
-        found[series.is_null().to_numpy()] = ""
-        return found
-    # a null byte at the end of a string is no part of it for arrays of strings
-    found[:] = [
-        str(one) if is_text(one) and 0 < len(one) <= LONGEST_KEY and one[-1] != "\0" else ""
-        for one in (series.to_list() if cells is None else cells)
+        keys[:] = list(map(str, series.to_list()))
+        keys[series.is_null().to_numpy()] = ""
+        return keys
+    # Arrays of strings drop a null byte at the end of a string.
+    keys[:] = [
+        str(cell) if is_text(cell) and 0 < len(cell) <= LONGEST_KEY and cell[-1] != "\0" else ""
+        for cell in (series.to_list() if cells is None else cells)
     ]
-    return found
+    return keys
 
 
 def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return the days since 1970 of every row; NaN where there is none."""
     if series.dtype == nw.Date:
-        # as whole days: the milliseconds of some are beyond what libraries convert
-        whole = series.to_arrow().cast("date32").cast("int32")
-        return np.asarray(whole.cast("float64").to_numpy(zero_copy_only=False))
+        # Whole days are converted: libraries cannot convert the milliseconds of far dates.
+        whole_days = series.to_arrow().cast("date32").cast("int32")
+        return np.asarray(whole_days.cast("float64").to_numpy(zero_copy_only=False))
     if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
-        # of pandas a zone such as America/New_York has a name that narwhals does not read
+        # narwhals cannot read some names of time zones of pandas, such as America/New_York.
         series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()
     ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
@@ -251,14 +253,14 @@ def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
         return np.where(np.isnan(truth), NO_LABEL, truth).astype(np.intp)
     if isinstance(labels[0], str) and series.dtype != nw.String:
         series = series.cast(nw.String)
-    found = series.replace_strict(
+    codes = series.replace_strict(
         labels, list(range(len(labels))), default=NO_LABEL, return_dtype=nw.Int64
     )
-    return found.to_numpy()
+    return codes.to_numpy()
 
 
-def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.intp]:
-    """Return the places of the rows before which ``most`` of the same person stand, or more."""
+def rows_beyond(persons: nw.DataFrame[Any], name: str, limit: int) -> NDArray[np.intp]:
+    """Return the index of each row that follows ``limit`` or more rows of the same person."""
     series = persons[name]
     if series.dtype in {nw.Categorical, nw.Enum}:
         persons = persons.with_columns(nw.col(name).cast(nw.String))
@@ -267,33 +269,37 @@ def rows_beyond(persons: nw.DataFrame[Any], name: str, most: int) -> NDArray[np.
     elif persons.implementation.is_pyarrow():
         codes = persons[name].to_native().combine_chunks().dictionary_encode().indices.to_numpy()
     else:
-        other = f"{name}_"
-        counted = persons.with_row_index(other).select(nw.col(other).cum_count().over(name))
-        return np.flatnonzero(counted[other].to_numpy() > most)
-    return places_beyond(codes, most)
+        index_name = f"{name}_"
+        counted = persons.with_row_index(index_name).select(
+            nw.col(index_name).cum_count().over(name)
+        )
+        return np.flatnonzero(counted[index_name].to_numpy() > limit)
+    return places_beyond(codes, limit)
 
 
-def places_beyond(codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Return the places before which the same number stands ``most`` times, or more."""
-    # only the rows of persons with too many are sorted
-    many = np.flatnonzero(np.bincount(codes)[codes] > most)
-    order = many[np.argsort(codes[many], kind="stable")]
+def places_beyond(codes: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
+    """Return the index of each number that follows ``limit`` or more equal numbers."""
+    # Only the rows of persons with too many rows are sorted.
+    crowded = np.flatnonzero(np.bincount(codes)[codes] > limit)
+    order = crowded[np.argsort(codes[crowded], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     lengths = np.diff(starts, append=order.size)
-    places = np.arange(order.size) - np.repeat(starts, lengths)
-    return order[places >= most]
+    rank_of_row = np.arange(order.size) - np.repeat(starts, lengths)
+    return order[rank_of_row >= limit]
 
 
 def person_numbers(series: nw.Series[Any]) -> NDArray[np.intp]:
     """Return a number for each person."""
     if series.dtype.is_numeric():
         return numbered(series.to_numpy())
-    known: dict[Any, int] = {}
-    return np.array([known.setdefault(one, len(known)) for one in series.to_list()], dtype=np.intp)
+    codes: dict[Any, int] = {}
+    return np.array(
+        [codes.setdefault(person, len(codes)) for person in series.to_list()], dtype=np.intp
+    )
 
 
 def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:
-    """Return small numbers in place of those of persons."""
+    """Return small codes in place of the numbers of persons."""
     if persons.size and persons.dtype.kind in "iu":
         low, high = int(persons.min()), int(persons.max())
         if high - low < 8 * persons.size and -(2**62) < low <= high < 2**62:

@@ -21,9 +21,9 @@ from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
 ARTICLES = {"integer": "an"}
-# types that name no person: libraries do not tell equal values of them from others
+# Types that cannot identify persons: libraries cannot compare their values.
 NO_NAMES = re.compile(r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex")
-# whole numbers beyond 2^53 become one float, so that two persons would be one
+# Two whole numbers beyond 2^53 may be the same float, so two persons would be one.
 FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
 
 
@@ -135,11 +135,11 @@ class Schema:
     @property
     def unit(self) -> str:
         """Who is protected, in words."""
-        whose = "each row is a person" if self.person is None else f"column {self.person!r}"
-        one = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
+        owner = "each row is a person" if self.person is None else f"column {self.person!r}"
+        change = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
             "one person exchanged for another"
         )  # fmt: skip
-        return f"{one} ({whose})"
+        return f"{change} ({owner})"
 
     def kind(self, name: object) -> ColumnKind:
         """Return the kind of a column.
@@ -161,7 +161,7 @@ class Schema:
         """
         if isinstance(name, str) and name in self.columns:
             return self.columns[name]
-        if not isinstance(name, str):  # such as a column itself, whose rows are private
+        if not isinstance(name, str):  # it may be a column object, whose rows are private
             raise ParameterError("column", type(name), "the name of a column that is declared")
         raise ParameterError("column", name, f"declared in the schema{near(name, self.columns)}")
 
@@ -199,38 +199,38 @@ class Schema:
             )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         for name in used:
-            kind, found = self.kind(name), facts.types[name]
-            if not kind.fits(found):
+            kind, dtype = self.kind(name), facts.types[name]
+            if not kind.fits(dtype):
                 allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"
                 allowed += ", as the schema declares"
-                allowed += advice(kind, found)
-                raise ParameterError(f"column {name!r}", found, allowed)
+                allowed += advice(kind, dtype)
+                raise ParameterError(f"column {name!r}", dtype, allowed)
 
 
-def near(name: object, known: Iterable[str]) -> str:
-    """Return a suggestion for a name that is not known, with what is known."""
-    names = list(known)
+def near(name: object, candidates: Iterable[str]) -> str:
+    """Return a suggestion for an unknown name: the nearest candidate, or a list of candidates."""
+    names = list(candidates)
     meant = nearest_name(str(name), names)
-    words = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    return f", one of {words}" if meant is None else f": did you mean {meant!r}?"
+    listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    return f", one of {listed}" if meant is None else f": did you mean {meant!r}?"
 
 
-def like(given: object) -> str:
-    """Return how a column is declared that was given as something else."""
-    if isinstance(given, type) and issubclass(given, ColumnKind):
-        return f"; {given.__name__} takes what is public of its values, as Number(0, 100) does"
-    if isinstance(given, tuple | list) and given:
-        numbers = all(isinstance(one, int | float) for one in given)
-        if numbers and len(given) == 2:
-            return f"; bounds are Number({given[0]!r}, {given[1]!r})"
-        return f"; labels are Category({list(given)!r})"
+def like(declared: object) -> str:
+    """Return a hint how to declare a column that was declared as another object."""
+    if isinstance(declared, type) and issubclass(declared, ColumnKind):
+        return f"; {declared.__name__} takes what is public of its values, as Number(0, 100) does"
+    if isinstance(declared, tuple | list) and declared:
+        numbers = all(isinstance(element, int | float) for element in declared)
+        if numbers and len(declared) == 2:
+            return f"; bounds are Number({declared[0]!r}, {declared[1]!r})"
+        return f"; labels are Category({list(declared)!r})"
     return "; a column of numbers is Number(low, high), with bounds known without the data"
 
 
-def advice(kind: ColumnKind, found: str) -> str:
-    """Return what to do about a column whose type is not of its kind."""
-    texts = re.fullmatch(rf"({TEXTS})\d*", found.lower()) is not None
-    dates = re.fullmatch(rf"({Date.types})\d*", found.lower()) is not None
+def advice(kind: ColumnKind, dtype: str) -> str:
+    """Return a hint for a column whose type does not fit its declared kind."""
+    texts = re.fullmatch(rf"({TEXTS})\d*", dtype.lower()) is not None
+    dates = re.fullmatch(rf"({Date.types})\d*", dtype.lower()) is not None
     if dates:
         return "; a column of dates is declared as Date(low, high)"
     if texts and isinstance(kind, Date):
@@ -242,10 +242,10 @@ def advice(kind: ColumnKind, found: str) -> str:
         return "; numbers as strings are converted before, and labels are a Category or a Key"
     if texts:
         return f"; its labels are strings, as in Category(['a', 'b']), not {kind.labels[:2]!r}"
-    if found.lower().startswith("bool"):
+    if dtype.lower().startswith("bool"):
         return "; a column of True and False is declared as Flag()"
     if isinstance(kind, Flag):
         return "; a column of 0 and 1 is declared as Integer(0, 1)"
-    if re.fullmatch(rf"({NUMBERS})\d*", found.lower()):
+    if re.fullmatch(rf"({NUMBERS})\d*", dtype.lower()):
         return "; labels that are numbers are declared as such: Category([1, 2])"
     return "; convert the column to such a type before"

@@ -37,29 +37,29 @@ def read_schema(path: str) -> dict[str, Any]:
 
 
 def _kind(name: str, table: Any) -> ColumnKind:
-    given = dict(table) if isinstance(table, dict) else {}
-    word = given.pop("kind", None)
+    settings = dict(table) if isinstance(table, dict) else {}
+    word = settings.pop("kind", None)
     if word not in KINDS:
         raise ParameterError(f"columns.{name}.kind", word, f"one of {', '.join(KINDS)}")
     names = [field.name for field in fields(KINDS[word])]
-    needed = [one.name for one in fields(KINDS[word]) if one.default is MISSING]
-    if not set(needed) <= set(given) <= set(names):
+    needed = [field.name for field in fields(KINDS[word]) if field.default is MISSING]
+    if not set(needed) <= set(settings) <= set(names):
         allowed = f"the keys kind, {', '.join(needed)}, and if wanted {names[-1]}"
-        raise ParameterError(f"columns.{name}", sorted(given), allowed)
+        raise ParameterError(f"columns.{name}", sorted(settings), allowed)
     try:
-        made: ColumnKind = KINDS[word](**given)
+        column_kind: ColumnKind = KINDS[word](**settings)
     except ParameterError as error:
         argument = f"columns.{name}.{error.argument}"
         raise ParameterError(argument, error.value, error.allowed) from None
-    return made
+    return column_kind
 
 
 def write_schema(facts: dict[str, Any], columns: Mapping[str, ColumnKind], path: str | None) -> str:
     """Return a schema as TOML; write it to a file where one is named."""
     blocks = [table_lines(facts)]
     for name, kind in columns.items():
-        given = {field.name: getattr(kind, field.name) for field in fields(kind)}
-        table = table_lines({"kind": kind.kind, **given})
+        settings = {field.name: getattr(kind, field.name) for field in fields(kind)}
+        table = table_lines({"kind": kind.kind, **settings})
         blocks.append([f"[columns.{table_key(name)}]", *table])
     text = "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
     if path is not None:

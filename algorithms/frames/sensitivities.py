@@ -32,11 +32,11 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
     l1 = max(sum(map(abs, v)) for v in vertices)
     square = max(sum(x * x for x in v) for v in vertices)
     if schema.relation is Adjacency.REPLACE_ONE:
-        for first, second in itertools.combinations(vertices, 2):
-            moves = [a - b for a, b in zip(first, second, strict=True)]
+        for before, after in itertools.combinations(vertices, 2):
+            moves = [a - b for a, b in zip(before, after, strict=True)]
             l1 = max(l1, sum(map(abs, moves)))
             square = max(square, sum(x * x for x in moves))
-        if cells > 1:  # from one cell to another
+        if cells > 1:  # an exchanged row may move from one cell to another
             l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
             square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
     root = math.isqrt(square)

@@ -80,24 +80,24 @@ class TopQuery(Question[ListedAnswer]):
         if self.column in (key.column for key in self.keys):
             allowed = f"columns beside {self.column!r}, whose labels are ranked"
             raise ParameterError("by", self.column, allowed)
-        *_, known = self._shape(schema)
-        if self.k > known:
-            raise ParameterError("k", self.k, f"at most {known}, the labels of {self.column!r}")
+        *_, labels = self._shape(schema)
+        if self.k > labels:
+            raise ParameterError("k", self.k, f"at most {labels}, the labels of {self.column!r}")
 
     def _shape(self, schema: Schema) -> tuple[int, ...]:
         """Return the number of labels or bins of every key, then those of the column."""
         return table_shape((*self.keys, Axis(self.column)), schema)
 
     def _planned(self, schema: Schema) -> Plan:
-        """Return noise on all counts; or rounds of selection, and noise on those selected.
+        """Return noise on all counts, or rounds of selection and noise on the selected counts.
 
         A person counts once for each label of a cell, and has at most as many of them as rows.
         """
         size, replaced = math.prod(self._shape(schema)), schema.relation is Adjacency.REPLACE_ONE
-        held = min(schema.rows_per_person, size)
+        labels_each = min(schema.rows_per_person, size)
         if not self.keys:
-            return top_k_plan(size, self.k, held, replaced, self.epsilon, self.delta)
-        moved = min(held * (2 if replaced else 1), size)
+            return top_k_plan(size, self.k, labels_each, replaced, self.epsilon, self.delta)
+        moved = min(labels_each * (2 if replaced else 1), size)
         return Sequential([count_noise(moved, size, self.epsilon, self.delta)])
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
@@ -124,8 +124,10 @@ class TopQuery(Question[ListedAnswer]):
             top, counts, ends = released_top(ledger, steps, size, self.k, self.level, counted)
         named = named_cells(self.keys, counts.shape, schema)
         named.update(Axis(self.column).shown(top.ravel(), schema))
-        shown = counts.astype(np.int64), ends, self.level, float(noise.scale), facts.backend
-        return ListedAnswer(str(self), named, "persons", *shown)
+        return ListedAnswer(
+            str(self), named, "persons", counts.astype(np.int64), ends, self.level,
+            float(noise.scale), facts.backend,
+        )  # fmt: skip
 
     def persons_of_labels(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
         """Return how many persons have each label in each cell.
@@ -146,9 +148,9 @@ class TopQuery(Question[ListedAnswer]):
 
         keys = (*self.keys, Axis(self.column))
         counted = partial(persons_of_cells, keys=keys, schema=schema)
-        found: NDArray[np.int64]
-        found = reduced(frame, Reading(self.used, self.where, schema), counted)
-        return found
+        persons: NDArray[np.int64]
+        persons = reduced(frame, Reading(self.used, self.where, schema), counted)
+        return persons
 
 
 def persons_of_cells(rows: Any, keys: tuple[Axis, ...], schema: Schema) -> NDArray[np.int64]:
@@ -158,5 +160,5 @@ def persons_of_cells(rows: Any, keys: tuple[Axis, ...], schema: Schema) -> NDArr
     size, cells = math.prod(shape), cells_of(values, keys, shape, schema)
     if (np.diff(persons) <= 0).any():  # some of them have several rows
         pairs = persons.astype(np.int64) * (size + 1) + cells.astype(np.int64)
-        cells = np.unique(pairs) % (size + 1)  # rows in no cell are in one more
+        cells = np.unique(pairs) % (size + 1)  # rows in no cell have an index of their own
     return np.bincount(cells, minlength=size)[:size]

@@ -1,6 +1,6 @@
 """The constant of a linear model, selected with noise among public candidates.
 
-It is one more selection beside those of vertices, of the same mechanism: a candidate's score is
+It is one more selection by the mechanism that selects vertices: a candidate's score is
 minus the absolute mean slope of the loss at it, scaled to the sensitivity of a vertex's score.  One
 selection before the vertices takes the constant alone, one after them corrects it.
 
@@ -27,9 +27,9 @@ from algorithms.frank_wolfe.dense_scores import clipped_entries
 from mechanisms.families.bounded_scores import ListedScores
 from mechanisms.lazy_exponential import LazyExponential
 
-SELECTIONS = 2  # of a constant: one before the vertices, one after them
+SELECTIONS = 2  # a constant is selected before the vertices and again after them
 CANDIDATES = 257  # an odd number, so that 0 is one of them
-WITHIN = 1 - 1e-9  # of the sensitivity: more than round-off of sums
+WITHIN = 1 - 1e-9  # share of the sensitivity that is used; the rest covers round-off of sums
 
 
 @final
@@ -61,7 +61,7 @@ class BlockSlopes:
         inner = row_products(clipped_entries(block[0], self.bounds.x), self.theta)
         if self.loss is SQUARED:
             return np.array([np.sum(y - inner)])
-        slopes = (self.loss.slope(inner + one, y).sum() for one in self.candidates)
+        slopes = (self.loss.slope(inner + constant, y).sum() for constant in self.candidates)
         return np.fromiter(slopes, float, self.candidates.size)
 
 
@@ -70,7 +70,7 @@ class BlockSlopes:
 class ConstantScores:
     """A query: the score of every candidate at public coefficients of l1 norm at most ``radius``.
 
-    ``sensitivity`` is that of a vertex's score, to which these are scaled.
+    ``sensitivity`` is the sensitivity of the score of a vertex; the scores are scaled to it.
     """
 
     bounds: Bounds
@@ -85,15 +85,15 @@ class ConstantScores:
     def candidates(self) -> Array:
         """The public constants: of residuals within their bound, or of shares by their logit."""
         if self.loss is SQUARED:
-            most = self.bounds.y + self.radius * self.bounds.x
-            return np.linspace(-most, most, CANDIDATES)
+            largest = self.bounds.y + self.radius * self.bounds.x
+            return np.linspace(-largest, largest, CANDIDATES)
         return np.asarray(logit((np.arange(CANDIDATES) + 0.5) / CANDIDATES))
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
         """Return one number for each candidate."""
         records, candidates = data[0].shape[0], self.candidates
         work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
-        pieces = (take_rows(data, who) for who in row_blocks(data))
+        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         mean = ordered_sum(work, pieces, self.executor) / records
         if self.loss is SQUARED:
             mean = mean - candidates
@@ -108,21 +108,21 @@ class ConstantScores:
         if self.loss is SQUARED:
             largest = self.bounds.y + inner
             return (2 * largest if replaced is Adjacency.REPLACE_ONE else largest) / records
-        # slopes of one label are logistic values at b - inner to b + inner, those of the other less
-        # by 1, so that all of them lie within 1 + tanh(inner / 2)
+        # The slopes of one label are logistic values from b - inner to b + inner.  Those of the
+        # other label are smaller by 1, so all slopes lie in a range of 1 + tanh(inner / 2).
         reach = 1 + math.tanh(inner / 2) if replaced is Adjacency.REPLACE_ONE else 1.0
         return reach / records
 
 
 def released_constant(ledger: Any, mechanism: Any, query: ConstantScores) -> float:
     """Return the candidate that a mechanism of vertices selects."""
-    asked: Any = query
+    selection_query: Any = query
     shape: tuple[int, ...] | None = (query.candidates.size,)
     if isinstance(mechanism, LazyExponential):
-        asked, shape = _Listed(query), None
+        selection_query, shape = _Listed(query), None
     elif not hasattr(mechanism, "scale"):  # without privacy
-        asked, shape = _Best(query), ()
-    return float(query.candidates[int(ledger.release(mechanism, asked, shape=shape))])
+        selection_query, shape = _Best(query), ()
+    return float(query.candidates[int(ledger.release(mechanism, selection_query, shape=shape))])
 
 
 @final

@@ -26,7 +26,9 @@ from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
 
 GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
-NEAR_GAUSSIAN = 1.0022  # by what the grid of the accountant is too large; a place to start
+NEAR_GAUSSIAN = (
+    1.0022  # start of the search: the bound on the accountant's grid is larger by about this
+)
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 
 
@@ -53,9 +55,9 @@ class Bounds:
     ) -> float:
         """Return how far one record moves the gradient's product with a vertex."""
         # <s, grad> <= |s|_1 |grad|_inf
-        one = self.radius * self.lipschitz(loss) / records
-        stated = check_relation("relation", relation, RECORD_RELATIONS)
-        return 2 * one if stated is Adjacency.REPLACE_ONE else one
+        influence = self.radius * self.lipschitz(loss) / records
+        neighbours = check_relation("relation", relation, RECORD_RELATIONS)
+        return 2 * influence if neighbours is Adjacency.REPLACE_ONE else influence
 
     def curvature(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
         """Return the curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""
@@ -82,12 +84,12 @@ def utility_bound(
     ``noise`` is the expected loss of one selection, ``gap`` the excess of the first iterate:
     ``2 Gamma / (T + 1) + 2 gap / (T (T + 1)) + noise``; the second term is missing in print.
     """
-    last = rounds + 1
+    iterates = rounds + 1
     if not average:
-        return 2 * curvature / (last + 1) + 2 * gap / (last * (last + 1)) + noise
+        return 2 * curvature / (iterates + 1) + 2 * gap / (iterates * (iterates + 1)) + noise
     # iterate t weighs 2 t / (T (T + 1)); sum_t 1 / (t + 1) <= ln(T + 1)
-    drift = math.log(last + 1) / (last * (last + 1))
-    return 4 * curvature / (last + 1) + 4 * gap * drift + noise
+    drift = math.log(iterates + 1) / (iterates * (iterates + 1))
+    return 4 * curvature / (iterates + 1) + 4 * gap * drift + noise
 
 
 def optimal_l1_rounds(
@@ -110,16 +112,16 @@ def optimal_rounds(
     Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
     data T* is several times too long: the bound's constants are worst cases.
     """
-    lost = selection_regret(max(vertices, 2), selection)
+    regret = selection_regret(max(vertices, 2), selection)
     if delta == 0:
         # e0 = epsilon / T, scale 2 sensitivity / e0: noise(T) = a T, T* = sqrt(2 Gamma / a)
-        a = 2 * sensitivity / epsilon * lost
+        a = 2 * sensitivity / epsilon * regret
         return max(1, round(math.sqrt(2 * curvature / a)))
     # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
     # T* = (4 Gamma / a)^(2/3)
     rho = calibrate(zcdp_loss, epsilon=epsilon, delta=delta, accountant=ZCDP())
     range_ = math.sqrt((8 if selection == GUMBEL else 2) * rho)
-    a = 2 * sensitivity / range_ * lost
+    a = 2 * sensitivity / range_ * regret
     rounds: float = (4 * curvature / a) ** (2 / 3)
     return max(1, round(rounds))
 
@@ -160,6 +162,6 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     # many selections of range e0 are nearly one Gaussian of mu = sqrt(rounds) e0 / 2
     deviation = calibrate(lambda scale: GaussianLoss(1 / scale), epsilon=epsilon, delta=delta)
     start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
-    # of selections the least bound is that of one of these, which `Tight` asks for among others
-    rough: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
-    return 1 / calibrate_near(plan_of, start, epsilon, delta, rough)
+    # One of these two accountants has the least bound of all that `Tight` compares.
+    quick_accountant: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
+    return 1 / calibrate_near(plan_of, start, epsilon, delta, quick_accountant)

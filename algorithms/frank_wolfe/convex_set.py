@@ -113,9 +113,9 @@ class GaussianFrankWolfe(SetEstimator):
         BOOLEAN.check("average", self.average)
         loss, convex, longest = self._problem()
         width = convex.width(features)
-        one = longest / records
+        influence = longest / records
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
-        sensitivity = 2 * one if relation is Adjacency.REPLACE_ONE else one
+        sensitivity = 2 * influence if relation is Adjacency.REPLACE_ONE else influence
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         if self.rounds is None and self.non_private:
             rounds = MAX_ROUNDS

@@ -102,10 +102,10 @@ class GroupBall:
 
     def minimiser(self, direction: Array) -> Array:
         """Return the opposite direction within the group of largest norm."""
-        found = np.zeros(direction.size)
+        vertex = np.zeros(direction.size)
         best = self._group == np.argmax(self._norms(direction))
-        found[best] = -self.radius * unit_vector(direction[best])
-        return found
+        vertex[best] = -self.radius * unit_vector(direction[best])
+        return vertex
 
     def contains(self, point: Array) -> bool:
         """Return whether the sum of norms is at most the radius."""
@@ -150,9 +150,11 @@ class NuclearBall:
 
     def minimiser(self, direction: Array) -> Array:
         """Return minus the radius times the outer product of the first singular vectors."""
-        left, _, right = np.linalg.svd(direction.reshape(self.shape), full_matrices=False)
-        found: Array = -self.radius * np.outer(left[:, 0], right[0]).ravel()
-        return found
+        left_vectors, _, right_vectors = np.linalg.svd(
+            direction.reshape(self.shape), full_matrices=False
+        )
+        vertex: Array = -self.radius * np.outer(left_vectors[:, 0], right_vectors[0]).ravel()
+        return vertex
 
     def contains(self, point: Array) -> bool:
         """Return whether the sum of singular values is at most the radius."""

@@ -98,7 +98,7 @@ class DeclaredScores:
             self._theta *= 1 - step
             self._theta[where] += step * value
             self._step = None
-        most, rows = self._loss.lipschitz, max(1, BLOCK_ENTRIES // x.shape[1])
+        clip, rows = self._loss.lipschitz, max(1, BLOCK_ENTRIES // x.shape[1])
         total = np.zeros(x.shape[1])
         for start in range(0, len(y), rows):
             block = slice(start, start + rows)
@@ -106,7 +106,7 @@ class DeclaredScores:
             if gradients.shape != x[block].shape:
                 allowed = "a function that gives one gradient for each record"
                 raise ParameterError("gradients", f"of shape {gradients.shape}", allowed)
-            total += np.clip(np.nan_to_num(gradients), -most, most).sum(axis=0)
+            total += np.clip(np.nan_to_num(gradients), -clip, clip).sum(axis=0)
         return self._polytope.products(-total / len(y))
 
 
@@ -129,15 +129,15 @@ def clipped_entries(array: Any, bound: float) -> Any:
 
 def clipped_sparse_entries(matrix: Any, bound: float) -> Any:
     """Return a sparse matrix by rows with clipped entries; the same one if none exceeds."""
-    found = matrix.tocsr()
-    if not found.has_canonical_format:  # entries that are stored in parts add up
-        found = found.copy()
-        found.sum_duplicates()
-    if all_within(found.data, bound):
-        return found
-    found = found.copy()
-    found.data = np.clip(found.data, -bound, bound)
-    return found
+    clipped = matrix.tocsr()
+    if not clipped.has_canonical_format:  # entries that are stored in parts add up
+        clipped = clipped.copy()
+        clipped.sum_duplicates()
+    if all_within(clipped.data, bound):
+        return clipped
+    clipped = clipped.copy()
+    clipped.data = np.clip(clipped.data, -bound, bound)
+    return clipped
 
 
 def all_within(values: Array, bound: float) -> bool:

@@ -187,12 +187,12 @@ def run_frank_wolfe(
         query = DenseScores(bounds, loss, polytope)
     theta = polytope.start(features)
     mean = theta.copy()
-    asked = query
+    selection_query = query
     shape: tuple[int, ...] = (polytope.count(features),)
     if isinstance(mechanism, NoPrivacy):
-        asked, shape = BestVertex(query), ()
+        selection_query, shape = BestVertex(query), ()
     for t in range(1, rounds + 1):
-        index = int(ledger.release(mechanism, asked, shape=shape))
+        index = int(ledger.release(mechanism, selection_query, shape=shape))
         vertex = polytope.vertex(index, features)
         where = np.flatnonzero(vertex)
         at = int(where[0]) if where.size == 1 else where

@@ -64,9 +64,9 @@ class L1Ball:
 
     def vertex(self, index: int, features: int) -> Array:
         """Return a vector with one entry that is not 0."""
-        found = np.zeros(features)
-        found[index % features] = -self.radius if index < features else self.radius
-        return found
+        corner = np.zeros(features)
+        corner[index % features] = -self.radius if index < features else self.radius
+        return corner
 
     def start(self, features: int) -> Array:
         """Return the centre."""
@@ -99,9 +99,9 @@ class Simplex:
 
     def vertex(self, index: int, features: int) -> Array:
         """Return a vector with one entry that is not 0."""
-        found = np.zeros(features)
-        found[index] = self.radius
-        return found
+        corner = np.zeros(features)
+        corner[index] = self.radius
+        return corner
 
     def start(self, features: int) -> Array:
         """Return the centre."""
@@ -159,8 +159,8 @@ class Hull:
 
     def products(self, gradient: Array) -> Array:
         """Return the product of the matrix with the gradient."""
-        found: Array = self.points @ gradient
-        return found
+        scores: Array = self.points @ gradient
+        return scores
 
 
 def box(low: Any, high: Any) -> Hull:

@@ -61,7 +61,7 @@ from mechanisms.lazy_exponential import LazyExponential
 
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
-CLEAR = 10.0  # a clipped gradient over the noise of one round, above which descent is better
+CLEAR = 10.0  # descent is better above this ratio of a clipped gradient to the noise of one round
 
 
 class L1Estimator(PrivateRegressor):
@@ -75,7 +75,7 @@ class L1Estimator(PrivateRegressor):
     rounds: int | None
     selection: str
     x_bound: float
-    y_bound: float = 1.0  # of labels -1 and 1
+    y_bound: float = 1.0  # the bound of the labels -1 and 1
     relation: str
     method: str
     fit_intercept: bool
@@ -109,10 +109,10 @@ class L1Estimator(PrivateRegressor):
             return Repeat(NoPrivacy(), rounds)
         scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
         lazily = sparse and selection == GUMBEL
-        one: Any = LazyExponential(scale, sensitivity)
+        vertex_selection: Any = LazyExponential(scale, sensitivity)
         if not lazily:
-            one = selection_mechanism(scale, sensitivity, selection)
-        return self._warned_plan(Repeat(one, rounds), shape[1])
+            vertex_selection = selection_mechanism(scale, sensitivity, selection)
+        return self._warned_plan(Repeat(vertex_selection, rounds), shape[1])
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
@@ -149,8 +149,8 @@ class L1Estimator(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients, the constant last if one is fitted, from released values only."""
-        found = self._run(ledger, executor, streamed=False)
-        return found if self.fit_intercept else found[:-1]
+        theta = self._run(ledger, executor, streamed=False)
+        return theta if self.fit_intercept else theta[:-1]
 
     def _run(self, ledger: Any, executor: Executor | None, streamed: bool) -> Array:
         """Return coefficients and the constant; data may be read a block at a time."""
@@ -201,19 +201,19 @@ class L1Estimator(PrivateRegressor):
     def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
         """Make the plan, run it, and keep the results."""
         # a subclass's plan may have no `sparse` argument
-        thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
-        plan = self.plan(X.shape, **thin)
+        sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
+        plan = self.plan(X.shape, **sparse_argument)
         bounds, rng = self._bounds(), generator_of(self.random_state)
         if self._is_descent(plan, X.shape):
             bounds = self._bounds(self._descent_radius)
         self.plan_, self.bounds_ = plan, bounds
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         if isinstance(X, Chunks):
-            found = self._run(self.ledger_, executor, streamed=True)
+            theta = self._run(self.ledger_, executor, streamed=True)
         else:  # a subclass may run in its own way
-            found = self.run(self.ledger_)
-            found = found if self.fit_intercept else np.append(found, 0.0)
-        self.coef_, self.intercept_ = found[:-1], float(found[-1])
+            theta = self.run(self.ledger_)
+            theta = theta if self.fit_intercept else np.append(theta, 0.0)
+        self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
         self._warn_if_not_private("coefficients are")
         descends = self._is_descent(plan, X.shape)
         self.rounds_ = plan.count if descends else self._vertices_of(plan)
@@ -238,8 +238,8 @@ class L1Estimator(PrivateRegressor):
         SELECTION.check("selection", self.selection)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         method = METHOD.check("method", self.method)
-        asked = self.rounds is not None or self.selection != GUMBEL  # for selections
-        if method != AUTO or asked or (sparse and not self.non_private) or not delta:
+        selections_asked = self.rounds is not None or self.selection != GUMBEL
+        if method != AUTO or selections_asked or (sparse and not self.non_private) or not delta:
             return method == DESCENT
         if self.non_private:
             return True
@@ -283,7 +283,7 @@ class PrivateLasso(L1Estimator):
     the first constant.  "descent" releases noisy mean
     gradients and projects to the ball; each record's gradient is clipped to a norm that follows the
     residuals.  "auto" takes "descent" on dense data where the plan shows that the noise of a round
-    is small beside a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
+    is small next to a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
     given, or delta is 0.
 
     Parameters

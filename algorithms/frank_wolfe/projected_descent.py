@@ -31,8 +31,8 @@ def run_projected_descent(
     """
     records, features = ledger.shape
     constant = bounds.x if fit_intercept else 0.0
-    # a gradient is the loss's slope at <x, theta> times x, and |<x, theta>| is at most the radius
-    # times a feature
+    # A gradient is the slope of the loss at <x, theta> times x, and |<x, theta>| <= the radius
+    # times the largest feature.
     longest = math.hypot(bounds.x * math.sqrt(features), constant)
     steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
     norms = bounds.x * loss.bound(0.0, bounds.y), longest * steepest

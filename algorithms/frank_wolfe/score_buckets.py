@@ -23,15 +23,15 @@ class ScoreBuckets:
         )
         self._bucket = self._bucket_of(upper_bounds)
         order = np.argsort(self._bucket, kind="stable")
-        levels, first = np.unique(self._bucket[order], return_index=True)
-        groups = np.split(order, first[1:])
+        levels, level_starts = np.unique(self._bucket[order], return_index=True)
+        groups = np.split(order, level_starts[1:])
         self._members: dict[int, list[int]] = {
             int(level): group.tolist() for level, group in zip(levels, groups, strict=True)
         }
-        place = np.empty(upper_bounds.size, dtype=np.intp)
+        positions = np.empty(upper_bounds.size, dtype=np.intp)
         for group in groups:
-            place[group] = np.arange(group.size)
-        self._place: list[int] = place.tolist()
+            positions[group] = np.arange(group.size)
+        self._place: list[int] = positions.tolist()
         self._keys: list[int] = []
 
     def update(self, items: IndexArray, upper_bounds: Array) -> None:
@@ -39,13 +39,13 @@ class ScoreBuckets:
         level = self._bucket_of(upper_bounds)
         moved = level != self._bucket[items]
         movers = items[moved]
-        for item, old, new in zip(
+        for item, old_level, new_level in zip(
             movers.tolist(), self._bucket[movers].tolist(), level[moved].tolist(), strict=True
         ):
-            self._remove(item, old)
-            there = self._members.setdefault(new, [])
-            self._place[item] = len(there)
-            there.append(item)
+            self._remove(item, old_level)
+            bucket = self._members.setdefault(new_level, [])
+            self._place[item] = len(bucket)
+            bucket.append(item)
         self._bucket[movers] = level[moved]
 
     def bounds(self) -> tuple[Array, IndexArray]:
@@ -61,10 +61,10 @@ class ScoreBuckets:
     def _remove(self, item: int, level: int) -> None:
         # the last member takes its place
         members = self._members[level]
-        last = members.pop()
-        if last != item:
-            members[self._place[item]] = last
-            self._place[last] = self._place[item]
+        last_member = members.pop()
+        if last_member != item:
+            members[self._place[item]] = last_member
+            self._place[last_member] = self._place[item]
         if not members:
             del self._members[level]
 

@@ -18,10 +18,10 @@ def column_entries(columns: Any, feature: int) -> tuple[IndexArray, Array]:
 
 def row_entries(matrix: Any, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return where the entries of rows are stored, and the number of entries of each row."""
-    first = matrix.indptr[rows]
-    lengths = matrix.indptr[rows + 1] - first
+    row_starts = matrix.indptr[rows]
+    lengths = matrix.indptr[rows + 1] - row_starts
     before = np.cumsum(lengths) - lengths
-    return np.repeat(first - before, lengths) + np.arange(lengths.sum()), lengths
+    return np.repeat(row_starts - before, lengths) + np.arange(lengths.sum()), lengths
 
 
 def unique_items(items: IndexArray, count: int) -> IndexArray:

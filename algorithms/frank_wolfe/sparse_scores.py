@@ -23,7 +23,7 @@ from algorithms.frank_wolfe.score_buckets import ScoreBuckets
 from algorithms.frank_wolfe.sparse_entries import column_entries, row_entries, unique_items
 from mechanisms.families.bounded_scores import IndexArray
 
-# rounds until the first refresh of all bounds; each later interval doubles the total
+# rounds until the first refresh of all bounds; each later refresh doubles the total
 FIRST_REFRESH = 16
 MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
 
@@ -71,24 +71,24 @@ class SparseScores:
         """Return vertices at places in levels, two of each feature: see `L1Ball`."""
         pairs = zip(level.tolist(), place.tolist(), strict=True)
         features = self._x.shape[1]
-        found = [self.buckets.member(k, i >> 1) + features * (i & 1) for k, i in pairs]
-        return np.array(found, dtype=np.intp)
+        vertices = [self.buckets.member(k, i >> 1) + features * (i & 1) for k, i in pairs]
+        return np.array(vertices, dtype=np.intp)
 
     def at(self, candidates: IndexArray) -> Array:
         """Return the scores of some vertices."""
-        found, features = np.empty(candidates.size), self._x.shape[1]
+        scores, features = np.empty(candidates.size), self._x.shape[1]
         for i, candidate in enumerate(candidates.tolist()):
             rows, values = column_entries(self._columns, candidate % features)
             gradient = values @ self._slope_of(
                 self._shrink * self._scaled_margins[rows], self._y[rows]
             )
-            found[i] = self._gradient_scale * (gradient if candidate < features else -gradient)
-        return found
+            scores[i] = self._gradient_scale * (gradient if candidate < features else -gradient)
+        return scores
 
     def scores(self, moves: int) -> Array:
         """Return the scores of all vertices after some moves."""
-        now = moves == self.move_count
-        margin = self._shrink * self._scaled_margins if now else self._x @ self._theta(moves)
+        is_current = moves == self.move_count
+        margin = self._shrink * self._scaled_margins if is_current else self._x @ self._theta(moves)
         gradient = self._gradient_scale * np.asarray(self._slope_of(margin, self._y) @ self._x)
         return np.concatenate([gradient, -gradient])
 
@@ -106,10 +106,10 @@ class SparseScores:
         self._slope, self._slope_slack = self._slopes(self._scaled_margins, self._y)
         self._gradient_sum = np.asarray(self._slope @ self._x)
         self._slack = np.asarray(self._slope_slack @ self._absolute_x)
-        loose = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
-        if loose > 1:  # slack grows about linearly with the number of moves
+        slack_ratio = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
+        if slack_ratio > 1:  # slack grows about linearly with the number of moves
             self._next_refresh = self.move_count + max(
-                1, int((self._next_refresh - self.move_count) / loose)
+                1, int((self._next_refresh - self.move_count) / slack_ratio)
             )
             _, self._slope_slack = self._slopes(self._scaled_margins, self._y)
             self._slack = np.asarray(self._slope_slack @ self._absolute_x)
@@ -125,8 +125,8 @@ class SparseScores:
             return
         self._scaled_margins[rows] += step * vertex / self._shrink * values
         slope, away = self._slopes(self._shrink * self._scaled_margins[rows], self._y[rows])
-        place, lengths = row_entries(self._x, rows)
-        features, x = self._x.indices[place], self._x.data[place]
+        positions, lengths = row_entries(self._x, rows)
+        features, x = self._x.indices[positions], self._x.data[positions]
         np.add.at(self._gradient_sum, features, x * np.repeat(slope - self._slope[rows], lengths))
         np.add.at(
             self._slack, features, abs(x) * np.repeat(away - self._slope_slack[rows], lengths)
@@ -139,13 +139,13 @@ class SparseScores:
         """Return the current slopes, and how far they can move until the next refresh."""
         # an untouched margin shrinks by prod (1 - 2 / (t + 2)), that is to
         # (m + 1) (m + 2) / ((u + 1) (u + 2)) of its size from m moves to u
-        least = (
+        shrinkage = (
             (self.move_count + 1)
             * (self.move_count + 2)
             / ((self._next_refresh + 1) * (self._next_refresh + 2))
         )
         slope = self._slope_of(margin, y)
-        return slope, abs(self._slope_of(least * margin, y) - slope)
+        return slope, abs(self._slope_of(shrinkage * margin, y) - slope)
 
     def _slope_of(self, margin: Array, y: Array) -> Array:
         slope: Array = np.clip(self._loss.slope(margin, y), -self._steepest, self._steepest)
@@ -153,10 +153,10 @@ class SparseScores:
 
     def _score_bounds(self, features: Any) -> Array:
         """Return upper bounds of the scores of features."""
-        most: Array = self._gradient_scale * (
+        upper_bounds: Array = self._gradient_scale * (
             abs(self._gradient_sum[features]) + self._slack[features]
         )
-        return most
+        return upper_bounds
 
     def _theta(self, moves: int) -> Array:
         theta, shrink = np.zeros(self._x.shape[1]), 1.0

@@ -57,5 +57,5 @@ class StreamedScores:
         if not self._theta.size:
             self._theta = self._polytope.start(features)
         work = ClippedBlockGradient(self._bounds, self._loss, self._theta)
-        pieces = (take_rows(data, who) for who in row_blocks(data))
+        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return self._polytope.products(-ordered_sum(work, pieces, self._executor) / records)

@@ -40,18 +40,22 @@ class CheckedPolytope:
 
     def count(self, features: int) -> int:
         """Return the declared number, after a check of at most 1,024 vertices."""
-        found = IntegerRange(1).check("vertices_or_oracle.count", self.inner.count(features))
-        some = np.unique(np.linspace(0, found - 1, min(found, CHECKED_VERTICES)).astype(int))
+        declared_count = IntegerRange(1).check(
+            "vertices_or_oracle.count", self.inner.count(features)
+        )
+        sampled = np.unique(
+            np.linspace(0, declared_count - 1, min(declared_count, CHECKED_VERTICES)).astype(int)
+        )
         direction = np.random.default_rng(0).normal(size=features)
-        products = self._checked_products(direction, found)
-        for index in some:
-            own = float(self.vertex(int(index), features) @ direction)
-            if not abs(own - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
+        products = self._checked_products(direction, declared_count)
+        for index in sampled:
+            product = float(self.vertex(int(index), features) @ direction)
+            if not abs(product - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
                 raise ParameterError(
                     "vertices_or_oracle.products", f"a different number at vertex {index}",
                     "the inner products of the vertices",
                 )  # fmt: skip
-        return found
+        return declared_count
 
     def vertex(self, index: int, features: int) -> Array:
         """Return the vertex, if its norm is at most the declared one."""

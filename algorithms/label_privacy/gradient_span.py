@@ -39,7 +39,7 @@ class GradientSpan:
     def from_gram(cls, gram: Array) -> Self:
         """Return the span given all users' ``<g_j, g_k>``, of shape (users, K, K)."""
         weights = smallest_ball_centre(gram)
-        # around the centre: <g_j - c, g_k - c>, of which the weights are a null vector
+        # The products around the centre are <g_j - c, g_k - c>; the weights are their null vector.
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)[:, None, None]
         inner = gram - to_centre[:, :, None] - to_centre[:, None, :] + square
@@ -60,18 +60,17 @@ class GradientSpan:
 
     def label_corners(self, labels: Any) -> Array:
         """Return the vector that each user randomises: the corner of the label."""
-        one = len(self.corners) == 1
-        found: Array = self.corners[0 if one else np.arange(len(labels)), labels]
-        return found
+        shared = len(self.corners) == 1
+        return np.asarray(self.corners[0 if shared else np.arange(len(labels)), labels])
 
     def coefficients(self, reports: Array) -> Array:
         """Return K coefficients for every report: ``w + lambda (1 - sum w)``, w the inverse map."""
         if len(self.inverse_map) == 1:
-            way: Array = reports @ self.inverse_map[0].T
+            weights: Array = reports @ self.inverse_map[0].T
         else:
-            way = np.einsum("ikj,ij->ik", self.inverse_map, reports)
-        found: Array = way + self.centre_weights * (1 - way.sum(axis=1, keepdims=True))
-        return found
+            weights = np.einsum("ikj,ij->ik", self.inverse_map, reports)
+        excess = 1 - weights.sum(axis=1, keepdims=True)
+        return np.asarray(weights + self.centre_weights * excess)
 
 
 def smallest_ball_centre(gram: Array) -> Array:
@@ -86,15 +85,17 @@ def smallest_ball_centre(gram: Array) -> Array:
     for _ in range(CENTRE_ROUNDS):
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)
-        # |g_k - c|^2: weight moves to the farthest from the nearest with positive weight
+        # |g_k - c|^2: weight moves from the nearest gradient with positive weight to the farthest.
         far = squares - 2 * to_centre + square[:, None]
         to, nearest = far.argmax(axis=1), np.where(weights > 0, far, np.inf).argmin(axis=1)
         farthest = far[everyone, to]
         if (farthest - np.einsum("ik,ik->i", far, weights) <= CENTRE_TOLERANCE * farthest).all():
             break
-        apart = squares[everyone, to] + squares[everyone, nearest] - 2 * gram[everyone, to, nearest]
+        square_distance = (
+            squares[everyone, to] + squares[everyone, nearest] - 2 * gram[everyone, to, nearest]
+        )
         gain = np.maximum(farthest - far[everyone, nearest], 0.0)
-        step = np.divide(gain, 2 * apart, where=apart > 0, out=np.zeros(users))
+        step = np.divide(gain, 2 * square_distance, where=square_distance > 0, out=np.zeros(users))
         step = np.minimum(step, weights[everyone, nearest])
         weights[everyone, to] += step
         weights[everyone, nearest] -= step

@@ -231,10 +231,12 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
         lengths = self._prepared_lengths(X)
-        scores = np.stack([row_products(X, one) for one in self.coef_], axis=1) + self.intercept_
+        scores = (
+            np.stack([row_products(X, coefficients) for coefficients in self.coef_], axis=1)
+            + self.intercept_
+        )
         scores = scores / lengths[:, None]
-        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
-        return found
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def summary(self) -> str:
         """Return the guarantee, and how labels were randomised; more for one pass."""
@@ -300,8 +302,8 @@ def _shift_and_scale(X: Any) -> tuple[Array, Array]:
     if hasattr(X, "multiply"):
         scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))
         return np.zeros(X.shape[1]), np.where(scale > 0, scale, 1.0)
-    most = np.abs(X).max(axis=0)
-    most[most == 0] = 1.0  # squares of scaled columns neither overflow nor vanish
-    spread = (X / most).std(axis=0)
-    scale = np.where(spread > 1e-12, spread, 1.0) * most
+    largest = np.abs(X).max(axis=0)
+    largest[largest == 0] = 1.0  # the squares of scaled columns neither overflow nor underflow
+    spread = (X / largest).std(axis=0)
+    scale = np.where(spread > 1e-12, spread, 1.0) * largest
     return (X / scale).mean(axis=0), scale

@@ -87,9 +87,9 @@ class LabelLikelihood(PrivateEstimator):
         labels = checked_labels(y, self.classes)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
-        kept = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        transcript = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
-            labels, plan, rng=rng, public=X, transcript=kept, ledger=ledger
+            labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
         self.coef_ = self.run(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
@@ -114,8 +114,10 @@ def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bo
     if isinstance(mechanism, HemisphereL2):
         # c_k = 1 / K + <report, corner k> times a positive constant
         return GradientSpan.regular_simplex(classes).coefficients(reports) > 1 / classes
-    found: NDArray[np.bool_] = mechanism.coefficients(reports) > 0  # (1[supported] - q) / (p - q)
-    return found
+    probable: NDArray[np.bool_] = (
+        mechanism.coefficients(reports) > 0
+    )  # (1[supported] - q) / (p - q)
+    return probable
 
 
 def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: float) -> Array:
@@ -132,21 +134,22 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
     def loss_and_slope(flat: Array) -> tuple[float, Array]:
         theta = flat.reshape(classes, features)
         value, slope = penalty / 2 * float(flat @ flat), penalty * theta
-        for who in blocks:
-            rows, scores = X[who], np.asarray(X[who] @ theta.T)
+        for block_rows in blocks:
+            rows, scores = X[block_rows], np.asarray(X[block_rows] @ theta.T)
             # -ln sum_k p_k a_k = lse(scores) - lse(scores + ln a); slope: p - p given the report
             prior, before = _softmax(scores)
-            posterior, after = _softmax(np.where(probable[who], scores, scores + log_ratio))
+            posterior, after = _softmax(np.where(probable[block_rows], scores, scores + log_ratio))
             value += float((before - after).sum())
             slope = slope + (prior - posterior).T @ rows
         return value / users, np.asarray(slope).ravel() / users
 
     start = np.zeros(classes * features)
-    # a coarser search costs half the time and errs less than the noise of labels, if there is any
+    # With noisy labels a coarser search is used: it takes half the time, and its error is smaller
+    # than that of the noise.
     ends = {"ftol": 0.0, "gtol": 1e-10} if math.isinf(log_ratio) else {}
     options: Any = {"maxiter": MOST_STEPS, **ends}
-    found = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
-    theta: Array = found.x.reshape(classes, features)
+    solution = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+    theta: Array = solution.x.reshape(classes, features)
     return theta
 
 

@@ -24,8 +24,8 @@ class LabelLoss(ABC):
     A user's own loss defines `shape`, `lipschitz` and `gradients`.
     """
 
-    # Where the gradients of all labels are (p - e_k) x, with shares p that sum to 1: corners of a
-    # regular simplex, so that no randomiser depends on theta.
+    # The gradients of all labels are (p - e_k) x, with shares p that sum to 1: the corners of a
+    # regular simplex.  Then no randomiser depends on theta.
     regular: ClassVar[bool] = False
 
     @abstractmethod
@@ -43,9 +43,9 @@ class LabelLoss(ABC):
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
         """Return ``sum_i g_i`` and ``sum_i |g_i|^2`` of ``g_i = sum_k c_ik gradient_ik``."""
         flat = self._flat_gradients(theta, X)
-        each = np.einsum("ik,ikj->ij", coefficients, flat)
-        total: Array = each.sum(axis=0).reshape(theta.shape)
-        return total, float(np.vdot(each, each))
+        estimates = np.einsum("ik,ikj->ij", coefficients, flat)
+        total: Array = estimates.sum(axis=0).reshape(theta.shape)
+        return total, float(np.vdot(estimates, estimates))
 
     def gram(self, theta: Array, X: Any) -> Array:
         """Return ``<gradient_ij, gradient_ik>`` of every row and two labels."""
@@ -81,8 +81,8 @@ class ScoreLoss(LabelLoss):
 
     def gram(self, theta: Array, X: Any) -> Array:
         """Return ``|x|^2`` times the products of the slopes."""
-        each = self._slopes_by_label(theta, X)
-        products: Array = each @ each.swapaxes(-1, -2) * squared_row_norms(X)[:, None, None]
+        slopes = self._slopes_by_label(theta, X)
+        products: Array = slopes @ slopes.swapaxes(-1, -2) * squared_row_norms(X)[:, None, None]
         return products
 
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
@@ -95,8 +95,10 @@ class ScoreLoss(LabelLoss):
         """Return the slopes of every row and label."""
         scores = np.asarray(X @ theta.T)
         labels = np.eye(scores.shape[1])
-        each = [self.slopes(scores.copy(), np.broadcast_to(one, scores.shape)) for one in labels]
-        return np.stack(each, axis=1)
+        by_label = [
+            self.slopes(scores.copy(), np.broadcast_to(label, scores.shape)) for label in labels
+        ]
+        return np.stack(by_label, axis=1)
 
 
 @final
@@ -176,10 +178,10 @@ class MulticlassHinge(ScoreLoss):
         swapped = scores[np.arange(len(scores)), order[:, 0]] < scores[
             np.arange(len(scores)), order[:, 1]
         ]  # fmt: skip
-        first = np.where(swapped, order[:, 1], order[:, 0])
-        second = np.where(swapped, order[:, 0], order[:, 1])
+        best = np.where(swapped, order[:, 1], order[:, 0])
+        runner_up = np.where(swapped, order[:, 0], order[:, 1])
         labels = np.arange(scores.shape[1])
-        return np.where(labels == first[:, None], second[:, None], first[:, None])
+        return np.where(labels == best[:, None], runner_up[:, None], best[:, None])
 
 
 LABEL_LOSSES: dict[str, ScoreLoss] = {
@@ -205,5 +207,5 @@ def squared_row_norms(X: Any) -> Array:
     if hasattr(X, "multiply"):
         entries = X.astype(np.float64)
         return np.asarray(entries.multiply(entries).sum(axis=1), dtype=float).reshape(-1)
-    found: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return found
+    squares: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return squares

@@ -23,7 +23,7 @@ from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
 CLASSES = IntegerRange(2)
-# among equals the first is taken: the shortest report
+# The first of equally good randomisers is taken: it has the shortest report.
 RANDOMIZER_NAMES = ("response", "subset", "unary", "duchi")
 RANDOMIZER = OneOf(("auto", *RANDOMIZER_NAMES))
 
@@ -51,22 +51,22 @@ def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[
     With ``gradients`` of all labels, (classes, size) or a stack of such, V is exactly their second
     moment at the worst true label, averaged over the stack.
     """
-    made = {
+    decoders = {
         name: decoder_of(randomizer_of(name, classes, epsilon), classes)
         for name in RANDOMIZER_NAMES
     }
     if gradients is None:
-        return {name: one.second_moment for name, one in made.items()}
-    given = np.asarray(gradients, dtype=float)
-    given = given[None] if given.ndim == 2 else given
-    if given.ndim != 3 or given.shape[1] != classes or not np.isfinite(given).all():
-        shape = f"shape {given.shape}"
+        return {name: decoder.second_moment for name, decoder in decoders.items()}
+    stack = np.asarray(gradients, dtype=float)
+    stack = stack[None] if stack.ndim == 2 else stack
+    if stack.ndim != 3 or stack.shape[1] != classes or not np.isfinite(stack).all():
+        shape = f"shape {stack.shape}"
         raise ParameterError("gradients", shape, f"finite, one row for each of {classes} labels")
-    grams = given @ given.swapaxes(1, 2)
+    grams = stack @ stack.swapaxes(1, 2)
     longest = float(np.einsum("nkk->nk", grams).max()) or 1.0
     return {
-        name: float(np.mean([one.second_moments(gram / longest).max() for gram in grams]))
-        for name, one in made.items()
+        name: float(np.mean([decoder.second_moments(gram / longest).max() for gram in grams]))
+        for name, decoder in decoders.items()
     }
 
 
@@ -101,5 +101,5 @@ def best_randomizer(classes: int, epsilon: float, gradients: Any = None) -> str:
     'response'
     """
     moments = second_moments(classes, epsilon, gradients)
-    least = min(moments.values())
-    return next(name for name, moment in moments.items() if moment <= least * (1 + 1e-9))
+    smallest = min(moments.values())
+    return next(name for name, moment in moments.items() if moment <= smallest * (1 + 1e-9))

@@ -178,23 +178,23 @@ class LabelSGD(PrivateEstimator):
         check_loss(label_loss_of(self.loss), X, self.classes, self.lipschitz_)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
-        kept = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        transcript = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
-            labels, plan, rng=rng, public=X, transcript=kept, ledger=ledger
+            labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
         self.coef_, self.second_moment_ = self._run_sgd(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
         return self
 
     def summary(self) -> str:
-        """Return the guarantee, and the gradients' mean square beside its bound."""
+        """Return the guarantee, and the mean square of gradients with its bound."""
         check_is_fitted(self)
-        name, most = type(self).__name__, self._decoder(self.plan_).second_moment
-        moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {most:.8g}"
+        name, bound = type(self).__name__, self._decoder(self.plan_).second_moment
+        moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {bound:.8g}"
         if self.non_private:
             return f"{super().summary()}; {moment}"
-        epsilon, who = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
-        guarantee = f"({epsilon:.6g}, 0)-differential privacy: {who}"
+        epsilon, protected = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
+        guarantee = f"({epsilon:.6g}, 0)-differential privacy: {protected}"
         return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
 
     def excess_bound(self, users: int, lipschitz: float) -> float:
@@ -229,11 +229,11 @@ class LabelSGD(PrivateEstimator):
             blocks = [order[block] for block in blocks]
         for rows, coefficients in self._decoded_blocks(ledger, analyser, blocks, theta, executor):
             for start in range(0, len(coefficients), size):
-                some = slice(start, start + size)
-                gradient, squared = loss.estimate(theta, rows[some], coefficients[some])
+                batch = slice(start, start + size)
+                gradient, squared = loss.estimate(theta, rows[batch], coefficients[batch])
                 # a last, short batch is a fraction of a step
-                left = len(coefficients) - start
-                total += theta * (left / size) if left < size else theta
+                remaining = len(coefficients) - start
+                total += theta * (remaining / size) if remaining < size else theta
                 gradient *= eta / size
                 theta -= gradient
                 length = math.sqrt(np.vdot(theta, theta))
@@ -256,23 +256,23 @@ class LabelSGD(PrivateEstimator):
         """Yield the rows of each block, and K coefficients for each user's report."""
         X, mechanism, loss = ledger.public, decoder.mechanism, label_loss_of(self.loss)
         if isinstance(decoder, RotatedGradientDecoder) and not self._has_fixed_span:
-            for who in blocks:  # sequentially interactive: theta has moved
-                rows = X[who]
+            for block_users in blocks:  # sequentially interactive: theta has moved
+                rows = X[block_users]
                 span = GradientSpan.from_gram(loss.gram(theta, rows))
                 yield (
                     rows,
-                    span.coefficients(ledger.release_each(mechanism, span.label_corners, who)),
+                    span.coefficients(
+                        ledger.release_each(mechanism, span.label_corners, block_users)
+                    ),
                 )
             return
         query, decode = _label_query, decoder.coefficients
         if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
-            query, decode = (
-                (one := GradientSpan.regular_simplex(self.classes)).label_corners,
-                one.coefficients,
-            )
+            simplex = GradientSpan.regular_simplex(self.classes)
+            query, decode = simplex.label_corners, simplex.coefficients
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
-        for who, report in zip(blocks, reports, strict=True):
-            yield X[who], decode(report)
+        for block_users, report in zip(blocks, reports, strict=True):
+            yield X[block_users], decode(report)
 
     def _moment_and_steps(self, decoder: ReportDecoder, users: int) -> tuple[float, float]:
         """Return ``V_b`` and the number of steps, of which the last may be a fraction."""
@@ -283,18 +283,21 @@ class LabelSGD(PrivateEstimator):
         """Return blocks of users who report at once: batches; one if reports depend on theta."""
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if size > users:
-            got = f"{size} for n_samples={users}"
-            raise ParameterError("batch_size", got, "at most the number of users")
+            request = f"{size} for n_samples={users}"
+            raise ParameterError("batch_size", request, "at most the number of users")
         waits = isinstance(mechanism, HemisphereL2) and not self._has_fixed_span
-        each = size if waits else max(1, BLOCK_COEFFICIENTS // self.classes // size) * size
-        return [slice(start, start + each) for start in range(0, users, each)]
+        block_users = size if waits else max(1, BLOCK_COEFFICIENTS // self.classes // size) * size
+        return [slice(start, start + block_users) for start in range(0, users, block_users)]
 
     @property
     def _has_fixed_span(self) -> bool:
         return label_loss_of(self.loss).regular or self.classes == 2
 
     def _lipschitz(self, X: Any) -> float:
-        length = math.sqrt(max(squared_row_norms(X[who]).max() for who in row_blocks(X))) or 1.0
+        length = (
+            math.sqrt(max(squared_row_norms(X[block_rows]).max() for block_rows in row_blocks(X)))
+            or 1.0
+        )
         bound = label_loss_of(self.loss).lipschitz(length, self.classes)
         return POSITIVE.check("loss.lipschitz", bound)
 

@@ -58,11 +58,11 @@ class SupportSetDecoder(ReportDecoder):
 
     def coefficients(self, reports: ArrayLike) -> Array:
         """Return K coefficients for every report, one for each label."""
-        found: Array = self.mechanism.coefficients(reports)
+        weights: Array = self.mechanism.coefficients(reports)
         if self.centring_weight:
-            excess = found.sum(axis=1, keepdims=True) - 1
-            found -= excess * (self.centring_weight / self.mechanism.k)
-        return found
+            excess = weights.sum(axis=1, keepdims=True) - 1
+            weights -= excess * (self.centring_weight / self.mechanism.k)
+        return weights
 
     @property
     def centring_weight(self) -> float:
@@ -78,35 +78,39 @@ class SupportSetDecoder(ReportDecoder):
     @property
     def second_moment(self) -> float:
         """V: ``2 + 4 K e^eps / (e^eps - 1)^2`` in unary encoding; centred, for regular losses."""
-        k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
+        k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
             # centred, with g_k = p - e_k for shares p and L^2 = 2, the mean square is at most
             # v (K + K |p|^2 - 2) + 2 |g_y|^2 + 2 tau (p_y - |p|^2) <= 2 K v + 4 = L^2 V
-            return 1 + own + (k - 1) * other
+            return 1 + true_variance + (k - 1) * wrong_variance
         # |sum_k c_k g_k|^2 on average, at its worst: g_y = u, and the others' sum is -t u
         cross = -self._cross_covariance
-        t = min(k - 1.0, own / ((k - 1) * cross)) if cross > 0 else k - 1.0
-        total = 1 + own + (k - 1) * (other + cross)
-        return total + 2 * own * t / (k - 1) - cross * t * t
+        t = min(k - 1.0, true_variance / ((k - 1) * cross)) if cross > 0 else k - 1.0
+        total = 1 + true_variance + (k - 1) * (wrong_variance + cross)
+        return total + 2 * true_variance * t / (k - 1) - cross * t * t
 
     @property
     def _cross_covariance(self) -> float:
         """Covariance of two wrong labels' coefficients; with the true one's: -own / (K-1)."""
-        k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
-        return min(0.0, -(other - own / (k - 1)) / (k - 2)) if k > 2 else 0.0
+        k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
+        return min(0.0, -(wrong_variance - true_variance / (k - 1)) / (k - 2)) if k > 2 else 0.0
 
     def covariance(self, label: int) -> Array:
         """Return the covariance matrix of the coefficients, given the true label."""
-        k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
+        k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
             shift = np.eye(k) - self.centring_weight / k
-            found: Array = shift @ np.diag(np.where(np.arange(k) == label, own, other)) @ shift.T
-            return found
-        found = np.full((k, k), self._cross_covariance)
-        np.fill_diagonal(found, other)
-        found[label], found[:, label] = -own / (k - 1), -own / (k - 1)
-        found[label, label] = own
-        return found
+            matrix: Array = (
+                shift
+                @ np.diag(np.where(np.arange(k) == label, true_variance, wrong_variance))
+                @ shift.T
+            )
+            return matrix
+        matrix = np.full((k, k), self._cross_covariance)
+        np.fill_diagonal(matrix, wrong_variance)
+        matrix[label], matrix[:, label] = -true_variance / (k - 1), -true_variance / (k - 1)
+        matrix[label, label] = true_variance
+        return matrix
 
     def second_moments(self, gram: Array) -> Array:
         """Return ``|g_y|^2 + sum_jk Cov(c_j, c_k) <g_j, g_k>``."""
@@ -159,8 +163,8 @@ class IdentityDecoder(ReportDecoder):
 
     def coefficients(self, reports: ArrayLike) -> Array:
         """Return 1 for the label itself and 0 for the others."""
-        found: Array = np.eye(self.classes)[np.asarray(reports)]
-        return found
+        indicators: Array = np.eye(self.classes)[np.asarray(reports)]
+        return indicators
 
     @property
     def second_moment(self) -> float:

@@ -8,11 +8,11 @@ from algorithms.linear_models.mapped_plan import Shares, Sizes, signal_of
 
 # chosen once, on training parts (docs/classification.md says how)
 SHARES = Shares(moments=0.05, products=0.15, constant=0.5)
-CLIPS = (0.4, 2.0)  # least and largest, of the root of the mean squared length of mapped rows
+CLIPS = (0.4, 2.0)  # least and largest clip over the root of the mean squared length of mapped rows
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
-STEP = 1.9  # over half the longest that is surely stable
-TRAVEL = 280.0  # steps in all over a curvature, at least, of the rounds that a signal affords
-ROUNDS_PER_SIGNAL = 3.6  # times the root of the signal
+STEP = 1.9  # step over half the longest step that is surely stable
+TRAVEL = 280.0  # least total of steps over the curvature
+ROUNDS_PER_SIGNAL = 3.6  # rounds over the root of the signal
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
@@ -42,7 +42,7 @@ def shortened_at(sizes: Sizes, mu: float) -> float:
 
     The larger the signal, the longer: noise on products stays a small part of a mean eigenvalue.
     """
-    # in units of the mean squared length noise of s^2 sqrt 2 / (n mu sqrt share) on a coordinate
-    # has a norm of sqrt 2p of that, and the mean of p eigenvalues is 1 / p
+    # In units of the mean squared length, noise of s^2 sqrt 2 / (n mu sqrt share) on a coordinate
+    # has a norm of sqrt(2 p) times that, and the mean of p eigenvalues is 1 / p.
     of_one = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
     return max(SHARES.shortened, math.sqrt(PRODUCT_NOISE / of_one))

@@ -25,14 +25,14 @@ from algorithms.linear_models.mapped_plan import noise_of, rounds_of
 from algorithms.linear_models.regression_rounds import SHARES, Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
-# two fifths of the budget for the last gradient; products of rows that are shortened less
+# The last gradient gets two fifths of the budget.  Rows are shortened less for the products.
 CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened=1.5)
 # chosen on a few fits of the tasks of docs/algorithms.md, with seeds that are not reported there
-WIDE, WIDER = 4.0, 8.0  # clipping norm over the deviation of gradients: least and largest,
-QUIET = 1.0  # so that noise is this much of the error of sampling
-WIDEST = 4.0  # clipping norm over the length of a row times the largest target
-FACTORS = (1.0, 1.1)  # by which shortening lessens the trace of products
-UNEVEN = 0.05  # by how much it may differ between directions
+WIDE, WIDER = 4.0, 8.0  # least and largest clipping norm over the deviation of gradients
+QUIET = 1.0  # the norm is chosen so that noise is this multiple of the sampling error
+WIDEST = 4.0  # largest clipping norm over the length of a row times the largest target
+FACTORS = (1.0, 1.1)  # range of the factor by which shortening reduces the trace of products
+UNEVEN = 0.05  # the factor may differ between directions by this
 
 
 class Closing(NamedTuple):
@@ -50,11 +50,12 @@ def close_descent(
     y_bound: float,
     executor: Executor | None,
 ) -> Closing:
-    """Release the last gradient, and return what it says."""
+    """Release the last gradient, and return least squares and their error."""
     part, records = ledger.plan.parts[-1], ledger.shape[0]
     deviation = gradient_deviation(descent, noise_of(rounds_of(ledger.plan).part) / SHARES.kept)
     noise = noise_of(part)  # in units of the clipping norm
-    # noise of C s on each of q coordinates, and the mean of n gradients errs by deviation / sqrt nq
+    # Noise is norm * noise on each of q coordinates; the mean of n gradients errs by
+    # deviation / sqrt(n q) on each.
     quiet = QUIET / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
     norm = min(max(WIDE, min(quiet, WIDER)) * deviation, WIDEST * mapped.length * y_bound)
     query = MeanOfClippedGradients(
@@ -69,16 +70,16 @@ def close_descent(
 
 
 def gradient_deviation(descent: Descent, noise: float) -> float:
-    """Return the deviation of normal numbers of which so many are below the norms in size.
+    """Return the deviation of normal numbers whose sizes are below the norms as often as gradients.
 
-    It is that of the later half of rounds; where ``noise`` of a share hides it, it is too large.
+    It uses the later half of the rounds.  Where ``noise`` of a share hides it, it is too large.
     """
     half = len(descent.norms) // 2
     norms, shares = descent.norms[half:], descent.shares[half:]
-    least = float(shares.mean()) - noise / math.sqrt(len(shares))
+    share_below = float(shares.mean()) - noise / math.sqrt(len(shares))
 
     def too_few(deviation: float) -> bool:
-        return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= least
+        return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= share_below
 
     smallest, largest = float(norms.min()) / 10, float(norms.max()) * 10
     return least_float_that(too_few, smallest, largest, relative=1e-3, mean=geometric_mean)
@@ -100,8 +101,8 @@ def newton_step(
     step = -inverse @ gradient
     pushed = curvature @ step
     middle = noise**2 * np.eye(theta.size) + square / np.trace(curvature) * curvature
-    # the curvature errs too: by noise on products, which the slopes of the step multiply, by noise
-    # on the centre, which the constant multiplies, and by shortening
+    # The curvature has errors too: noise on products, which the slopes of the step multiply, noise
+    # on the centre, which the constant multiplies, and the effect of shortening.
     slopes = root @ step[:size]
     of_slopes = spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
     if constant:
@@ -110,35 +111,39 @@ def newton_step(
         middle[-1, -1] += centre_square * (slopes @ slopes)
     middle[:size, :size] += root.T @ of_slopes @ root
     middle += UNEVEN**2 * np.outer(pushed, pushed)
-    back = linear_part(mapped, theta.size)
-    outside = back @ inverse
-    return Closing(back @ (theta + step), outside @ middle @ outside.T, spread)
+    to_clipped = linear_part(mapped, theta.size)
+    to_clipped_step = to_clipped @ inverse
+    return Closing(
+        to_clipped @ (theta + step), to_clipped_step @ middle @ to_clipped_step.T, spread
+    )
 
 
 def unshortened(spread: Spread) -> float:
-    """Return what the products of shortened rows are multiplied by: their trace is known."""
+    """Return the factor for the products of shortened rows, whose trace is known."""
     moments = spread.moments
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     low, high = FACTORS
-    middle, usual = (low + high) / 2, ((high - low) / 2) ** 2
-    # the mean of what was found and of what is usual, by their precision
-    missed = (moments.square_noise / trace) ** 2
-    found = middle + (moments.square / trace - middle) * usual / (usual + missed)
-    return min(max(found, low), high)
+    prior_mean, prior_variance = (low + high) / 2, ((high - low) / 2) ** 2
+    # The measured factor and the prior mean are averaged by their precision.
+    measured_variance = (moments.square_noise / trace) ** 2
+    factor = prior_mean + (moments.square / trace - prior_mean) * prior_variance / (
+        prior_variance + measured_variance
+    )
+    return min(max(factor, low), high)
 
 
 def linear_part(mapped: MappedFeatures, size: int) -> Array:
-    """Return the matrix that takes mapped coefficients to those of clipped rows."""
-    columns = [mapped.features.coefficients(one[:, None]) for one in np.eye(size)]
-    found = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
-    return found if mapped.features.intercept else found[:-1]
+    """Return the matrix from coefficients of mapped rows to coefficients of clipped rows."""
+    columns = [mapped.features.coefficients(unit[:, None]) for unit in np.eye(size)]
+    matrix = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
+    return matrix if mapped.features.intercept else matrix[:-1]
 
 
-def coefficient_errors(found: Closing) -> tuple[Array, Array]:
+def coefficient_errors(closing: Closing) -> tuple[Array, Array]:
     """Return coefficients and the covariance of their error.
 
     Raises `ParameterError` where noise hides the least eigenvalue of the products.
     """
-    values: Any = np.linalg.eigvalsh(found.spread.matrix)
-    refuse_hidden(values, found.spread.noise * math.sqrt(2 * values.size))
-    return found.centre, found.covariance
+    values: Any = np.linalg.eigvalsh(closing.spread.matrix)
+    refuse_hidden(values, closing.spread.noise * math.sqrt(2 * values.size))
+    return closing.centre, closing.covariance

@@ -28,8 +28,8 @@ from algorithms.base.clipped_gradient_descent import (
 )
 from algorithms.base.row_blocks import ordered_sum, row_blocks
 
-SMALLEST = 0.1  # of the bound of rows: the least such root
-LEAST_CURVATURE = 1e-3  # of the mean squared length: what the noise's norm is added to
+SMALLEST = 0.1  # least root of the mean squared length, over the bound of rows
+LEAST_CURVATURE = 1e-3  # over the mean squared length; the norm of the noise is added to it
 
 
 class Moves(NamedTuple):
@@ -42,8 +42,8 @@ class Moves(NamedTuple):
     @classmethod
     def of(cls, relation: str) -> Moves:
         """Return the bounds of docs/proofs/clipped_gradients.md."""
-        stated = check_relation("relation", relation, RECORD_RELATIONS)
-        replaced = stated is Adjacency.REPLACE_ONE
+        neighbours = check_relation("relation", relation, RECORD_RELATIONS)
+        replaced = neighbours is Adjacency.REPLACE_ONE
         root = math.sqrt(2)
         return cls(2.0, root, 2.0) if replaced else cls(root, 1.0, 1.0)
 
@@ -71,7 +71,7 @@ class BlockMoments:
 class BlockProducts:
     """The sum over a block of z z' for centred rows z, shortened to ``bound``, in units of it.
 
-    The upper triangle is given; entries beside the diagonal weigh the root of 2, so that lengths
+    The upper triangle is given; entries off the diagonal weigh the root of 2, so that lengths
     are those of whole matrices.
     """
 
@@ -85,17 +85,17 @@ class BlockProducts:
         rows = (rows if isinstance(rows, np.ndarray) else rows.toarray()) - self.centre
         lengths = np.sqrt(squared_lengths(rows)) / self.bound
         rows = rows * (WITHIN / np.maximum(lengths, 1.0) / self.bound)[:, None]
-        # not BLAS, whose last bits depend on its number of threads
+        # einsum is used instead of BLAS, whose last bits depend on its number of threads.
         products = np.einsum("ij,ik->jk", rows, rows)
         upper = np.triu_indices(rows.shape[1])
-        found: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-        return found
+        weighted: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        return weighted
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MeanOfBlocks:
-    """A query: the mean over all records of what a function says of blocks of them."""
+    """A query: the mean over all records of a function that sums blocks of records."""
 
     work: Any
     records: int
@@ -103,7 +103,7 @@ class MeanOfBlocks:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector."""
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return ordered_sum(self.work, blocks, self.executor) / self.records
 
 
@@ -124,14 +124,14 @@ class Moments(NamedTuple):
         mean, centre = bound * released[:-1], np.zeros(released.size - 1)
         about = bound**2 * released[-1]
         if centred:
-            # E|m + noise|^2 = |m|^2 + p s^2, and of a share k of m + noise the mean squared
-            # distance from rows is E|x|^2 - |centre|^2 for k = |m|^2 / E|m + noise|^2
+            # E|m + noise|^2 = |m|^2 + p s^2.  For the centre k (m + noise), the mean squared
+            # distance from rows is E|x|^2 - |centre|^2 if k = |m|^2 / E|m + noise|^2.
             length = float(mean @ mean)
             hidden = centre.size * (bound * noise) ** 2
             centre = mean * (max(0.0, length - hidden) / length if length else 0.0)
             about -= centre @ centre
         square = float(np.clip(about, (SMALLEST * bound) ** 2, bound**2))
-        # that of the mean square and, by the first order, of the square of the centre
+        # The noise of the mean square and, to first order, of the square of the centre.
         square_noise = noise * bound * math.hypot(bound, 2 * math.sqrt(centre @ centre))
         return cls(centre, square, square_noise, bound * noise if centred else 0.0)
 
@@ -140,7 +140,7 @@ class Spread(NamedTuple):
     """Released means of products of features, about a centre that is their noisy mean."""
 
     matrix: Array
-    noise: float  # of an entry of the diagonal; entries beside it have it over sqrt 2
+    noise: float  # on the diagonal; the noise of other entries is smaller by sqrt 2
     moments: Moments
 
 
@@ -182,19 +182,19 @@ def mapped_features(
         features = FeatureMap(x_bound, constant, moments.centre, None, row_bound)
         return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
                               1 / (curvature * square + penalty))  # fmt: skip
-    # where all rows are shortened, their products are too small by that
+    # If all rows are shortened, their products are too small by this factor.
     unit = max(shortened**2, 1.0) * square
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
     matrix += np.triu(matrix, 1).T
     values, vectors = np.linalg.eigh(matrix)
-    # a symmetric matrix with noise of s on its diagonal and s / sqrt 2 beside it has norm s sqrt 2p
+    # A symmetric matrix with noise of s on its diagonal and s / sqrt 2 off it has norm s sqrt(2 p).
     ridge = damping * unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
     values = np.maximum(values, 0.0)
     scaled = curvature * (values + ridge) + penalty
     root = (vectors / np.sqrt(scaled)) @ vectors.T
-    # the positive part of noise adds to the trace, which is known from the first release
+    # The positive part of the noise adds to the trace, which is known from the first release.
     share = min(1.0, square / max(float(values.sum()), 1e-300))
     length = math.sqrt(share * float((values / scaled).sum()))
     constant = min(1 / math.sqrt(curvature), longest_constant * length)

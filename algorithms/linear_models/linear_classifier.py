@@ -45,10 +45,9 @@ class LinearClassifier(ScoreClassifier, PrivateRegressor):
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
         rows = clipped_rows(X, self.x_bound)
-        scores = np.stack([row_products(rows, one) for one in self.coef_], axis=1)
+        scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
-        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
-        return found
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of a classifier of two or more classes."""
@@ -62,15 +61,15 @@ class LinearClassifier(ScoreClassifier, PrivateRegressor):
         if isinstance(X, Chunks) and weights is not None:
             raise ParameterError("weights", type(weights), "None where data are chunks")
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
-        given = (X,) if y is None else (X, y)
+        arrays = (X,) if y is None else (X, y)
         if weights is not None:
-            given = (*given, checked_weights(weights, X.shape[0]))
-        return X, given[0] if len(given) == 1 else given
+            arrays = (*arrays, checked_weights(weights, X.shape[0]))
+        return X, arrays[0] if len(arrays) == 1 else arrays
 
 
 def checked_weights(weights: Any, records: int) -> Array:
     """Return weights as numbers; a missing one counts as 0."""
-    found: Array = filled(weights)
-    if found.shape != (records,):
-        raise ParameterError("weights", found.shape, "numbers, one for each record")
-    return found.astype(np.float64)
+    numbers: Array = filled(weights)
+    if numbers.shape != (records,):
+        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
+    return numbers.astype(np.float64)

@@ -28,7 +28,7 @@ from algorithms.linear_models.feature_moments import (
 )
 from mechanisms.gaussian import Gaussian
 
-MOST_PRODUCTS = 1000  # features, of which products are taken
+MOST_PRODUCTS = 1000  # largest number of features whose products are released
 
 
 class Sizes(NamedTuple):
@@ -45,10 +45,10 @@ class Shares(NamedTuple):
     moments: float
     products: float
     kept: float = 0.0  # the weight of a record that is not clipped
-    closing: float = 0.0  # of a last gradient, which is not sampled
-    # times the root of the mean squared length: where centred rows are shortened for the products
+    closing: float = 0.0  # share of a last gradient, which is not sampled
+    # Centred rows are shortened to this multiple of the root of their mean squared length.
     shortened: float = 1.2
-    constant: float = math.inf  # the longest constant feature, over a mapped row without it
+    constant: float = math.inf  # longest constant feature over a mapped row without it
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -60,7 +60,8 @@ def takes_products(sizes: Sizes, mu: float, shares: Shares) -> bool:
     """Return whether noise on products of features has a norm below their trace."""
     if sizes.features > MOST_PRODUCTS:
         return False
-    # units of the mean squared length: shortened^2 sqrt 2 / (n mu) a coordinate, norm by sqrt 2p
+    # In units of the mean squared length, noise is shortened^2 sqrt 2 / (n mu) on a coordinate, and
+    # its norm is sqrt(2 p) times that.
     noise = shares.shortened**2 * math.sqrt(2) / (sizes.records * mu * math.sqrt(shares.products))
     return noise * math.sqrt(2 * sizes.features) < 1
 
@@ -75,40 +76,42 @@ def private_plan(
     relation: Adjacency,
     rate: float | None = None,
 ) -> Sequential:
-    """Return the plan whose noise meets (epsilon, delta): moments, products, gradients, a last."""
+    """Return the plan that meets (epsilon, delta): moments, products, gradients, a last one."""
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
     counts = 1 if shares.kept else 0
 
     def gaussian(noise: float, moved: float, share: float, size: int) -> Gaussian:
         moved = round_up(moved)
-        # a vector of one coordinate is still a vector
+        # The mechanism needs a vector, also for one coordinate.
         return Gaussian(noise * moved / math.sqrt(share), moved, "exact", max(size, 2))
 
     def plan_of(noise: float) -> Sequential:
         parts: list[Plan] = [gaussian(noise, moves.moments / n, shares.moments, sizes.features + 1)]
-        left = 1 - shares.moments - shares.closing
+        remaining_share = 1 - shares.moments - shares.closing
         if products:
             parts.append(gaussian(noise, moves.products / n, shares.products, triangle))
-            left -= shares.products
-        # a record that is sampled adds its gradient, of whatever neighbours
+            remaining_share -= shares.products
+        # With sampling, a record is added to the sample or not, for both kinds of neighbours.
         gradient = moves.gradient if rate is None else 1 / rate
         moved = math.hypot(gradient, shares.kept) / n
-        # the mu of a sampled round is about rate times its own
-        share = left / rounds * (1 if rate is None else rate**-2)
-        each = gaussian(noise, moved, share, sizes.coefficients + counts)
-        sampled = each if rate is None else PoissonSampled(each, rate, relation)
+        # The mu of a sampled round is about the rate times the mu of its release.
+        share = remaining_share / rounds * (1 if rate is None else rate**-2)
+        release = gaussian(noise, moved, share, sizes.coefficients + counts)
+        sampled = release if rate is None else PoissonSampled(release, rate, relation)
         parts.append(Repeat(sampled, rounds))
         if shares.closing:
             moved = math.hypot(moves.gradient, shares.kept) / n
             parts.append(gaussian(noise, moved, shares.closing, sizes.coefficients + counts))
         return Sequential(parts)
 
-    # gradients alone: noise of 1 gives each a mu of sqrt(left / rounds), over the rate if sampled
-    left = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
+    # For gradients alone, noise of 1 gives each round a mu of sqrt(remaining_share / rounds),
+    # divided by the rate if rounds are sampled.
+    remaining_share = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
     mu = mu_of_budget(*budget)
-    each = round_mu(mu * math.sqrt(left), rounds, rate, relation is Adjacency.REPLACE_ONE)
-    start = math.sqrt(left / rounds) / each / (1 if rate is None else rate)
+    replaced = relation is Adjacency.REPLACE_ONE
+    mu_of_round = round_mu(mu * math.sqrt(remaining_share), rounds, rate, replaced)
+    start = math.sqrt(remaining_share / rounds) / mu_of_round / (1 if rate is None else rate)
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 

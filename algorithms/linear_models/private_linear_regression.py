@@ -64,8 +64,8 @@ from mechanisms.families.selection import BOOLEAN
 
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
-BOUND = Interval(1e-50, 1e50)  # whose fourth powers are floats
-# the noise of the statistics, beside a feature at its bound, below which they are taken
+BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
+# Statistics are released if their noise, relative to a feature at its bound, is below this.
 QUIET = 1e-3
 
 
@@ -90,7 +90,7 @@ class PrivateLinearRegression(PrivateRegressor):
     fit_intercept : bool
         Whether a constant is added to predictions.
     ridge : float
-        Ridge penalty, of half the squared length of `coef_`, beside half the mean squared error;
+        Ridge penalty, of half the squared length of `coef_`, added to half the mean squared error;
         it adds no privacy loss.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
@@ -187,7 +187,7 @@ class PrivateLinearRegression(PrivateRegressor):
         sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
         products = takes_products(sizes, mu, shares)
         if method == AUTO:
-            # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
+            # A symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p).
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
             hidden = self.intervals and not products
             method = STATISTICS if noise <= QUIET * self.x_bound**2 or hidden else DESCENT
@@ -204,7 +204,7 @@ class PrivateLinearRegression(PrivateRegressor):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
-        if not isinstance(plan, Sequential):  # statistics say their noise in `interval`
+        if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
         rounds = rounds_of(plan)
         return gradients_hidden(rounds.part, rounds.count, 1.0)
@@ -223,11 +223,11 @@ class PrivateLinearRegression(PrivateRegressor):
         self.records_ = X.shape[0]
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
-        found, released = self._result(self.ledger_, executor)
+        theta, released = self._result(self.ledger_, executor)
         self.statistics_ = released if isinstance(released, Statistics) else None
         self.closing_ = released if isinstance(released, Closing) else None
-        self.coef_ = found[:-1] if self.fit_intercept else found
-        self.intercept_ = float(found[-1]) if self.fit_intercept else 0.0
+        self.coef_ = theta[:-1] if self.fit_intercept else theta
+        self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -276,7 +276,7 @@ class PrivateLinearRegression(PrivateRegressor):
     def _result(
         self, ledger: Any, executor: Executor | None
     ) -> tuple[Array, Statistics | Closing | None]:
-        """Return coefficients with the intercept, and what says how wrong they are, if anything."""
+        """Return coefficients with the intercept, and the release that their error follows from."""
         records, features = ledger.shape
         size = features + self.fit_intercept
         if isinstance(ledger.plan, Sequential):
@@ -289,33 +289,33 @@ class PrivateLinearRegression(PrivateRegressor):
         numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
         query = MeanStatistics(work, records, executor)
         released = ledger.release(ledger.plan, query, shape=numbers)
-        found = unpacked(released, size, units, noise_of(ledger.plan))
-        return solved(found, penalty), found
+        statistics = unpacked(released, size, units, noise_of(ledger.plan))
+        return solved(statistics, penalty), statistics
 
     def _descent(self, ledger: Any, executor: Executor | None) -> tuple[Array, Closing | None]:
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
         (records, features), ridge = ledger.shape, float(self.ridge)
-        # a shorter one would let round-off of long rows count
+        # With a shorter bound the round-off of long rows would matter.
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
                               self._shares(), curvature=1.0, damping=DAMPING, penalty=ridge,
                               row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
         sizes = Sizes(records, features, features + self.fit_intercept)
-        found = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
+        descent = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
         closing = None
         if self.intervals:
-            closing = close_descent(ledger, mapped, found, self.y_bound, executor)
-        return linear_part(mapped, found.theta.size) @ found.theta[:, 0], closing
+            closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
+        return linear_part(mapped, descent.theta.size) @ descent.theta[:, 0], closing
 
     def _shares(self) -> Shares:
         """Return the shares of the budget of a descent."""
         return CLOSED if BOOLEAN.check("intervals", self.intervals) else SHARES
 
     def _signal(self, sizes: Sizes) -> float:
-        """Return the signal of the rounds, in which less of the budget may be left for them."""
-        left, usual = (1 - one.moments - one.products - one.closing
-                       for one in (self._shares(), SHARES))  # fmt: skip
-        return signal_of(sizes, self._mu()) * math.sqrt(left / usual)
+        """Return the signal of the rounds, for the share of the budget that remains for them."""
+        rounds_share, usual_share = (1 - shares.moments - shares.products - shares.closing
+                       for shares in (self._shares(), SHARES))  # fmt: skip
+        return signal_of(sizes, self._mu()) * math.sqrt(rounds_share / usual_share)
 
     def _mu(self) -> float:
         """Return the mu of the whole budget."""
@@ -337,14 +337,14 @@ class PrivateLinearRegression(PrivateRegressor):
         if self.statistics_ is None:
             rounds = rounds_of(self.plan_)
             before = self.plan_.parts.index(rounds)
-            last = "" if self.closing_ is None else ", and of a last one that clips hardly any"
+            closing = "" if self.closing_ is None else ", and of a last one that clips hardly any"
             return (
                 f"noise of deviation {noise_of(rounds.part):.4g} clipping norms on every "
-                f"coordinate of {rounds.count} gradients{last}, after {before} releases of "
+                f"coordinate of {rounds.count} gradients{closing}, after {before} releases of "
                 f"moments; {clipped}"
             )
-        found: Any = self.statistics_
+        statistics: Any = self.statistics_
         return (
-            f"noise of deviation {found.gram_noise:.4g} on products of features, "
-            f"{found.products_noise:.4g} on those with targets; {clipped}"
+            f"noise of deviation {statistics.gram_noise:.4g} on products of features, "
+            f"{statistics.products_noise:.4g} on those with targets; {clipped}"
         )

@@ -55,7 +55,7 @@ from algorithms.linear_models.mapped_plan import (
 )
 from mechanisms.families.selection import BOOLEAN
 
-BOUND = Interval(1e-50, 1e50)  # whose squares are floats
+BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 
 
@@ -206,11 +206,11 @@ class PrivateLogisticRegression(LinearClassifier):
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, self._outputs()
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
-        last, two = ledger.plan.parts[-1], self._outputs() == 1
+        gradient_rounds, two = ledger.plan.parts[-1], self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
         shares = SHARES._replace(shortened=shortened_at(sizes, mu))
-        # of two classes the loss has a second derivative of at most 1/4, of more, at most 1/2
-        # (Boehning & Lindsay)
+        # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
+        # (Boehning & Lindsay).
         curvature = 0.25 if two else 0.5
         mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
                               curvature=curvature,
@@ -223,7 +223,9 @@ class PrivateLogisticRegression(LinearClassifier):
         )  # fmt: skip
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(ledger, last.part, gradient, start, step, last.count, average=True)
+        theta = descend(
+            ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count, average=True
+        )
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
@@ -245,8 +247,8 @@ class PrivateLogisticRegression(LinearClassifier):
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = rounds_of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
-        found = self.run(self.ledger_, executor)
-        self.coef_, self.intercept_ = found[:-1].T.copy(), found[-1].copy()
+        theta = self.run(self.ledger_, executor)
+        self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -278,7 +280,7 @@ class PrivateLogisticRegression(LinearClassifier):
         x_bound = BOUND.check("x_bound", self.x_bound)
         longest = math.hypot(x_bound * math.sqrt(features), self.fit_intercept)
         if self.row_bound is not None:
-            # a shorter one would let round-off of long rows count
+            # With a shorter bound the round-off of long rows would matter.
             return min(longest, Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound))
         return longest
 

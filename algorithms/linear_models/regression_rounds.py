@@ -24,13 +24,13 @@ from algorithms.linear_models.mapped_plan import Shares, rounds_of
 
 # chosen once, on training parts (docs/algorithms.md says how)
 SHARES = Shares(moments=0.05, products=0.15, kept=0.3)
-DAMPING = 0.5  # of the norm of the noise on products
+DAMPING = 0.5  # as a multiple of the norm of the noise on products
 ROUNDS, MOST_ROUNDS = 60, 200
-TRAVEL, SHORT_TRAVEL = 0.4, 24.0  # longest steps in all: over the signal, and on real data
-LONG_TRAVEL = 0.01  # over the signal, where it is large
-LONGEST = 0.95  # step, of the longest that is surely stable
+TRAVEL, SHORT_TRAVEL = 0.4, 24.0  # total of longest steps: over the signal, and at most
+LONG_TRAVEL = 0.01  # total of longest steps over a large signal
+LONGEST = 0.95  # largest share of the longest step that is surely stable
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7  # shares of records
-LEARNING_RATE = 0.4  # of the logarithm of the clipping norm
+LEARNING_RATE = 0.4  # step of the logarithm of the clipping norm
 START, LEAST, LARGEST = 0.5, 1e-4, 1.0  # norms, over the length of a row times the largest target
 
 
@@ -39,26 +39,26 @@ class Descent(NamedTuple):
 
     theta: Array
     norms: Array  # of the rounds
-    shares: Array  # of records that were not clipped, with their noise
+    shares: Array  # noisy shares of the records that were not clipped
 
 
 class Schedule(NamedTuple):
-    """What rounds depend on, all of it public."""
+    """The public numbers that rounds depend on."""
 
     rounds: int
-    step: float  # of the longest that is stable
+    step: float  # share of the longest stable step
     kept: float  # the share of records that are not clipped
 
 
 def schedule(signal: float, rounds: int | None = None) -> Schedule:
     """Return the rounds, how far they travel, and how many records they clip, by the signal."""
-    # directions that are slow add up all steps and all noise, so the steps follow the signal
+    # Slow directions add up all steps and all noise, so the total of steps follows the signal.
     travel = max(min(TRAVEL * signal, SHORT_TRAVEL), min(LONG_TRAVEL * signal, MOST_ROUNDS))
     if rounds is None:
         rounds = int(min(max(ROUNDS, travel / LONGEST), MOST_ROUNDS))
-    # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
-    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
-    return Schedule(rounds, min(travel / rounds, LONGEST), kept)
+    # A clipped gradient is biased if residuals are skewed, so more signal means less clipping.
+    unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
+    return Schedule(rounds, min(travel / rounds, LONGEST), unclipped_share)
 
 
 def descend_mapped(
@@ -75,7 +75,7 @@ def descend_mapped(
     what gradients have at first, steps were too long: they are halved, and start again from 0.
     """
     part, rounds = (repeated := rounds_of(ledger.plan)).part, repeated.count
-    _, step, kept = schedule(signal, rounds)
+    _, step, unclipped_share = schedule(signal, rounds)
     unit, features = mapped.length * y_bound, mapped.features
     norm = START * unit
     query = MeanOfClippedGradients(
@@ -90,9 +90,9 @@ def descend_mapped(
         gradient = norm * released[:-1, None] + ridge * penalty_slope(mapped, theta)
         theta = theta - step * mapped.longest_step * gradient
         norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.kept
-        # the norm grows while too few records are kept whole
+        # The norm grows while too many records are clipped.
         share = min(1.0, max(0.0, shares[t - 1]))
-        norm = max(norm * math.exp(LEARNING_RATE * (kept - share)), LEAST * unit)
+        norm = max(norm * math.exp(LEARNING_RATE * (unclipped_share - share)), LEAST * unit)
         if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
             step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
         # iterate t after a start weighs t

@@ -24,9 +24,9 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
 from algorithms.base.row_blocks import ordered_sum, row_blocks
 
-# shares of the squared budget: products of features, products with targets, squares of targets
+# Shares of the squared budget: products of features, products with targets, squares of targets.
 SHARES = (0.55, 0.4, 0.05)
-ROUND_OFF = 1e-12  # of a least eigenvalue beside the largest
+ROUND_OFF = 1e-12  # a least eigenvalue below this part of the largest is round-off
 SEPARATION = 4.0
 
 
@@ -42,14 +42,14 @@ class StatisticUnits:
     @classmethod
     def of(cls, row_bound: float, y_bound: float, relation: str) -> StatisticUnits:
         """Return the units for rows of length at most ``row_bound``."""
-        stated = check_relation("relation", relation, RECORD_RELATIONS)
-        replaced = stated is Adjacency.REPLACE_ONE
+        neighbours = check_relation("relation", relation, RECORD_RELATIONS)
+        replaced = neighbours is Adjacency.REPLACE_ONE
         # |x x' - z z'|^2 = |x|^4 + |z|^4 - 2 <x, z>^2 <= 2 B^4, |x y - z w| <= 2 B Y,
-        # y^2 in [0, Y^2]; where the other record adds nothing: B^2, B Y, Y^2
+        # y^2 in [0, Y^2].  A record that is added or removed moves them by B^2, B Y, Y^2.
         gram = row_bound**2 * (math.sqrt(2) if replaced else 1.0)
         products = row_bound * y_bound * (2.0 if replaced else 1.0)
-        one, two, three = (math.sqrt(share) for share in SHARES)
-        return cls(gram / one, products / two, y_bound**2 / three)
+        gram_share, product_share, square_share = map(math.sqrt, SHARES)
+        return cls(gram / gram_share, products / product_share, y_bound**2 / square_share)
 
 
 def statistics_sensitivity(records: int) -> float:
@@ -63,7 +63,7 @@ class Statistics(NamedTuple):
     gram: Array
     products: Array
     square: float
-    gram_noise: float  # of an entry of the diagonal; entries beside it have it over sqrt 2
+    gram_noise: float  # on the diagonal; the noise of other entries is smaller by sqrt 2
     products_noise: float
 
 
@@ -89,9 +89,9 @@ class BlockStatistics:
         rows = rows * shorter[:, None]
         targets = np.clip(targets, -self.y_bound, self.y_bound) * shorter
         upper = np.triu_indices(rows.shape[1])
-        # entries beside the diagonal weigh sqrt 2: lengths are those of whole matrices
+        # Entries off the diagonal weigh sqrt 2: the vector is as long as the matrix.
         weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2)) / self.units.gram
-        # not BLAS, whose last bits depend on its number of threads
+        # einsum is used instead of BLAS, whose last bits depend on its number of threads.
         gram = np.einsum("ij,ik->jk", rows, rows)[upper] * weights
         products = np.einsum("ij,i->j", rows, targets) / self.units.products
         return np.concatenate([gram, products, [float(targets @ targets) / self.units.square]])
@@ -107,7 +107,7 @@ class MeanStatistics:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector."""
-        blocks = (take_rows(data, who) for who in row_blocks(data))
+        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return ordered_sum(self._work, blocks, self._executor) / self._records
 
 
@@ -129,15 +129,15 @@ def unpacked(released: Array, size: int, units: StatisticUnits, scale: float) ->
                       scale * units.gram, scale * units.products)  # fmt: skip
 
 
-def solved(found: Statistics, penalty: Array) -> Array:
-    """Return coefficients: a ridge lifts the least eigenvalue to the size of the noise's norm."""
-    values, vectors = np.linalg.eigh(found.gram + np.diag(penalty))
-    # a symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p)
-    level = found.gram_noise * math.sqrt(found.products.size)
+def solved(statistics: Statistics, penalty: Array) -> Array:
+    """Return coefficients; a ridge raises the least eigenvalue to the norm of the noise."""
+    values, vectors = np.linalg.eigh(statistics.gram + np.diag(penalty))
+    # A symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p).
+    level = statistics.gram_noise * math.sqrt(statistics.products.size)
     ridge = max(0.0, min(level, 2 * level - float(values[0])))
     values = np.maximum(values, 0.0) + ridge
-    values[values <= ROUND_OFF * values[-1]] = np.inf  # directions in which there is no data
-    coefficients: Array = vectors @ ((vectors.T @ found.products) / values)
+    values[values <= ROUND_OFF * values[-1]] = np.inf  # no data lie in these directions
+    coefficients: Array = vectors @ ((vectors.T @ statistics.products) / values)
     return coefficients
 
 
@@ -151,21 +151,21 @@ def refuse_hidden(values: Array, noise: float) -> None:
         )
 
 
-def coefficient_covariance(found: Statistics, records: float) -> tuple[Array, Array]:
+def coefficient_covariance(statistics: Statistics, records: float) -> tuple[Array, Array]:
     """Return coefficients without a ridge, and the covariance of their error.
 
-    Of infinitely many records it is that of the noise alone.
+    For infinitely many records it is the covariance of the noise alone.
     Raises `ParameterError` where noise hides the least eigenvalue.
     """
-    values, vectors = np.linalg.eigh(found.gram)
-    size = found.products.size
-    refuse_hidden(values, found.gram_noise * math.sqrt(2 * size))
+    values, vectors = np.linalg.eigh(statistics.gram)
+    size = statistics.products.size
+    refuse_hidden(values, statistics.gram_noise * math.sqrt(2 * size))
     inverse = (vectors / values) @ vectors.T
-    theta = inverse @ found.products
+    theta = inverse @ statistics.products
     # theta' - theta = G'^-1 (noise of products - E theta + mean of x r), where E has variances s^2
-    # on its diagonal and s^2 / 2 beside it: Cov(E theta) = s^2 / 2 (|theta|^2 I + theta theta')
-    square = found.square - 2 * found.products @ theta + theta @ found.gram @ theta
-    middle = found.products_noise**2 * np.eye(size)
-    middle += found.gram_noise**2 / 2 * (theta @ theta * np.eye(size) + np.outer(theta, theta))
-    middle += max(square, 0.0) / records * found.gram
+    # on its diagonal and s^2 / 2 off it: Cov(E theta) = s^2 / 2 (|theta|^2 I + theta theta').
+    square = statistics.square - 2 * statistics.products @ theta + theta @ statistics.gram @ theta
+    middle = statistics.products_noise**2 * np.eye(size)
+    middle += statistics.gram_noise**2 / 2 * (theta @ theta * np.eye(size) + np.outer(theta, theta))
+    middle += max(square, 0.0) / records * statistics.gram
     return theta, inverse @ middle @ inverse

@@ -5,7 +5,7 @@ A user's place in a block says which number is asked: it is public, like the blo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,11 +31,11 @@ class Residuals:
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """Return one number a user."""
-        used = np.flatnonzero(self.theta)
-        inner = row_products(dense_columns(rows[0], used), self.theta[used])
-        # a target of any size is clipped later, but must be a float
-        apart = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
-        return np.asarray(apart / self.link.derivative(inner))
+        support = np.flatnonzero(self.theta)
+        inner = row_products(dense_columns(rows[0], support), self.theta[support])
+        # A target of any size is clipped later, but it must be a finite float.
+        residuals = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
+        return np.asarray(residuals / self.link.derivative(inner))
 
 
 @final
@@ -107,60 +107,68 @@ class LedgerUsers:
         means, counts = self._means(stage, query, len(levels))
         return (means + 1) / 2, counts
 
-    def _means(self, stage: int, query: Any, many: int) -> tuple[Array, Array]:
-        total, counts = np.zeros(many), np.zeros(many)
-        for part, block in zip(self._sums(stage, query, many), self.stages[stage], strict=True):
+    def _means(self, stage: int, query: Any, numbers: int) -> tuple[Array, Array]:
+        """Return the mean report on each of the numbers asked, and how many users each had."""
+        total, counts, blocks = np.zeros(numbers), np.zeros(numbers), self.stages[stage]
+        sums: Iterable[Array] = ()
+        if blocks:  # a stage may have no users if there are few
+            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(numbers)
+            sums = self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
+        for part, block in zip(sums, blocks, strict=True):
             total += part
-            counts += np.bincount(places(block.stop - block.start, many), minlength=many)
+            counts += np.bincount(places(block.stop - block.start, numbers), minlength=numbers)
         return total / np.maximum(counts, 1), counts
-
-    def _sums(self, stage: int, query: Any, many: int) -> Iterator[Array]:
-        """Yield the sums of a block's reports on each of the numbers asked."""
-        if blocks := self.stages[stage]:  # with few users a stage may have none
-            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(many)
-            yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SumsByPlace:
-    """The sums of a block's reports on each of ``many`` numbers."""
+    """The sums of a block's reports on each of the numbers that users are asked."""
 
-    many: int
+    numbers: int
 
     def __call__(self, reports: Array) -> Array:
         """Return a sum for each number."""
         return np.asarray(
-            np.bincount(places(len(reports), self.many), reports, self.many), dtype=np.float64
+            np.bincount(places(len(reports), self.numbers), reports, self.numbers),
+            dtype=np.float64,
         )
 
 
-def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> list[list[slice]]:
+def stage_blocks(
+    users: int, features: int, sparsity: int, enough_users: Array
+) -> list[list[slice]]:
     """Return the blocks of users of every stage; a block has a user for every number asked.
 
     A stage has its share of the users, or as many as are enough; the last one has all others.
     """
-    some = candidates(features, sparsity)
-    each = max(rows_per_block(features), features, some * (some + 1) // 2)
-    sizes = np.minimum(users * np.array(SHARES[:-1]), enough)
+    candidate_count = candidates(features, sparsity)
+    block_rows = max(
+        rows_per_block(features), features, candidate_count * (candidate_count + 1) // 2
+    )
+    sizes = np.minimum(users * np.array(SHARES[:-1]), enough_users)
     ends = [0, *(int(end) for end in np.rint(np.cumsum(sizes))), users]
-    return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
+    return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
-def places(users: int, many: int) -> Indices:
-    """Return which of ``many`` numbers each user of a block is asked: all equally often."""
-    return np.arange(users) % many
+def places(users: int, numbers: int) -> Indices:
+    """Return which of the numbers each user of a block is asked: all equally often."""
+    return np.arange(users) % numbers
 
 
 def own_entries(x: Any, columns: Indices) -> Array:
     """Return for each row its entry in the column of its place, clipped to [-1, 1]."""
     users = x.shape[0]
-    found = np.asarray(x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64)
-    return np.clip(found.reshape(-1), -1.0, 1.0)
+    entries = np.asarray(
+        x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64
+    )
+    return np.clip(entries.reshape(-1), -1.0, 1.0)
 
 
 def dense_columns(x: Any, columns: Indices) -> Array:
     """Return some columns, clipped to [-1, 1], dense."""
-    some = x[:, columns]
-    dense = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype=np.float64)
+    selected = x[:, columns]
+    dense = np.asarray(
+        selected.toarray() if hasattr(selected, "toarray") else selected, dtype=np.float64
+    )
     return np.clip(dense, -1.0, 1.0)

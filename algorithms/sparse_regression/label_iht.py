@@ -143,7 +143,7 @@ class LabelIHT(LabelRegressor):
         numpy.ndarray of shape (features,)
             The gradient.
         """
-        pieces = (take_rows(data, who) for who in row_blocks(data))
+        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         return ordered_sum(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:
@@ -162,11 +162,11 @@ class LabelIHT(LabelRegressor):
             return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
 
         if len(ends) == 2:
-            found = fit((X, self.noisy_labels(ledger)), self.label_bound)
+            equations = fit((X, self.noisy_labels(ledger)), self.label_bound)
         else:
-            found = LabelStages(ledger, link, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, link, self.label_bound, ends).run(fit)
         theta = np.zeros(X.shape[1])
-        theta[found.columns] = found.solution()
+        theta[equations.columns] = equations.solution()
         return project_to_ball(theta)
 
     def _stage_ends(self, users: int) -> list[int]:

@@ -29,8 +29,8 @@ def coefficient_intervals(data: Any, link: Link, start: Array, level: float) -> 
     """
     users, features = len(data[1]), data[0].shape[1]
     if users < USERS_PER_FEATURE * features:
-        got = f"{users} users and {features} features"
-        raise ParameterError("X", got, f"at least {USERS_PER_FEATURE} users for each feature")
+        size = f"{users} users and {features} features"
+        raise ParameterError("X", size, f"at least {USERS_PER_FEATURE} users for each feature")
     theta = start
     for _ in range(NEWTON_STEPS if link.low < link.high else 1):
         bread, pull = _gram_and_pull(data, link, theta, weighted=False)
@@ -44,7 +44,7 @@ def coefficient_intervals(data: Any, link: Link, start: Array, level: float) -> 
 
 
 def _gram_and_pull(data: Any, link: Link, theta: Array, *, weighted: bool) -> tuple[Array, Array]:
-    pieces = (take_rows(data, who) for who in row_blocks(data, stop=len(data[1])))
+    pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data, stop=len(data[1])))
     total = ordered_sum(GaussNewtonBlock(link, theta, weighted), pieces)
     return total[:-1], total[-1]
 
@@ -52,7 +52,7 @@ def _gram_and_pull(data: Any, link: Link, theta: Array, *, weighted: bool) -> tu
 @final
 @dataclass(frozen=True, slots=True)
 class GaussNewtonBlock:
-    """The sum of ``w j j^T`` over a block of users, and below it that of ``r j``.
+    """The sum of ``w j j^T`` over a block of users, and below it the sum of ``r j``.
 
     j is the gradient of the prediction, r the residual, and w is 1, or r^2 where ``weighted``.
     """

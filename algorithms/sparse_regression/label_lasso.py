@@ -25,7 +25,7 @@ from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
 from algorithms.sparse_regression.support_pursuit import NormalEquations, PublicRows
 
-SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty finds more columns, of which a refit keeps some
+SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty selects more columns, and the refit drops some of them
 LASSO_PASSES = 2_000  # at most
 
 
@@ -131,14 +131,14 @@ class LabelLasso(LabelRegressor):
             return rows.equations(columns, np.zeros(features)).significant(features)
 
         if len(ends) > 2:
-            kept = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
         else:
             data = (X, self.noisy_labels(ledger))
             if not self.refit:
                 return self._lasso(data, ledger.plan.parts[0], self.label_bound)
-            kept = fit(data, self.label_bound)
+            equations = fit(data, self.label_bound)
         theta = np.zeros(features)
-        theta[kept.columns] = kept.solution()
+        theta[equations.columns] = equations.solution()
         return theta
 
     def _lasso(self, data: tuple[Any, ...], mechanism: Any, clip: float) -> Array:
@@ -146,11 +146,11 @@ class LabelLasso(LabelRegressor):
         X, labels = data[:2]
         self.penalty_ = self._penalty(mechanism, data, clip)
         lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
-        given = {} if len(data) == 2 else {"sample_weight": data[2]}
-        with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
+        weights = {} if len(data) == 2 else {"sample_weight": data[2]}
+        with warnings.catch_warnings():  # coefficients near the optimum select columns well enough
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found: Array = lasso.fit(X, labels, **given).coef_
-        return found
+            coefficients: Array = lasso.fit(X, labels, **weights).coef_
+        return coefficients
 
     def _penalty(self, mechanism: Any, data: tuple[Any, ...], clip: float) -> float:
         """Return the penalty asked for, or .7 of the universal one."""
@@ -160,12 +160,13 @@ class LabelLasso(LabelRegressor):
         weights = data[2] if len(data) > 2 else np.ones(X.shape[0])
         variance = 0.0
         if not isinstance(mechanism, NoPrivacy):
-            # of a mechanism made pure the variance has no formula: that of what it released
+            # A mechanism that was made pure has no formula of its variance, so the variance of the
+            # released labels is used.
             variance = noise_variance(mechanism, self.label_bound) * (clip / self.label_bound) ** 2
             if clip == self.label_bound:
                 variance = min(variance, float(labels[weights > 0].var()))
         variance += self.noise_bound**2
-        # with weights w the slopes have variance v / sum w, where v is that of weight 1
+        # With weights w the slopes have variance v / sum w, where v is the variance at weight 1.
         universal = math.sqrt(2 * math.log(max(features, 2)) * variance / float(weights.sum()))
         return SHARE_OF_UNIVERSAL * universal
 

@@ -22,7 +22,7 @@ from algorithms.sparse_regression.support_pursuit import NormalEquations
 
 # Shares of the users: labels, sizes of residuals, residuals, sizes, residuals.
 STAGE_SHARES = (0.32, 0.06, 0.25, 0.06, 0.31)
-FEWEST_USERS = 2_000  # fewer report their labels all at once
+FEWEST_USERS = 2_000  # fewer users report their labels in one stage
 LEVELS = 5  # clips to choose from, each half of the one before
 BEYOND = 0.2  # share of the residuals that a clip may shorten
 
@@ -37,7 +37,7 @@ def stage_ends(users: int) -> list[int]:
 @final
 @dataclass(frozen=True, slots=True)
 class ScaledResiduals:
-    """The query of a stage: residuals of what is predicted, clipped, and scaled to the bound."""
+    """The query of a stage: residuals of the predictions, clipped and scaled to the bound."""
 
     predicted: Array
     clip: float
@@ -60,8 +60,8 @@ class ResidualSizes:
 
     def __call__(self, labels: Any) -> Array:
         """Return one number a user."""
-        own = self.levels[np.arange(len(self.predicted)) % len(self.levels)]
-        return np.where(np.abs(labels - self.predicted) > own, self.bound, -self.bound)
+        user_levels = self.levels[np.arange(len(self.predicted)) % len(self.levels)]
+        return np.where(np.abs(labels - self.predicted) > user_levels, self.bound, -self.bound)
 
 
 @dataclass(slots=True)
@@ -73,11 +73,12 @@ class LabelStages:
     bound: float
     ends: list[int]
 
-    def predictions(self, who: slice, theta: Array) -> Array:
-        """Return what theta says of the users' labels; public."""
+    def predictions(self, stage_users: slice, theta: Array) -> Array:
+        """Return the public predictions of theta for the labels of users."""
         X = self.ledger.public
         pieces = [
-            row_products(take_rows(X, one), theta) for one in row_blocks(X, who.start, who.stop)
+            row_products(take_rows(X, block), theta)
+            for block in row_blocks(X, stage_users.start, stage_users.stop)
         ]
         return np.asarray(self.link.function(np.concatenate(pieces)))
 
@@ -90,33 +91,35 @@ class LabelStages:
         X, mechanism = self.ledger.public, self.ledger.plan.parts[0]
         labels, weights = np.zeros(X.shape[0]), np.zeros(X.shape[0])
         theta, clip = np.zeros(X.shape[1]), self.bound
-        found: Any = None  # the first stage is always there
+        equations: Any = None  # the first stage is always there
         for stage, (start, stop) in enumerate(pairwise(self.ends)):
-            who = slice(start, stop, 1)
-            # the first stage is of labels as they are: f(0) may not be 0
-            guess = self.predictions(who, theta) if stage else np.zeros(stop - start)
+            stage_users = slice(start, stop, 1)
+            # In the first stage labels are reported as they are, as f(0) may differ from 0.
+            guess = self.predictions(stage_users, theta) if stage else np.zeros(stop - start)
             if stage % 2:
-                clip = self._clip(who, guess)
+                clip = self._clip(stage_users, guess)
                 continue
             query = ScaledResiduals(guess, clip, self.bound)
-            reports = np.asarray(self.ledger.release_each(mechanism, query, who))
-            labels[who], weights[who] = guess + reports * (clip / self.bound), clip**-2.0
-            found = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
+            reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users))
+            labels[stage_users] = guess + reports * (clip / self.bound)
+            weights[stage_users] = clip**-2.0
+            equations = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
             theta = np.zeros(X.shape[1])
-            theta[found.columns] = found.solution()
-        fitted: NormalEquations = found
+            theta[equations.columns] = equations.solution()
+        fitted: NormalEquations = equations
         return fitted
 
-    def _clip(self, who: slice, guess: Array) -> float:
+    def _clip(self, stage_users: slice, guess: Array) -> float:
         """Return the smallest level that few residuals lie beyond, as users report."""
         mechanism = self.ledger.plan.parts[0]
         levels: Array = np.asarray(self.bound / 2.0 ** np.arange(1, LEVELS + 1), dtype=float)
         query = ResidualSizes(guess, levels, self.bound)
-        reports = np.asarray(self.ledger.release_each(mechanism, query, who)) / self.bound
+        reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users)) / self.bound
         places = np.arange(len(reports)) % LEVELS
         counts = np.bincount(places, minlength=LEVELS)
         shares = (np.bincount(places, reports, LEVELS) / np.maximum(counts, 1) + 1) / 2
-        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4  # of one user's share
+        # The variance of the share of one user.
+        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4
         with np.errstate(divide="ignore"):
             spread = np.sqrt(variance / counts)
         fits = np.append(shares + spread <= BEYOND, False)

@@ -49,7 +49,7 @@ from algorithms.sparse_regression.narrowing_rounds import ROUND_SHARES, Narrowin
 from mechanisms.hemisphere import HemisphereL2
 
 METHOD = OneOf(("auto", "coordinates", "gradients"))
-OWN_VARIANCE = 0.5  # of the users' numbers themselves, beside their noise
+OWN_VARIANCE = 0.5  # variance of the users' numbers themselves, added to the variance of noise
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
@@ -147,10 +147,10 @@ class LocalIHT(PrivateRegressor):
         users, features = checked_shape(shape)
         radius, epsilon = self.norm_bound(features), self._checked_epsilon()
         if self._asks_coordinates:
-            one = NoPrivacy() if self.non_private else least_noise(1.0, epsilon)
-            rounds = self._narrowing_rounds(features, one)
+            report = NoPrivacy() if self.non_private else least_noise(1.0, epsilon)
+            rounds = self._narrowing_rounds(features, report)
             stages = stage_blocks(users, features, self.sparsity, rounds.enough())
-            return Parallel([one] * sum(map(len, stages)))
+            return Parallel([report] * sum(map(len, stages)))
         groups = self._round_blocks(users, features)
         mechanism: Plan = NoPrivacy()
         if not self.non_private:
@@ -209,8 +209,8 @@ class LocalIHT(PrivateRegressor):
         """Return the protocol of reports of single numbers by this mechanism."""
         link = link_of(self.link)
         true = self.sparsity if self.true_sparsity is None else self.true_sparsity
-        # of residuals (y - f) / f': at theta = 0 they are at most (b sqrt s* + C) / a; few are
-        # beyond 2 b + C, as theta is in the unit ball
+        # The residuals (y - f) / f' at theta = 0 are at most (b sqrt s* + C) / a.  Few of them are
+        # beyond 2 b + C, as theta lies in the unit ball.
         reach = (link.high * min(math.sqrt(true), 2.0) + self.noise_bound) / link.low
         variance = OWN_VARIANCE + (0.0 if self.non_private else noise_variance(mechanism, 1.0))
         noise = self.noise_bound / link.low
@@ -221,17 +221,23 @@ class LocalIHT(PrivateRegressor):
         users, features = ledger.shape
         rounds = self._narrowing_rounds(features, ledger.plan.parts[0])
         stages = stage_blocks(users, features, self.sparsity, rounds.enough())
-        asked = LedgerUsers(ledger, link_of(self.link), stages, executor)
-        return project_to_ball(rounds.run(asked))
+        asker = LedgerUsers(ledger, link_of(self.link), stages, executor)
+        return project_to_ball(rounds.run(asker))
 
     @property
     def _asks_coordinates(self) -> bool:
         """Whether reports are single numbers."""
         method = METHOD.check("method", self.method)
-        given = [n for n in ("rounds", "step", "residual_clip") if getattr(self, n) is not None]
-        if method == "coordinates" and given:
-            raise ParameterError(given[0], getattr(self, given[0]), "None, or method='gradients'")
-        return method == "coordinates" or (method == "auto" and not given)
+        gradient_settings = [
+            n for n in ("rounds", "step", "residual_clip") if getattr(self, n) is not None
+        ]
+        if method == "coordinates" and gradient_settings:
+            raise ParameterError(
+                gradient_settings[0],
+                getattr(self, gradient_settings[0]),
+                "None, or method='gradients'",
+            )
+        return method == "coordinates" or (method == "auto" and not gradient_settings)
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -244,13 +250,13 @@ class LocalIHT(PrivateRegressor):
         X, y = validated_fit_data(self, X, y, single_pass=True, on_workers=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
-        # reports of gradients together are as large as X: beyond a size only digests are kept;
-        # where workers hold the users, their reports stay there
+        # Reports of gradients together are as large as X, so a large transcript has digests only.
+        # The reports of users that workers hold stay with the workers.
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
-        here = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
-        kept = "full" if here else "digest"
+        in_full = numbers <= FULL_TRANSCRIPT_NUMBERS and not isinstance(X, WorkerChunks)
+        transcript = "full" if in_full else "digest"
         data = X if y is None else (X, y)
-        self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=kept, ledger=ledger)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=transcript, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.rounds_ = self._rounds(*X.shape)
@@ -262,7 +268,10 @@ class LocalIHT(PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        inner = [row_products(clipped_features(X[who]), self.coef_) for who in row_blocks(X)]
+        inner = [
+            row_products(clipped_features(X[block_rows]), self.coef_)
+            for block_rows in row_blocks(X)
+        ]
         predicted: Array = link_of(self.link).function(np.concatenate(inner))
         return predicted
 
@@ -289,16 +298,16 @@ class LocalIHT(PrivateRegressor):
             return default_rounds(users, features)
         rounds = IntegerRange(1).check("rounds", self.rounds)
         if rounds > users:
-            got = f"{rounds} for n_samples={users}"
-            raise ParameterError("rounds", got, "at most the number of users")
+            request = f"{rounds} for n_samples={users}"
+            raise ParameterError("rounds", request, "at most the number of users")
         return rounds
 
     def _round_blocks(self, users: int, features: int) -> list[list[slice]]:
         """Return the blocks of users of every round; rounds have nearly equal numbers of users."""
         rounds = self._rounds(users, features)
         ends = [users * t // rounds for t in range(rounds + 1)]
-        each = rows_per_block(features)
-        return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
+        block_rows = rows_per_block(features)
+        return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
 class UserGradients:
@@ -311,9 +320,9 @@ class UserGradients:
         """Return ``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
         x, y = clipped_features(rows[0]), rows[1]
         inner = row_products(x, self._theta)
-        # a gradient of any size is shortened, but must be a float
-        most = MAX_RESIDUAL if self._clip is None else self._clip
-        residual = np.clip(self._link.function(inner) - y, -most, most)
+        # A gradient of any size is shortened later, but it must be a finite float.
+        largest_residual = MAX_RESIDUAL if self._clip is None else self._clip
+        residual = np.clip(self._link.function(inner) - y, -largest_residual, largest_residual)
         residual *= self._link.derivative(inner)
         x *= residual[:, None]
         return x

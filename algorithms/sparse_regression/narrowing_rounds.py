@@ -17,18 +17,18 @@ from accountant.numerics import Array
 
 Indices = NDArray[np.intp]
 
-# Shares of the users: in each round those of slopes, of products and of sizes; at last those of the
-# slopes of the support.  Found by a search: docs/sparse-regression.md.
+# Shares of the users: in each round for slopes, products and sizes; the last share is for the
+# slopes of the support.  docs/sparse-regression.md describes the search for them.
 ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
 SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
-CANDIDATES = 2  # times the sparsity
+CANDIDATES = 2  # candidate columns, as a multiple of the sparsity
 MOST_PRODUCTS = 400  # pairs of candidates, at most
 MOST_LEVELS = 8  # clips to choose from, each half of the one before
 BEYOND = 0.2  # share of the residuals that a clip may shorten
-FIRST_DEVIATION = 0.03  # of a slope in the first round: smaller residuals follow
-PRODUCT_DEVIATION = 0.03  # of a product of features
-NOISE_ALONE = 3.0  # times ln(features): squares, in variances, that noise alone would explain
-GRAM_ERROR = 0.1  # of a product or a clip, relative, allowed for where measurements are pooled
+FIRST_DEVIATION = 0.03  # deviation of a slope in the first round; later residuals are smaller
+PRODUCT_DEVIATION = 0.03  # deviation of a product of features
+NOISE_ALONE = 3.0  # noise alone explains squares of up to this many ln(features) variances
+GRAM_ERROR = 0.1  # relative error of a product or a clip, assumed where measurements are pooled
 
 
 class Asker(Protocol):
@@ -73,34 +73,36 @@ class NarrowingRounds:
     pairs: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
 
     def enough(self) -> Array:
-        """Return numbers of users of all stages but the last, beyond which more help little."""
-        some = candidates(self.features, self.sparsity)
+        """Return the numbers of users above which more help little, for all but the last stage."""
+        candidate_count = candidates(self.features, self.sparsity)
         slopes = self.features * (self.reach / FIRST_DEVIATION) ** 2
-        pairs = some * (some + 1) / 2 / PRODUCT_DEVIATION**2
-        each = [math.inf, pairs, MOST_LEVELS / PRODUCT_DEVIATION**2] * len(ROUND_SHARES)
-        return self.variance * np.array([slopes, *each[1:]])
+        pairs = candidate_count * (candidate_count + 1) / 2 / PRODUCT_DEVIATION**2
+        round_users = [math.inf, pairs, MOST_LEVELS / PRODUCT_DEVIATION**2] * len(ROUND_SHARES)
+        return self.variance * np.array([slopes, *round_users[1:]])
 
     def run(self, users: Asker) -> Array:
         """Return theta."""
         everything: Indices = np.arange(self.features)
         theta = np.zeros(self.features)
-        clip, some, gram = self.reach, everything, np.zeros((0, 0))
+        clip, candidate_columns, gram = self.reach, everything, np.zeros((0, 0))
         for stage in range(0, 3 * len(ROUND_SHARES), 3):
             self._measure(users, stage, everything, theta, clip)
-            some = self._candidates()
-            gram = self._gram(users, stage + 1, some)
-            theta = self._fit(some, gram)
+            candidate_columns = self._candidates()
+            gram = self._gram(users, stage + 1, candidate_columns)
+            theta = self._fit(candidate_columns, gram)
             clip = self._clip(users, stage + 2, theta)
-        support = np.flatnonzero(theta) if theta.any() else some
+        support = np.flatnonzero(theta) if theta.any() else candidate_columns
         self._measure(users, len(SHARES) - 1, support, theta, clip)
-        places = np.searchsorted(some, support)
-        return self._fit(support, gram[np.ix_(places, places)])
+        positions = np.searchsorted(candidate_columns, support)
+        return self._fit(support, gram[np.ix_(positions, positions)])
 
     def _clip(self, users: Asker, stage: int, theta: Array) -> float:
         """Return the smallest level that few residuals at theta lie beyond."""
-        least = max(self.noise, self.reach / 2**MOST_LEVELS)
-        many = max(1, math.ceil(math.log2(self.reach / least)))
-        levels = self.reach * (least / self.reach) ** (np.arange(many + 1) / many)
+        lowest_level = max(self.noise, self.reach / 2**MOST_LEVELS)
+        level_count = max(1, math.ceil(math.log2(self.reach / lowest_level)))
+        levels = self.reach * (lowest_level / self.reach) ** (
+            np.arange(level_count + 1) / level_count
+        )
         shares, counts = users.beyond(stage, levels[1:], theta)
         with np.errstate(divide="ignore"):
             deviations = np.sqrt(self.variance / 4 / counts)  # a share is half of a report
@@ -112,76 +114,80 @@ class NarrowingRounds:
         self, users: Asker, stage: int, columns: Indices, theta: Array, clip: float
     ) -> None:
         means, counts = users.slopes(stage, columns, theta, clip)
-        found = Slopes(theta, np.zeros(self.features), np.full(self.features, math.inf))
-        found.means[columns] = means
+        slopes = Slopes(theta, np.zeros(self.features), np.full(self.features, math.inf))
+        slopes.means[columns] = means
         with np.errstate(divide="ignore"):
-            found.variances[columns] = clip * clip * self.variance / counts
-        self.seen.append(found)
+            slopes.variances[columns] = clip * clip * self.variance / counts
+        self.seen.append(slopes)
 
     def _candidates(self) -> Indices:
         """Return the coordinates that are largest by the slopes of all rounds so far."""
         # g_j + theta_j is the true coefficient where the other features are uncorrelated with x_j
-        total = sum((one.means + one.theta) / one.variances for one in self.seen)
-        weight = sum(1 / one.variances for one in self.seen)
+        total = sum((slopes.means + slopes.theta) / slopes.variances for slopes in self.seen)
+        weight = sum(1 / slopes.variances for slopes in self.seen)
         rank = np.abs(total / np.maximum(weight, 1e-300))
-        many = candidates(self.features, self.sparsity)
-        return np.sort(np.argsort(-rank, kind="stable")[:many])
+        candidate_count = candidates(self.features, self.sparsity)
+        return np.sort(np.argsort(-rank, kind="stable")[:candidate_count])
 
-    def _gram(self, users: Asker, stage: int, some: Indices) -> Array:
+    def _gram(self, users: Asker, stage: int, candidate_columns: Indices) -> Array:
         """Return the products of the candidates; entries that noise explains become 0."""
-        rows, columns = np.triu_indices(len(some))
-        means, counts = self._products(users, stage, np.stack([some[rows], some[columns]]))
+        rows, columns = np.triu_indices(len(candidate_columns))
+        means, counts = self._products(
+            users, stage, np.stack([candidate_columns[rows], candidate_columns[columns]])
+        )
         deviation = np.sqrt(self.variance / np.maximum(counts, 0.5))
-        own, deviation_of_own = means[rows == columns], deviation[rows == columns]
-        # squares of features lie in [0, 1]; where each is lost in noise, their mean stands for all
-        trusted = 1 / (1 + (deviation_of_own / 0.1) ** 2)
-        own = np.clip(trusted * own + (1 - trusted) * np.clip(own.mean(), 0.1, 1.0), 0.05, 1.0)
-        gram = np.zeros((len(some), len(some)))
+        squares, square_deviation = means[rows == columns], deviation[rows == columns]
+        # Squares of features lie in [0, 1].  Where noise hides each square, their mean replaces it.
+        trusted = 1 / (1 + (square_deviation / 0.1) ** 2)
+        squares = np.clip(
+            trusted * squares + (1 - trusted) * np.clip(squares.mean(), 0.1, 1.0), 0.05, 1.0
+        )
+        gram = np.zeros((len(candidate_columns), len(candidate_columns)))
         gram[rows, columns] = np.where(np.abs(means) > 2 * deviation, means, 0.0)
         gram = gram + gram.T
-        np.fill_diagonal(gram, own)
+        np.fill_diagonal(gram, squares)
         values, vectors = np.linalg.eigh(gram)
-        least = 0.1 * float(own.mean())
-        found: Array = (vectors * np.maximum(values, least)) @ vectors.T
-        return found
+        eigenvalue_floor = 0.1 * float(squares.mean())
+        positive_definite: Array = (vectors * np.maximum(values, eigenvalue_floor)) @ vectors.T
+        return positive_definite
 
     def _products(self, users: Asker, stage: int, pairs: Indices) -> tuple[Array, Array]:
-        """Return means and numbers of users of the pairs, those of earlier rounds included."""
+        """Return means and numbers of users of the pairs, including those of earlier rounds."""
         means, counts = users.products(stage, pairs)
         for i, pair in enumerate(zip(*pairs.tolist(), strict=True)):
-            total, many = self.pairs.get(pair, (0.0, 0.0))
-            self.pairs[pair] = total + means[i] * counts[i], many + counts[i]
-        found = np.array([self.pairs[pair] for pair in zip(*pairs.tolist(), strict=True)])
-        return found[:, 0] / np.maximum(found[:, 1], 1), found[:, 1]
+            total, users_before = self.pairs.get(pair, (0.0, 0.0))
+            self.pairs[pair] = total + means[i] * counts[i], users_before + counts[i]
+        pooled = np.array([self.pairs[pair] for pair in zip(*pairs.tolist(), strict=True)])
+        return pooled[:, 0] / np.maximum(pooled[:, 1], 1), pooled[:, 1]
 
-    def _fit(self, some: Indices, gram: Array) -> Array:
-        """Return a sparse theta on the candidates; none where noise alone explains all."""
-        target, variance = self._pooled(some, gram)
-        kept = np.arange(len(some))
+    def _fit(self, candidate_columns: Indices, gram: Array) -> Array:
+        """Return a sparse theta on the candidates; it is 0 if noise alone explains all slopes."""
+        target, variance = self._pooled(candidate_columns, gram)
+        support = np.arange(len(candidate_columns))
         limit = NOISE_ALONE * math.log(max(self.features, 2)) * variance
-        while len(kept):
-            inverse = np.linalg.inv(gram[np.ix_(kept, kept)])
-            solution = inverse @ target[kept]
+        while len(support):
+            inverse = np.linalg.inv(gram[np.ix_(support, support)])
+            solution = inverse @ target[support]
             costs = np.square(solution) / inverse.diagonal()
-            least = int(np.argmin(costs / limit[kept]))
-            if len(kept) <= self.sparsity and costs[least] > limit[kept][least]:
+            weakest = int(np.argmin(costs / limit[support]))
+            if len(support) <= self.sparsity and costs[weakest] > limit[support][weakest]:
                 break
-            kept = np.delete(kept, least)
+            support = np.delete(support, weakest)
         theta = np.zeros(self.features)
-        if len(kept):
-            theta[some[kept]] = solution
+        if len(support):
+            theta[candidate_columns[support]] = solution
         return theta
 
-    def _pooled(self, some: Indices, gram: Array) -> tuple[Array, Array]:
+    def _pooled(self, candidate_columns: Indices, gram: Array) -> tuple[Array, Array]:
         """Return ``G theta`` of the true theta on the candidates, and its variances."""
-        latest = self.seen[-1].theta[some]
-        total, weight = np.zeros(len(some)), np.zeros(len(some))
-        for one in self.seen:
-            theta = one.theta[some]
-            # an error of G enters by how far theta has moved since
+        latest = self.seen[-1].theta[candidate_columns]
+        total, weight = np.zeros(len(candidate_columns)), np.zeros(len(candidate_columns))
+        for slopes in self.seen:
+            theta = slopes.theta[candidate_columns]
+            # The error of G counts in proportion to the move of theta since then.
             moved = float(np.sum(np.square(latest - theta))) * GRAM_ERROR**2
-            share = 1 / (one.variances[some] + moved)
-            total += share * (one.means[some] + gram @ theta)
+            share = 1 / (slopes.variances[candidate_columns] + moved)
+            total += share * (slopes.means[candidate_columns] + gram @ theta)
             weight += share
         weight = np.where(weight > 0, weight, 1e-300)
         return total / weight, 1 / weight
@@ -189,5 +195,5 @@ class NarrowingRounds:
 
 def candidates(features: int, sparsity: int) -> int:
     """Return how many coordinates have their products measured."""
-    most = int((math.sqrt(8 * MOST_PRODUCTS + 1) - 1) / 2)
-    return min(max(CANDIDATES * sparsity, 2), features, max(most, sparsity))
+    product_limit = int((math.sqrt(8 * MOST_PRODUCTS + 1) - 1) / 2)
+    return min(max(CANDIDATES * sparsity, 2), features, max(product_limit, sparsity))

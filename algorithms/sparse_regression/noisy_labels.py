@@ -1,4 +1,4 @@
-"""Private labels beside public features: each user's label is clipped and noised, once.
+"""Private labels with public features: each user's label is clipped and noised, once.
 
 Everything computed from the noisy labels afterwards is post-processing.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -42,6 +43,35 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.pure_from_approximate import PureFromApproximate
 
 NOISE = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
+
+
+@lru_cache(maxsize=256)  # a fit asks several times, and a replay in every run
+def _noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Release:
+    """Return the least noise of a kind for labels within a bound."""
+    if noise == "auto":
+        return least_noise(bound, epsilon, delta)
+    if noise in NUMBER_NOISE:
+        return number_noise(noise, bound, epsilon)
+    POSITIVE_DELTA.check("delta", delta)
+    if noise == "gaussian":
+        return calibrate(
+            Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
+        )
+    # about 5 ln(1 / inner epsilon) candidates, an inner epsilon of about an eighth
+    candidates = max(7, math.ceil(5 * math.log(8 / epsilon)))
+    any_noise = Gaussian(1.0)
+    try:
+        pure = calibrate(
+            PureFromApproximate, inner=any_noise, candidates=candidates, epsilon=epsilon
+        )
+    except ParameterError:
+        allowed = "small enough for noise='pure' (about 2.6 at most)"
+        raise ParameterError("epsilon", epsilon, allowed) from None
+    # a label is at most the bound away from the reference value 0
+    inner = calibrate(
+        Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
+    )
+    return PureFromApproximate(inner, pure.odds, candidates)
 
 
 class LabelRegressor(PrivateRegressor, ABC):
@@ -79,30 +109,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
             return NoPrivacy()
-        if noise == "auto":
-            return least_noise(bound, epsilon, delta)
-        if noise in NUMBER_NOISE:
-            return number_noise(noise, bound, epsilon)
-        POSITIVE_DELTA.check("delta", delta)
-        if noise == "gaussian":
-            return calibrate(
-                Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
-            )
-        # about 5 ln(1 / inner epsilon) candidates, an inner epsilon of about an eighth
-        candidates = max(7, math.ceil(5 * math.log(8 / epsilon)))
-        any_noise = Gaussian(1.0)
-        try:
-            pure = calibrate(
-                PureFromApproximate, inner=any_noise, candidates=candidates, epsilon=epsilon
-            )
-        except ParameterError:
-            allowed = "small enough for noise='pure' (about 2.6 at most)"
-            raise ParameterError("epsilon", epsilon, allowed) from None
-        # a label is at most the bound away from the reference value 0
-        inner = calibrate(
-            Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
-        )
-        return PureFromApproximate(inner, pure.odds, candidates)
+        return _noise_of_label(noise, bound, epsilon, delta)
 
     def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
         """Return the plan of users who report in stages between these ends."""

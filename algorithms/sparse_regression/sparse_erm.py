@@ -49,13 +49,13 @@ from algorithms.base.signal import gradients_hidden
 from mechanisms.families.selection import BOOLEAN
 
 LOSS = OneOf(tuple(ERM_LOSSES))
-ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
+ROW_BOUND = Interval(1e-100, 1e100)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 # chosen once on training parts (docs/classification.md says how)
 CLIP = 0.5
-ARRIVED = 1e-6  # moves of rounds without noise, over the largest coefficient
-CONSTANT = 0.5  # feature, over the bound of rows: it makes a longest row longer by an eighth
-NOISE = {"logistic": 2.0, "squared": 0.5}  # that all rounds add to a coefficient
+ARRIVED = 1e-6  # rounds without noise end at this move, relative to the largest coefficient
+CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the longest row by an eighth
+NOISE = {"logistic": 2.0, "squared": 0.5}  # noise that all rounds together add to a coefficient
 
 
 class SparseERM(PrivateRegressor):
@@ -176,17 +176,17 @@ class SparseERM(PrivateRegressor):
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         elif self.non_private:
-            return Repeat(NoPrivacy(), 1)  # the minimiser, of all records
+            return Repeat(NoPrivacy(), 1)  # the exact minimiser on all records is released
         else:
-            moved, most = 2 * longest * step / records, NOISE[self.loss]
-            rounds = affordable_rounds(moved, size, epsilon, delta, most)
-        # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
-        # sample, by the bound over the sample's expected size
+            moved, noise_limit = 2 * longest * step / records, NOISE[self.loss]
+            rounds = affordable_rounds(moved, size, epsilon, delta, noise_limit)
+        # Replacing a record moves the mean by 2 / n times the bound of gradients.  Adding it to a
+        # sample moves the mean by the bound over the expected size of the sample.
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
-        each: Release = NoPrivacy()
+        release: Release = NoPrivacy()
         if not self.non_private:
-            each = calibrated_gaussian(epsilon, delta, rounds, sensitivity, size, rate)
-        plan = Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+            release = calibrated_gaussian(epsilon, delta, rounds, sensitivity, size, rate)
+        plan = Repeat(release if rate is None else PoissonSampled(release, rate), rounds)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -252,8 +252,8 @@ class SparseERM(PrivateRegressor):
         self.plan_, self.rounds_ = plan, plan.count
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
-        found = self.run(self.ledger_, executor)
-        self.coef_, self.intercept_ = found[: X.shape[1]], float(found[X.shape[1] :].sum())
+        theta = self.run(self.ledger_, executor)
+        self.coef_, self.intercept_ = theta[: X.shape[1]], float(theta[X.shape[1] :].sum())
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -298,8 +298,8 @@ class SparseERM(PrivateRegressor):
 
     def _noise_summary(self) -> str:
         part = self.plan_.part.part if self.batch_rate is not None else self.plan_.part
-        last = np.asarray(self.transcript_[-1].output)
-        share = min(1.0, last.size * part.scale**2 / float(last @ last))
+        last_gradient = np.asarray(self.transcript_[-1].output)
+        share = min(1.0, last_gradient.size * part.scale**2 / float(last_gradient @ last_gradient))
         return (
             f"noise of deviation {part.scale:.4g} on every coordinate of {self.rounds_} gradients: "
             f"{share:.0%} of the last one's square"
@@ -351,10 +351,10 @@ class ExactSparseMinimum:
             ClippedSlopeObjective(self.loss), partial(_shortened, self.row_bound, columns),
             bool(self.constant), executor=self.executor, ridge=self.penalty, columns=columns.size,
         )  # fmt: skip
-        found = minimum(data)[:, 0] if columns.size else np.zeros(1)
+        minimiser = minimum(data)[:, 0] if columns.size else np.zeros(1)
         theta = np.zeros(features + bool(self.constant))
-        theta[columns] = found[:-1]
-        theta[features:] = found[-1]
+        theta[columns] = minimiser[:-1]
+        theta[features:] = minimiser[-1]
         return theta
 
 

@@ -34,11 +34,11 @@ class NormalEquations:
     square: float
     records: int
 
-    def only(self, kept: Indices) -> NormalEquations:
+    def only(self, positions: Indices) -> NormalEquations:
         """Return the equations of the columns at these positions."""
-        inside = self.gram[np.ix_(kept, kept)]
+        inside = self.gram[np.ix_(positions, positions)]
         return NormalEquations(
-            self.columns[kept], inside, self.products[kept], self.square, self.records
+            self.columns[positions], inside, self.products[positions], self.square, self.records
         )
 
     def solution(self) -> Array:
@@ -50,32 +50,32 @@ class NormalEquations:
         return max(self.square - float(self.products @ self.solution()), 0.0)
 
     def significant(self, features: int) -> NormalEquations:
-        """Return the equations without columns that noise alone would explain.
+        """Return the equations without the columns that noise alone would explain.
 
         One after the other, the column whose loss costs least is left out, while the sum of squares
         grows by less than ``2 ln(features)`` variances of the residuals.
         """
-        found = self
+        equations = self
         limit = 2 * math.log(max(features, 2)) * self.residual() / self.records
-        while len(found.columns):
-            inverse = np.linalg.pinv(found.gram, rcond=1e-12, hermitian=True).diagonal()
-            costs = np.square(found.solution()) / np.where(inverse > 0, inverse, math.inf)
-            least = int(costs.argmin())
-            if costs[least] > limit:
+        while len(equations.columns):
+            inverse = np.linalg.pinv(equations.gram, rcond=1e-12, hermitian=True).diagonal()
+            costs = np.square(equations.solution()) / np.where(inverse > 0, inverse, math.inf)
+            weakest = int(costs.argmin())
+            if costs[weakest] > limit:
                 break
-            found = found.only(np.delete(np.arange(len(found.columns)), least))
-        return found
+            equations = equations.only(np.delete(np.arange(len(equations.columns)), weakest))
+        return equations
 
 
 class PublicRows(NamedTuple):
     """Public features and noisy labels, and how the labels follow from the features."""
 
     link: Link
-    data: tuple[Any, ...]  # features, labels, and if there is a third array, the labels' weights
+    data: tuple[Any, ...]  # features, labels, and perhaps the weights of the labels
     executor: Executor | None = None
 
     def equations(self, columns: Indices, theta: Array) -> NormalEquations:
-        """Return those of the columns, with the link replaced by its tangent at theta."""
+        """Return the equations of the columns, with the link replaced by its tangent at theta."""
         total = self._sum(TangentMoments(self.link, columns, theta))
         k = len(columns)
         weights = self.data[-1] if len(self.data) > 2 else np.ones(len(self.data[1]))
@@ -93,7 +93,7 @@ class PublicRows(NamedTuple):
         return np.sqrt(np.where(squares > 0, squares, 1.0))
 
     def _sum(self, work: Callable[[Any], Array]) -> Array:
-        pieces = (take_rows(self.data, who) for who in row_blocks(self.data))
+        pieces = (take_rows(self.data, block_rows) for block_rows in row_blocks(self.data))
         return ordered_sum(work, pieces, self.executor)
 
 
@@ -104,21 +104,21 @@ def pursued_support(rows: PublicRows, sparsity: int, rounds: int) -> NormalEquat
     of them, and keeps the ``sparsity`` largest terms: Dai & Milenkovic (2009).
     """
     lengths, features = rows.lengths(), rows.data[0].shape[1]
-    theta, best, least = np.zeros(features), None, math.inf
+    theta, best, best_residual = np.zeros(features), None, math.inf
     for _ in range(rounds):
         steepest = keep_largest(rows.slopes(theta) / lengths, min(sparsity, features))
         columns = np.flatnonzero((steepest != 0) | (theta != 0))
         if not len(columns):
             break
-        both = rows.equations(columns, theta)
-        terms = both.solution() * lengths[columns]
-        found = both.only(np.flatnonzero(keep_largest(terms, sparsity)))
-        left, before = found.residual(), theta
-        if rows.link.low == rows.link.high and left >= least:
+        merged = rows.equations(columns, theta)
+        terms = merged.solution() * lengths[columns]
+        pruned = merged.only(np.flatnonzero(keep_largest(terms, sparsity)))
+        residual, before = pruned.residual(), theta
+        if rows.link.low == rows.link.high and residual >= best_residual:
             break
-        best, least = found, left
+        best, best_residual = pruned, residual
         theta = np.zeros(features)
-        theta[found.columns] = found.solution()
+        theta[pruned.columns] = pruned.solution()
         if np.linalg.norm(theta - before) <= SETTLED * np.linalg.norm(theta):
             break
     nothing = np.zeros(0, dtype=np.intp)
@@ -139,13 +139,17 @@ class TangentMoments:
         x, y = block[:2]
         inner = row_products(x, self.theta)
         slope = self.link.derivative(inner)
-        some = x[:, self.columns]
-        some = some.toarray() if hasattr(some, "toarray") else np.asarray(some, dtype=float)
+        selected = x[:, self.columns]
+        selected = (
+            selected.toarray()
+            if hasattr(selected, "toarray")
+            else np.asarray(selected, dtype=float)
+        )
         target = y - self.link.function(inner) + slope * inner
-        both = np.column_stack([some * slope[:, None], target])
+        augmented = np.column_stack([selected * slope[:, None], target])
         if len(block) > 2:
-            both *= np.sqrt(block[2])[:, None]
-        products: Array = np.einsum("ij,ik->jk", both, both)  # not BLAS: see row_products
+            augmented *= np.sqrt(block[2])[:, None]
+        products: Array = np.einsum("ij,ik->jk", augmented, augmented)  # not BLAS: see row_products
         return products
 
 
@@ -160,13 +164,13 @@ class WeightedSlopes:
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return one vector."""
         inner = row_products(block[0], self.theta)
-        apart = (block[1] - self.link.function(inner)) * self.link.derivative(inner)
-        return weighted_row_sum(block[0], apart if len(block) < 3 else apart * block[2])
+        slopes = (block[1] - self.link.function(inner)) * self.link.derivative(inner)
+        return weighted_row_sum(block[0], slopes if len(block) < 3 else slopes * block[2])
 
 
 def _column_squares(block: tuple[Any, ...]) -> Array:
     x = block[0]
     if hasattr(x, "multiply"):
         return np.asarray(x.multiply(x).sum(axis=0), dtype=float).reshape(-1)
-    found: Array = np.einsum("ij,ij->j", x, x)
-    return found
+    squares: Array = np.einsum("ij,ij->j", x, x)
+    return squares

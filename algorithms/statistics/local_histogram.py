@@ -175,14 +175,14 @@ class LocalHistogram(PrivateEstimator):
             The fitted estimator.
         """
         del y
-        given = cells_of(labels)
-        if given.dtype.kind == "O":
-            given = self.labels(filled(given))
-        if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
-            got = f"{given.dtype}{given.shape}"
-            raise ParameterError("labels", got, "whole numbers, one for each user")
-        self.plan_, rng = self.plan(given.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(given, self.plan_, rng=rng, ledger=ledger)
+        cells = cells_of(labels)
+        if cells.dtype.kind == "O":
+            cells = self.labels(filled(cells))
+        if cells.ndim != 1 or cells.dtype.kind not in "iu" or not cells.size:
+            layout = f"{cells.dtype}{cells.shape}"
+            raise ParameterError("labels", layout, "whole numbers, one for each user")
+        self.plan_, rng = self.plan(cells.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(cells, self.plan_, rng=rng, ledger=ledger)
         self.shares_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the shares are")
         self.transcript_ = self.ledger_.transcript
@@ -203,7 +203,7 @@ def project_to_simplex(estimate: Array) -> Array:
     References: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.
     """
     falling = np.sort(estimate)[::-1]
-    # entries above a common level are lowered by it; all others become 0
+    # Entries above a common level are lowered by the level; all others become 0.
     levels = (np.cumsum(falling) - 1) / np.arange(1, falling.size + 1)
     shares: Array = np.maximum(estimate - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
     return shares

@@ -189,8 +189,8 @@ class LocalMean(PrivateEstimator):
         reports = [np.asarray(entry.output).reshape(-1, size) for entry in self.transcript_]
         users = sum(len(block) for block in reports)
         mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
-        apart = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
-        deviation = np.sqrt(apart / max(users - 1, 1) / users)
+        square_deviations = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
+        deviation = np.sqrt(square_deviations / max(users - 1, 1) / users)
         return np.clip(normal_interval(mean, deviation, level), -self.radius, self.radius)
 
     def _noise_summary(self) -> str:
@@ -211,7 +211,7 @@ def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = 
         return number_noise(noise, radius, epsilon)
     if noise == "hemisphere":
         return calibrate(HemisphereL2, dimension=dimension, radius=radius, epsilon=epsilon)
-    # PrivUnit's caps contain the hemisphere: it is never worse, at any epsilon and dimension
+    # PrivUnit includes the hemisphere among its caps, so it is never worse.
     return (
         PrivUnit.optimised(dimension, epsilon, radius)
         if dimension > 1
@@ -230,8 +230,9 @@ class ClippedVectors:
     def __call__(self, rows: Any) -> Array:
         """Return one vector a user."""
         vectors = np.asarray(rows, dtype=np.float64)
-        # clip to a cube first, so no square overflows; a little short, so rounding stays inside
+        # Rows are clipped to a cube first, so that no square overflows.  They are shortened to a
+        # little less than the radius, so that rounding stays inside.
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
-        short = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
-        return np.asarray(short[:, 0] if self.numbers else short)
+        shortened = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        return np.asarray(shortened[:, 0] if self.numbers else shortened)

@@ -17,7 +17,7 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from mechanisms.partition_selection import MOST_KEYS, PartitionSelection
 
-SHARES = (0.3, 0.6, 0.8, 0.9)  # of delta, for keys whose epsilons add up to more than the target
+SHARES = (0.3, 0.6, 0.8, 0.9)  # of delta, if the epsilons of keys add up to more than the target
 
 
 def best_partition_selection(
@@ -58,38 +58,38 @@ def best_partition_selection(
     >>> best_partition_selection(1.0, 1e-6, keys=20).key_epsilon > 1 / 20
     True
     """
-    stated = check_relation("relation", relation, RECORD_RELATIONS)
+    neighbours = check_relation("relation", relation, RECORD_RELATIONS)
     moved = IntegerRange(1, MOST_KEYS // 2).check("keys", keys)
-    moved *= 2 if stated is Adjacency.REPLACE_ONE else 1
+    moved *= 2 if neighbours is Adjacency.REPLACE_ONE else 1
     target = POSITIVE.check("epsilon", epsilon), POSITIVE_DELTA.check("delta", delta)
     return _best(*target, moved)
 
 
 @lru_cache(maxsize=256)
 def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
-    """Return the best of those whose epsilons add up to the target, and of exact compositions."""
+    """Return the best selection whose epsilons add up to the target, or compose to it exactly."""
     if keys == 1:
         return PartitionSelection(epsilon, delta)
-    # delta / keys rounded down; the product of keys loses less than their sum
-    each = delta / keys * (1 - 1e-12)
-    found = [PartitionSelection(epsilon / round_up(float(keys)), each, keys)]
+    # delta / keys is rounded down.  The keys together lose at most the sum of their deltas.
+    delta_each = delta / keys * (1 - 1e-12)
+    candidates = [PartitionSelection(epsilon / round_up(float(keys)), delta_each, keys)]
     for share in SHARES:
-        with suppress(ParameterError):  # an epsilon of a key beyond its range
+        with suppress(ParameterError):  # the epsilon of a key may be out of range
 
             def plan_of(scale: float, share: float = share) -> PartitionSelection:
-                return PartitionSelection(1 / scale, share * each, keys)
+                return PartitionSelection(1 / scale, share * delta_each, keys)
 
             scale = calibrate(plan_of, epsilon=epsilon, delta=delta)
-            found.append(plan_of(scale))
-    return min(found, key=keys_lost)
+            candidates.append(plan_of(scale))
+    return min(candidates, key=keys_lost)
 
 
-def keys_lost(made: PartitionSelection) -> float:
-    """Return how many keys are lost of one key held by 1, one by 2, one by 3 people, and so on."""
-    count, lost, start = 1024, 0.0, 1
+def keys_lost(selection: PartitionSelection) -> float:
+    """Return the expected number of lost keys, of one key held by 1, one by 2, ... people."""
+    count, expected_loss, start = 1024, 0.0, 1
     while True:
-        missed = 1 - made.keep_probability(np.arange(start, start + count))
-        lost += float(missed.sum())
+        missed = 1 - selection.keep_probability(np.arange(start, start + count))
+        expected_loss += float(missed.sum())
         if missed[-1] == 0:
-            return lost
+            return expected_loss
         start += count

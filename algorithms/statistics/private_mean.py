@@ -93,7 +93,8 @@ class PrivateMean(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, dimension)`` will release; needs no data."""
         records, dimension = checked_shape(shape)
-        # one record moves the mean by the ball's diameter over n, in l1 by sqrt(p) times that
+        # One record moves the mean by the diameter of the ball over n, and by sqrt(p) times that
+        # in the l1 norm.
         moved = round_up(2 * POSITIVE.check("radius", self.radius) / records)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         share = SPREAD.check("spread", self.spread)
@@ -116,8 +117,8 @@ class PrivateMean(PrivateEstimator):
         if not self.delta:
             moved = round_up(math.sqrt(dimension) * moved)
             pure = moved / ((1 - share) * self.epsilon), square / (share * self.epsilon)
-            first, second = map(round_up, pure)
-            return Sequential([Laplace(first, moved), Laplace(second, square)])
+            mean_scale, square_scale = map(round_up, pure)
+            return Sequential([Laplace(mean_scale, moved), Laplace(square_scale, square)])
         square = round_up(square / math.sqrt(2))
 
         def plan_of(factor: float) -> Sequential:
@@ -184,13 +185,13 @@ class PrivateMean(PrivateEstimator):
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
-        mechanism, *others = self.plan_.leaves()
+        mechanism, *of_squares = self.plan_.leaves()
         noisy = [np.asarray(entry.output) for entry in self.transcript_]
         scale, mean = getattr(mechanism, "scale", 0.0), noisy[0]
         laplace = isinstance(mechanism, Laplace)
         variance = np.full(mean.shape, self.radius**2)
-        if others:
-            # the square of the noisy mean is larger by the variance of its noise
+        if of_squares:
+            # E(mean + noise)^2 = mean^2 + variance of the noise, which is subtracted.
             squared = mean**2 - scale**2 * (2 if laplace else 1)
             variance = np.clip(noisy[1] - squared, 0.0, variance)
         sampling = variance / self.records_

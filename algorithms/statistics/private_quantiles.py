@@ -28,7 +28,7 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.run_length_exponential import RunLengthExponential
 
 SHARE = Interval(0.0, 1.0)
-COUNT_SHARE = 1 / 32  # of epsilon, for the count of records where intervals need one
+COUNT_SHARE = 1 / 32  # share of epsilon for the count of records, if intervals need one
 
 
 class PrivateQuantiles(PrivateEstimator):
@@ -118,22 +118,25 @@ class PrivateQuantiles(PrivateEstimator):
         if checked_shape(shape)[1] != 1:
             raise ParameterError("shape", shape, "(records, 1): one column")
         self._grid()
-        each = self._checked_quantiles().size * (1 if self._checked_level() is None else 3)
-        levels, counted = levels_of(each), not self._replaced and self.level is not None
+        released_quantiles = self._checked_quantiles().size * (
+            1 if self._checked_level() is None else 3
+        )
+        levels = levels_of(released_quantiles)
+        counted = not self._replaced and self.level is not None
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         sensitivity = 1.0 if self._replaced else 0.5
 
-        # the count is charged beside the levels by basic composition: exact enough, and quick
+        # The count and the levels are charged by basic composition: quick and nearly exact.
         count = [DiscreteLaplace(round_up(1 / (COUNT_SHARE * epsilon)))] if counted else []
-        left = (1 - COUNT_SHARE * counted) * epsilon
+        remaining_epsilon = (1 - COUNT_SHARE * counted) * epsilon
 
         def plan_of(scale: float) -> Sequential:
             return Sequential([RunLengthExponential(scale, sensitivity)] * levels)
 
         if delta:
-            chosen = plan_of(calibrate(plan_of, epsilon=left, delta=delta))
+            chosen = plan_of(calibrate(plan_of, epsilon=remaining_epsilon, delta=delta))
         else:
-            chosen = plan_of(round_up(2 * sensitivity * levels / left))
+            chosen = plan_of(round_up(2 * sensitivity * levels / remaining_epsilon))
         return Sequential([*count, *chosen.parts])
 
     def run(self, ledger: Any, column: Callable[[Any], Array] | None = None) -> Array:
@@ -163,12 +166,12 @@ class PrivateQuantiles(PrivateEstimator):
             targets = self._with_ends(quantiles, records, steps[0].scale, level)
         levels, order = ascending(targets)
         places = released_places(ledger, steps, levels, grid, column, self._replaced)
-        found = np.empty(targets.shape)
-        found.flat[order] = grid.value_at(np.array(places))
+        estimates = np.empty(targets.shape)
+        estimates.flat[order] = grid.value_at(np.array(places))
         if level is not None:  # nothing is known beyond the least and the greatest record
-            found[:, 1][targets[:, 1] <= 0] = grid.lower
-            found[:, 2][targets[:, 2] >= 1] = grid.upper
-        return found
+            estimates[:, 1][targets[:, 1] <= 0] = grid.lower
+            estimates[:, 2][targets[:, 2] >= 1] = grid.upper
+        return estimates
 
     def _with_ends(self, quantiles: Array, records: float, scale: float, level: float) -> Array:
         """Return each quantile, and two around it that hold the population's between them."""
@@ -197,10 +200,10 @@ class PrivateQuantiles(PrivateEstimator):
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
-        found = self.run(self.ledger_)
-        self.quantiles_ = found[:, 0]
+        estimates = self.run(self.ledger_)
+        self.quantiles_ = estimates[:, 0]
         if self.level is not None:
-            self.intervals_ = found[:, 1:]
+            self.intervals_ = estimates[:, 1:]
         self.transcript_ = self.ledger_.transcript
         return self
 
@@ -224,16 +227,16 @@ class PrivateQuantiles(PrivateEstimator):
         if level is not None:
             targets = self._with_ends(quantiles, float(records), scale, level)
         levels, order = ascending(targets)
-        noise, found = rank_noise(levels, scale, self._replaced), np.empty(targets.size)
-        found[order] = np.sqrt(2 * noise.own**2 + noise.rest)
-        deviations: Array = found.reshape(targets.shape)[:, 0]
+        noise, by_target = rank_noise(levels, scale, self._replaced), np.empty(targets.size)
+        by_target[order] = np.sqrt(2 * noise.own**2 + noise.rest)
+        deviations: Array = by_target.reshape(targets.shape)[:, 0]
         return deviations
 
     @property
     def _replaced(self) -> bool:
         """Whether neighbours replace a record."""
-        stated = check_relation("relation", self.relation, RECORD_RELATIONS)
-        return stated is Adjacency.REPLACE_ONE
+        neighbours = check_relation("relation", self.relation, RECORD_RELATIONS)
+        return neighbours is Adjacency.REPLACE_ONE
 
     def _grid(self) -> ValueGrid:
         return ValueGrid.of(self.lower, self.upper, self.step)
@@ -242,10 +245,10 @@ class PrivateQuantiles(PrivateEstimator):
         return None if self.level is None else LEVEL.check("level", self.level)
 
     def _checked_quantiles(self) -> Array:
-        asked = np.atleast_1d(np.asarray(self.quantiles, dtype=object))
-        if asked.ndim != 1 or not asked.size:
+        listed = np.atleast_1d(np.asarray(self.quantiles, dtype=object))
+        if listed.ndim != 1 or not listed.size:
             raise ParameterError("quantiles", self.quantiles, "a number, or a list of them")
-        return np.array([SHARE.check("quantiles", one) for one in asked])
+        return np.array([SHARE.check("quantiles", quantile) for quantile in listed])
 
     def _noise_summary(self) -> str:
         check_is_fitted(self)
@@ -255,5 +258,5 @@ class PrivateQuantiles(PrivateEstimator):
 
 def first_column(rows: Any) -> Array:
     """Return the first column of rows."""
-    found: Array = np.asarray(rows)[:, 0]
-    return found
+    column: Array = np.asarray(rows)[:, 0]
+    return column

@@ -73,7 +73,7 @@ class PrivateSelection(PrivateEstimator):
     def run(self, ledger: Any) -> int:
         """Return the candidate's index, computed from the released value only."""
         released = ledger.release(ledger.plan, clipped_score_sums, shape=ledger.shape[1])
-        # without a mechanism the sums themselves are released
+        # Without privacy the sums themselves are released.
         return int(np.argmax(released)) if np.ndim(released) else int(released)
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:

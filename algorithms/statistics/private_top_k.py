@@ -108,11 +108,13 @@ class PrivateTopK(PrivateEstimator):
         """Return what a fit on ``shape = (people, columns)`` will release; needs no data."""
         size = self._checked_categories().size
         count = IntegerRange(1, size).check("k", self.k)
-        stated = check_relation("relation", self.relation, RECORD_RELATIONS)
+        neighbours = check_relation("relation", self.relation, RECORD_RELATIONS)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         LEVEL.check("level", self.level)
-        held = min(checked_shape(shape)[1], size)
-        return top_k_plan(size, count, held, stated is Adjacency.REPLACE_ONE, epsilon, delta)
+        labels_each = min(checked_shape(shape)[1], size)
+        return top_k_plan(
+            size, count, labels_each, neighbours is Adjacency.REPLACE_ONE, epsilon, delta
+        )
 
     def run(self, ledger: Any) -> tuple[NDArray[np.int64], Array, Array]:
         """Return indices, counts and intervals, from released values only."""
@@ -159,45 +161,55 @@ class PrivateTopK(PrivateEstimator):
         numpy.ndarray of shape (people, columns)
             Indices in ``categories``: the data of `run`.
         """
-        rows, known = cells_of(X), self._checked_categories()
-        if rows.dtype.kind == "O":  # cell by cell: one of another type changes no other
-            rows = rows.astype(str) if known.dtype.kind == "U" else numbers_of(rows)
+        rows, categories = cells_of(X), self._checked_categories()
+        if (
+            rows.dtype.kind == "O"
+        ):  # cells are converted one by one: a cell of another type changes no other cell
+            rows = rows.astype(str) if categories.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
             raise PrivateValueError("X", "categories, a row for each person")
-        if (rows.dtype.kind in "US") != (known.dtype.kind in "US"):
-            rows = rows.astype(str) if known.dtype.kind == "U" else np.full(rows.shape, math.nan)
-        order = np.argsort(known)
-        place = np.minimum(np.searchsorted(known[order], rows), known.size - 1)
-        found: NDArray[np.int64] = np.where(known[order][place] == rows, order[place], -1)
-        return found
+        if (rows.dtype.kind in "US") != (categories.dtype.kind in "US"):
+            rows = (
+                rows.astype(str) if categories.dtype.kind == "U" else np.full(rows.shape, math.nan)
+            )
+        order = np.argsort(categories)
+        nearest = np.minimum(np.searchsorted(categories[order], rows), categories.size - 1)
+        indices: NDArray[np.int64] = np.where(
+            categories[order][nearest] == rows, order[nearest], -1
+        )
+        return indices
 
     def _checked_categories(self) -> NDArray[Any]:
-        known = np.asarray(self.categories)
-        if known.ndim != 1 or known.dtype.kind not in "iufU" or np.unique(known).size != known.size:
+        categories = np.asarray(self.categories)
+        if (
+            categories.ndim != 1
+            or categories.dtype.kind not in "iufU"
+            or np.unique(categories).size != categories.size
+        ):
             raise ParameterError("categories", self.categories, "distinct strings, or numbers")
-        if not known.size:
+        if not categories.size:
             raise ParameterError("categories", self.categories, "at least one category")
-        return known
+        return categories
 
     def _noise_summary(self) -> str:
         check_is_fitted(self)
         *rounds, noise = self.plan_.leaves()
-        way = f"{len(rounds)} rounds of selection, then " if rounds else ""
-        return f"{way}{type(noise).__name__} noise of scale {noise.scale:.4g} on counts"
+        selection = f"{len(rounds)} rounds of selection, then " if rounds else ""
+        return f"{selection}{type(noise).__name__} noise of scale {noise.scale:.4g} on counts"
 
 
 @lru_cache(maxsize=256)
 def top_k_plan(
-    size: int, k: int, held: int, replaced: bool, epsilon: float, delta: float
+    size: int, k: int, labels_each: int, replaced: bool, epsilon: float, delta: float
 ) -> Sequential:
     """Return noise on all of ``size`` counts, or rounds of selection and noise on k counts.
 
-    A person has at most ``held`` categories; the plan follows from these numbers alone.
+    A person has at most ``labels_each`` categories; the plan follows from these numbers alone.
     """
-    moved = held * (2 if replaced else 1)
+    moved = labels_each * (2 if replaced else 1)
     every = count_noise(min(moved, size), size, epsilon, delta)
-    # counts of one person more all rise: the range of the log-ratios is that of one of them
+    # With one person more all counts rise, so the log-ratios have the range of one count.
     monotone, chosen = not replaced, count_noise(min(moved, k), k, epsilon / 2, delta / 2)
     if delta:
         scale = calibrate(
@@ -206,7 +218,8 @@ def top_k_plan(
     else:
         scale = round_up((1 if monotone else 2) * k / (epsilon / 2))
     selection = Exponential(scale, 1.0, monotone)
-    # two noisy counts can both be wrong; a round loses up to its error, the count has one more
+    # Both noisy counts of a comparison may be wrong.  A round loses up to its error, and the
+    # released count has one error more.
     by_counts = 2 * every.expected_maximum(size)
     by_rounds = selection.selection_error(size) + chosen.expected_maximum(k)
     if by_counts <= by_rounds:
@@ -215,18 +228,18 @@ def top_k_plan(
 
 
 def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
-    """Return the noise of counts of which a person moves so many by 1: the smaller largest one."""
-    made: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
+    """Return the noise of counts, of which a person moves ``moved`` by 1: the least maximum."""
+    pure_noise: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
     if not delta:
-        return made
-    found: list[Any] = [
+        return pure_noise
+    candidates: list[Any] = [
         calibrate(DiscreteLaplace, sensitivity=moved, epsilon=epsilon, delta=delta),
         calibrate(
             DiscreteGaussian, sensitivity=round_up(math.sqrt(moved)), dimension=size,
             epsilon=epsilon, delta=delta,
         ),
     ]  # fmt: skip
-    return min(found, key=lambda one: one.expected_maximum(size))
+    return min(candidates, key=lambda noise: noise.expected_maximum(size))
 
 
 def noise_reach(noise: Any, level: float) -> float:
@@ -236,7 +249,7 @@ def noise_reach(noise: Any, level: float) -> float:
         # P(|k| > m) = 2 q^{m+1} / (1 + q), q = e^{-1/scale}
         b = noise.drawn_scale
         return max(0.0, math.ceil(-b * (math.log(outside / 2) + math.log1p(math.exp(-1 / b))) - 1))
-    # a discrete tail is below that of a Gaussian one step nearer
+    # P(|k| > m) of a discrete Gaussian is at most P(|x| > m - 1) of a continuous one.
     return float(math.ceil(-float(ndtri(outside / 2)) * noise.scale))
 
 
@@ -250,14 +263,14 @@ def released_top(
     *rounds, noise = steps
     if not rounds:
         return largest(ledger.release(noise, counted, shape=size), k, level, noise)
-    left = np.arange(size)
+    remaining = np.arange(size)
     for selection in rounds:
-        won = ledger.release(selection, CountsOf(counted, left), shape=left.size)
-        left = np.delete(left, int(won))
-    some = np.setdiff1d(np.arange(size), left)
-    noisy = ledger.release(noise, CountsOf(counted, some), shape=some.size)
+        won = ledger.release(selection, CountsOf(counted, remaining), shape=remaining.size)
+        remaining = np.delete(remaining, int(won))
+    winners = np.setdiff1d(np.arange(size), remaining)
+    noisy = ledger.release(noise, CountsOf(counted, winners), shape=winners.size)
     order, counts, ends = largest(noisy, k, level, noise, chosen=True)
-    return some[order], counts, ends
+    return winners[order], counts, ends
 
 
 def largest(
@@ -278,16 +291,18 @@ def largest(
 class CountsOf:
     """The query of a round: the counts of some categories."""
 
-    def __init__(self, counted: Counting, some: NDArray[np.int64]) -> None:
-        self._counted, self._some = counted, some
+    def __init__(self, counted: Counting, categories: NDArray[np.int64]) -> None:
+        self._counted, self._categories = counted, categories
 
     def __call__(self, rows: Any) -> Any:
-        """Return how many people have each of them."""
-        return self._counted(rows)[self._some]
+        """Return how many people have each of the categories."""
+        return self._counted(rows)[self._categories]
 
 
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:
     """Return how many rows hold each category, once a row: the query."""
     codes = np.sort(np.asarray(rows), axis=1)
-    codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1  # from the right: runs of equal codes
+    codes[:, 1:][
+        codes[:, 1:] == codes[:, :-1]
+    ] = -1  # only the first of equal codes in a row counts
     return np.bincount(codes[(codes >= 0) & (codes < size)], minlength=size)

@@ -1,4 +1,4 @@
-"""Ends of intervals beside quantiles that were found: an end lies some records further on.
+"""Ends of intervals around released quantiles: an end lies some records further on.
 
 References: Smith (2011) for the mechanism; proof in docs/proofs/quantiles.md, section 5.
 """
@@ -19,17 +19,18 @@ from algorithms.statistics.quantile_scores import WEIGHT_BITS, IndexArray, padde
 from algorithms.statistics.quantile_tree import rank_noise
 
 UNITS = 1 << WEIGHT_BITS
-FAR = 40  # scores so many scales below the best are as improbable as any: e^-40
-MOST_PLACES = 1 << 52  # of a part, with those that stand for what is beyond it
-# a quantile that is nearer to the least or the greatest record, in its own scales, may be lost in
-# the empty part of the grid beyond: with chance e^-4 where that is 400 times as wide
+FAR = 40  # scores this many scales below the best have probability e^-40 and are not told apart
+MOST_PLACES = 1 << 52  # of a part, with the places that stand for the region beyond it
+# A quantile that lies nearer to the least or the greatest record than this, in its own scales, may
+# fall into the empty part of the grid beyond that record.  At this distance the probability is e^-4
+# if the empty part is 400 times as wide.
 REACH = math.log(400) + 4
 NODES = 2000
-# A quantile that is found lies more often in a wide gap between records than in a narrow one, and
+# A released quantile lies more often in a wide gap between records than in a narrow one, and
 # so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
 # to 1.4 times as often as for even ones.
 EVEN = 0.85
-GAP = 0.35  # records that the noise is taken to be larger by: where it is less, gaps decide
+GAP = 0.35  # records that are added to the scale of the noise: gaps decide where noise is smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +63,37 @@ class EndPart:
 
 
 def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
-    """Return scores and lengths of the runs of places from ``near`` on, then of those beyond.
+    """Return scores and lengths of the runs of places from ``near`` to ``far``, then beyond.
 
     ``places`` are those of all records, sorted.  Scores move by 1/2 with one record more or less.
     """
     low, high = sorted((part.near, part.far))
-    # an end is so many records further on as lie between, with the one at the lower place
-    first, last = np.searchsorted(places, [low, high]).tolist()
-    within = last - first
+    # An end at a place is as many records away as lie between, counting one at the lower place.
+    begin, end = np.searchsorted(places, [low, high]).tolist()
+    within = end - begin
     reach, weight = _reach(part, scale), part.weight if not part.records else part.weight // 2
-    least, most = max(0, part.records - reach), min(within, part.records + reach)
-    if most < least:  # all of them are as far as any
-        least = most = within
-    counts = np.arange(least, most + 1, dtype=np.int64)
+    low_count, high_count = max(0, part.records - reach), min(within, part.records + reach)
+    if high_count < low_count:  # all ends in the part have the lowest score
+        low_count = high_count = within
+    counts = np.arange(low_count, high_count + 1, dtype=np.int64)
     scores = -weight * np.minimum(np.abs(counts - part.records), reach)
     beyond = -weight * min(abs(within - part.records), reach)
     if part.far >= part.near:
-        inner = places[first + least : first + most] + 1 - part.near
+        inner = places[begin + low_count : begin + high_count] + 1 - part.near
     else:
-        inner = part.near - places[last - most : last - least][::-1]
+        inner = part.near - places[end - high_count : end - low_count][::-1]
     lengths = np.diff(np.concatenate([[0], inner, [high - low + 1]]))
-    # Of the next ones: half of the records of the part, less the weight of those between: the
-    # first moves all scores up by half a weight, and the second some of them down by a whole one.
+    # The score of a next record is half of the weight of the part less the weight of the records
+    # between.  One more record moves all scores up by half a weight, and some of them down by a
+    # whole weight.
     middle = weight * within / 2 if not part.records else 0.0
-    found = np.append(scores, beyond) + middle
+    unit_scores = np.append(scores, beyond) + middle
     length = min(part.beyond, MOST_PLACES - (high - low + 1))
-    return np.stack([np.ldexp(found, -WEIGHT_BITS), np.append(lengths, length)])
+    return np.stack([np.ldexp(unit_scores, -WEIGHT_BITS), np.append(lengths, length)])
 
 
 def _reach(part: EndPart, scale: float) -> int:
-    """Return from how many records on scores are as low as any."""
+    """Return the number of records from which on scores are lowest."""
     return math.ceil(FAR * scale * UNITS / part.weight) * (2 if part.records else 1)
 
 
@@ -99,13 +101,15 @@ def end_scores(
     places: Sequence[IndexArray], parts: Sequence[Sequence[EndPart]], scale: float
 ) -> Array:
     """Return the scores of the ends of every cell: (parts, 2, runs), a cell after another."""
-    found = [
+    runs = [
         end_runs(numbers, part, scale)
-        for numbers, own in zip(places, parts, strict=True)
-        for part in own
+        for numbers, cell_parts in zip(places, parts, strict=True)
+        for part in cell_parts
     ]
-    width = 2 + max((1 + (p.records > 0)) * _reach(p, scale) for own in parts for p in own)
-    return padded(found, width)
+    width = 2 + max(
+        (1 + (p.records > 0)) * _reach(p, scale) for cell_parts in parts for p in cell_parts
+    )
+    return padded(runs, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +129,11 @@ class Ends:
 
     @property
     def ratio(self) -> float:
-        """The least of all: the others get smaller weights."""
+        """The least ratio; ends with other ratios get smaller weights."""
         return min(self.ratios)
 
     def scale(self, tree: float) -> float:
-        """Return the scale of the release of ends, for that of the tree in records."""
+        """Return the scale of the release of ends, for the scale of the tree in records."""
         return self.ratio * (tree + GAP)
 
     def tree_scale(self, levels: int, budget: float) -> float:
@@ -156,75 +160,83 @@ def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
     """
     noise = rank_noise(quantiles, 1.0, replaced)
     scales = noise.own.tolist(), np.sqrt(noise.rest).tolist()
-    ratios = (_ratio(own, rest, level) for own, rest in zip(*scales, strict=True))
+    ratios = (
+        _ratio(laplace_scale, normal_deviation, level)
+        for laplace_scale, normal_deviation in zip(*scales, strict=True)
+    )
     return Ends(tuple(noise.own.tolist()), tuple(ratios))
 
 
-def _ratio(own: float, rest: float, level: float) -> float:
-    """Return the mean of G for an error of Laplace noise of scale ``own`` and of normal noise."""
-    step, outside = 40 * (own + rest) / NODES, EVEN * (1 - level)
+def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float:
+    """Return the mean of G for an error that is the sum of Laplace noise and normal noise."""
+    step, outside = 40 * (laplace_scale + normal_deviation) / NODES, EVEN * (1 - level)
     x: Array = (np.arange(NODES, dtype=np.float64) + 0.5) * step
-    tail = laplace_normal_tail(x, own, np.full(NODES, rest, dtype=np.float64))
+    tail = laplace_normal_tail(x, laplace_scale, np.full(NODES, normal_deviation, dtype=np.float64))
 
     def holds(ratio: float) -> bool:
         # P(|error| > G) is the integral of P(|error| > x) e^{-x / ratio} / ratio
         return float(np.exp(-x / ratio) @ tail) * step <= outside * ratio
 
-    most = 2 * float(tail.sum()) * step / outside  # as e^{-x / ratio} <= 1
-    return least_float_that(holds, own / 4, most, relative=1e-9)
+    upper_end = 2 * float(tail.sum()) * step / outside  # as e^{-x / ratio} <= 1
+    return least_float_that(holds, laplace_scale / 4, upper_end, relative=1e-9)
 
 
 def end_parts(
-    found: Sequence[int], quantiles: Sequence[float], ends: Ends, scale: float, level: float,
+    centres: Sequence[int], quantiles: Sequence[float], ends: Ends, scale: float, level: float,
     records: float, places: int,
 ) -> tuple[list[EndPart], list[EndPart]]:  # fmt: skip
     """Return where the lower and the upper ends of ascending quantiles are sought.
 
-    ``found`` are the places of the quantiles, ``scale`` is that of the tree that found them, and
-    ``records`` is about their number.
+    ``centres`` are the places of the quantiles, ``scale`` is the scale of the tree that released
+    them, and ``records`` is about the number of records.
     """
     parts: tuple[list[EndPart], list[EndPart]] = ([], [])
-    borders = [0.0, *quantiles, 1.0], [0, *found, places - 1]
-    for i, (own, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
+    borders = [0.0, *quantiles, 1.0], [0, *centres, places - 1]
+    for i, (own_noise, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
         weight = max(2, math.floor(UNITS * ends.ratio / ratio))
-        for side, other in ((-1, 1), (1, -1)):
-            wide = ratio * (scale + GAP)
+        for side, opposite in ((-1, 1), (1, -1)):
+            end_scale = ratio * (scale + GAP)
             share, far = borders[0][i + side], borders[1][i + side]
-            near, lost = borders[1][i], _records_lost(quantiles[i - 1], other, own * scale, records)
-            # a quantile that is lost on the other side may be off by all that lies there
-            k = math.ceil(lost + 2 * wide * math.log(1 / (1 - level))) if lost else 0
+            start, own_scale = borders[1][i], own_noise * scale
+            records_lost = _records_lost(quantiles[i - 1], opposite, own_scale, records)
+            # A quantile near the opposite end may be wrong by all records that lie there.
+            k = (
+                math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - level)))
+                if records_lost
+                else 0
+            )
             expected = max(abs(share - borders[0][i]) * records, 1e-9)
-            if k > expected:  # so far on is nothing of this part
-                far = near
-            # beyond a part the exponential goes on: as many places as would hold its scale
-            beyond = min(wide / expected * max(abs(far - near), 1), MOST_PLACES / 2)
-            part = EndPart(near, far, weight, 0 if far == near else k, math.ceil(beyond))
+            if k > expected:  # the end lies beyond this part
+                far = start
+            # The exponential law continues beyond a part: this many places hold one scale of it.
+            beyond = min(end_scale / expected * max(abs(far - start), 1), MOST_PLACES / 2)
+            part = EndPart(start, far, weight, 0 if far == start else k, math.ceil(beyond))
             parts[side > 0].append(part)
     return parts
 
 
-def _records_lost(quantile: float, side: int, own: float, records: float) -> float:
-    """Return the records beyond a quantile where it may be lost among none; else 0."""
-    there = (1 - quantile if side > 0 else quantile) * records
-    return max(there, 1e-9) if there < REACH * own else 0.0
+def _records_lost(quantile: float, side: int, own_noise: float, records: float) -> float:
+    """Return the number of records beyond a quantile near the end of the data; else 0."""
+    records_beyond = (1 - quantile if side > 0 else quantile) * records
+    return max(records_beyond, 1e-9) if records_beyond < REACH * own_noise else 0.0
 
 
 def ends_found(
     indices: Sequence[Sequence[int]], parts: tuple[list[EndPart], list[EndPart]],
     quantiles: Sequence[float], ends: Ends, scale: float, records: float, places: int,
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """Return the places of the lower and upper end of each quantile, from what was drawn."""
+    """Return the places of the lower and upper end of each quantile, from the drawn indices."""
     count = len(quantiles)
     lower, upper = 0, places - 1
-    found = [[lower] * count, [upper] * count]
+    end_places = [[lower] * count, [upper] * count]
     for side, order in ((0, range(count)), (1, reversed(range(count)))):
         outer = upper if side else lower
         for i in order:
-            own = ends.own[i] * scale
-            if not _records_lost(quantiles[i], 1 if side else -1, own, records):
-                place = parts[side][i].place(indices[side][i])
-                outer = outer if place is None else place
+            own_noise = ends.own[i] * scale
+            if not _records_lost(quantiles[i], 1 if side else -1, own_noise, records):
+                end_place = parts[side][i].place(indices[side][i])
+                outer = outer if end_place is None else end_place
             else:
                 outer = upper if side else lower
-            found[side][i] = outer
-    return list(zip(*found, strict=True))
+            end_places[side][i] = outer
+    return list(zip(*end_places, strict=True))

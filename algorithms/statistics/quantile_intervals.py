@@ -14,8 +14,9 @@ from accountant.numerics import Array
 from algorithms.base.intervals import laplace_interval
 from algorithms.statistics.quantile_tree import rank_noise
 
-# a part of the grid without records, so many scales and ln(points) from a quantile, has a chance
-# below e^-4 where the numbers near the quantile fill a hundred thousandth of the bounds
+# The release falls into a part of the grid without records, at this distance in scales plus
+# ln(points) from a quantile, with probability below e^-4.  This holds if the numbers near the
+# quantile fill at least a hundred thousandth of the bounds.
 FAR_SCALES, EMPTIEST = 4.0, 1e5
 
 
@@ -28,35 +29,36 @@ def with_ends(
     points: int,
     replaced: bool,
 ) -> Array:
-    """Return each quantile, and two around it that hold what was asked for between them.
+    """Return each quantile, and two quantiles around it that are the ends of its interval.
 
     ``sampling`` is the deviation of the sample's quantile from that of the population, as a share
-    of the records; zero where the sample's own is asked for.
+    of the records; it is zero for the quantile of the sample itself.
     """
     targets = np.repeat(quantiles[:, None], 3, axis=1)
     reach = math.log(min(points, EMPTIEST)) + FAR_SCALES
-    for _ in range(3):  # the noise of the ends depends a little on where they are
+    for _ in range(3):  # the noise of the ends depends a little on their positions
         levels, order = ascending(targets)
         noise = rank_noise(levels, scale, replaced)
         # A quantile so near the least or the greatest record that the empty part of the grid
         # beyond it is likely: its rank may be wrong by its distance from there.
-        first = reach * noise.own / records
+        margin = reach * noise.own / records
         at = np.array(levels)
-        lost = np.where((at < first) | (at > 1 - first), np.minimum(at, 1 - at), 0.0)
-        own, rest, pull, least = (np.empty(at.size) for _ in range(4))
-        own[order], rest[order], least[order] = noise.own / records, noise.rest, first
-        pull[order] = noise.mixed @ lost - lost
-        # in units of the own noise, and of the two ends alone
-        deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(rest) / records) / own
-        noisy = laplace_interval(np.zeros(own.size), 1.0, deviation, level)[:, 1] * own
+        distance_to_end = np.where((at < margin) | (at > 1 - margin), np.minimum(at, 1 - at), 0.0)
+        own_noise, other_variance, pull, margins = (np.empty(at.size) for _ in range(4))
+        own_noise[order], other_variance[order] = noise.own / records, noise.rest
+        margins[order] = margin
+        pull[order] = noise.mixed @ distance_to_end - distance_to_end
+        # The deviation is in units of the quantile's own noise.  Only the two ends are used.
+        deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(other_variance) / records) / own_noise
+        noisy = laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise
         half = (noisy + pull).reshape(targets.shape)[:, 1:]
         below, above = quantiles - half[:, 0], quantiles + half[:, 1]
-        near, far = least.reshape(targets.shape).T[1:]
-        # an end that is lost is the bound itself, or moves to where it is not
-        below = np.minimum(below, 1 - near)
-        above = np.maximum(above, far)
-        below = np.where(below < near, 0.0, below)
-        above = np.where(above > 1 - far, 1.0, above)
+        margin_below, margin_above = margins.reshape(targets.shape).T[1:]
+        # An end whose rank is not reliable moves to the margin, or to the bound of the data.
+        below = np.minimum(below, 1 - margin_below)
+        above = np.maximum(above, margin_above)
+        below = np.where(below < margin_below, 0.0, below)
+        above = np.where(above > 1 - margin_above, 1.0, above)
         targets = np.stack([quantiles, below, above], axis=1)
     return targets
 

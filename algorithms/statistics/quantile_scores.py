@@ -19,13 +19,13 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 
 IndexArray = NDArray[np.int64]
-PLACE_BITS = 16  # a point of the grid has 2^16 places, over which equal numbers are spread
+PLACE_BITS = 16  # a point of the grid has 2^16 places, and equal numbers are spread over them
 DEFAULT_STEPS = 1 << 24
 MOST_POINTS = 1 << 36
 WEIGHT_BITS = 10
-LONGEST = 1 << 17  # runs of a list that is filled up with empty ones
-# scores this many scales below the best are as improbable as any: 2^52 candidates of them have
-# together a chance of e^-44
+LONGEST = 1 << 17  # longest list that is padded with empty runs
+# Scores this many scales below the best are not told apart: 2^52 such candidates have
+# probability e^-44 together.
 FAR = 160
 
 
@@ -38,7 +38,7 @@ class SortedPlaces(ABC):
 
     @abstractmethod
     def __getitem__(self, ranks: slice) -> IndexArray:
-        """Return those of some ranks."""
+        """Return the places of some ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,14 @@ class ValueGrid:
         point = np.sort(self.points_of(numbers))
         if not point.size:
             return point
-        # the j-th of equal numbers goes to the j-th place of van der Corput's sequence: one more
-        # number takes one more place, and moves no other
-        first = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
-        ranks = np.arange(point.size) - np.repeat(first, np.diff(np.append(first, point.size)))
+        # The j-th of equal numbers goes to the j-th place of van der Corput's sequence.  One more
+        # number takes one more place and moves no other number.
+        run_starts = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
+        ranks = np.arange(point.size) - np.repeat(
+            run_starts, np.diff(np.append(run_starts, point.size))
+        )
         places = (point << PLACE_BITS) + SPREAD[(ranks + 1) % SPREAD.size]
-        return np.sort(places) if first.size < point.size else places
+        return np.sort(places) if run_starts.size < point.size else places
 
     def value_at(self, place: Any) -> Array:
         """Return the point of a place."""
@@ -99,10 +101,10 @@ class ValueGrid:
 
 def _reversed_bits() -> IndexArray:
     """Return the numbers of `PLACE_BITS` bits with their bits in reverse order."""
-    number, found = np.arange(1 << PLACE_BITS), np.zeros(1 << PLACE_BITS, dtype=np.int64)
+    number, reversed_number = np.arange(1 << PLACE_BITS), np.zeros(1 << PLACE_BITS, dtype=np.int64)
     for bit in range(PLACE_BITS):
-        found |= ((number >> bit) & 1) << (PLACE_BITS - 1 - bit)
-    return found
+        reversed_number |= ((number >> bit) & 1) << (PLACE_BITS - 1 - bit)
+    return reversed_number
 
 
 SPREAD = _reversed_bits()
@@ -141,36 +143,38 @@ class QuantileScores:
 def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: bool) -> Array:
     """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
     units = [share_units(part.share, scale, whole) for part in parts]
-    found = [_runs(places, *given) for given in zip(parts, units, strict=True)]
-    # of one size for any data, but where that would be very long
-    return padded(found, 3 + 2 * max(one.far >> one.bits for one in units))
+    runs = [_runs(places, part, unit) for part, unit in zip(parts, units, strict=True)]
+    # The size does not depend on the data, unless the list would be very long.
+    return padded(runs, 3 + 2 * max(unit.far >> unit.bits for unit in units))
 
 
-def padded(found: Sequence[Array], width: int) -> Array:
+def padded(lists: Sequence[Array], width: int) -> Array:
     """Return lists of runs filled up with empty ones, if that is not too long."""
     if width > LONGEST:
-        width = 1 << max(one.shape[1] for one in found).bit_length()
-    value = np.zeros((len(found), 2, width))
-    for row, one in zip(value, found, strict=True):
-        row[:, : one.shape[1]] = one
-    return value
+        width = 1 << max(runs.shape[1] for runs in lists).bit_length()
+    filled = np.zeros((len(lists), 2, width))
+    for row, runs in zip(filled, lists, strict=True):
+        row[:, : runs.shape[1]] = runs
+    return filled
 
 
 def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     """Return scores and lengths of the runs of places between neighbouring records."""
-    if part.end <= part.start:  # two quantiles in one place: the third is there too
+    if (
+        part.end <= part.start
+    ):  # both neighbours are at one place, so the quantile between them is there too
         return np.array([[0.0], [1.0]])
     bits, far, share, weight = units
-    first, last = np.searchsorted(places, [part.start, part.end])
-    records = int(last - first)
-    # ranks at which the score is not yet as low as it can be
+    begin, end = np.searchsorted(places, [part.start, part.end])
+    records = int(end - begin)
+    # the ranks whose score is above the lowest score
     target = share * records
     low = max(0, (target - far) >> bits)
     high = min(records, ((target + far) >> bits) + 1)
     distance = (np.arange(low, high + 1, dtype=np.int64) << bits) - target
     scores = np.minimum(np.abs(distance), far) * (-weight)
-    # rank r is that of the places after record r - 1, up to record r
-    inner = places[first + low : first + high] + 1
+    # Places after record r - 1 and up to record r have rank r.
+    inner = places[begin + low : begin + high] + 1
     ends = np.concatenate([[part.start], inner, [part.end]])
     return np.stack([np.ldexp(scores.astype(float), -bits - WEIGHT_BITS), np.diff(ends)])
 
@@ -196,8 +200,8 @@ def share_units(share: float, scale: float, whole: bool) -> ShareUnits:
     bits = min(30, 52 - WEIGHT_BITS - log_far)
     unit = 1 << bits
     whole_share = min(max(round(math.ldexp(share, bits)), 0), unit)
-    # the rank less the share moves by max(share, 1 - share) with one record more or less, and by 1
-    # where one is replaced
+    # One record more or less moves (rank - share) by max(share, 1 - share); an exchanged record
+    # moves it by 1.
     weight = (unit << (WEIGHT_BITS - 1)) // max(whole_share, unit - whole_share)
     return ShareUnits(
         bits, 1 << (bits + log_far), whole_share, 1 << WEIGHT_BITS if whole else weight

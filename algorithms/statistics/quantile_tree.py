@@ -59,10 +59,10 @@ def released_places(
     ends = {-1: 0, len(levels): grid.places}
     for mechanism, nodes in zip(mechanisms, tree_levels(len(levels)), strict=True):
         parts = [Part(ends[n.below], ends[n.above], part_share(levels, n)) for n in nodes]
-        whole = replaced and len(parts) == 1
-        query = QuantileScores(grid, parts, mechanism.scale, column, whole)
-        found = ledger.release(mechanism, query, shape=len(parts))
-        for node, part, index in zip(nodes, parts, found, strict=True):
+        public_root = replaced and len(parts) == 1
+        query = QuantileScores(grid, parts, mechanism.scale, column, public_root)
+        drawn = ledger.release(mechanism, query, shape=len(parts))
+        for node, part, index in zip(nodes, parts, drawn, strict=True):
             ends[node.at] = part.start + int(index)
     return [ends[i] for i in range(len(levels))]
 
@@ -82,15 +82,16 @@ class RankNoise(NamedTuple):
 def rank_noise(levels: Sequence[float], scale: float, replaced: bool) -> RankNoise:
     """Return the noise of the ranks of ascending quantiles.
 
-    A rank's noise is its own, two-sided exponential, and that of its part's ends by their distance.
+    The noise of a rank is its own two-sided exponential noise plus the noise of the ends of its
+    part, weighted by their distance.
     """
     count = len(levels)
-    own, mixed = np.zeros(count), np.zeros((count + 2, count))
+    own_noise, mixed = np.zeros(count), np.zeros((count + 2, count))
     for depth, nodes in enumerate(tree_levels(count)):
         for node in nodes:
             share = part_share(levels, node)
-            own[node.at] = scale / share_units(share, scale, replaced and depth == 0).weight
-            # rows -1 and count are the public ends, without noise
+            own_noise[node.at] = scale / share_units(share, scale, replaced and depth == 0).weight
+            # The rows -1 and `count` are the public ends, which have no noise.
             mixed[node.at] = (1 - share) * mixed[node.below] + share * mixed[node.above]
             mixed[node.at, node.at] = 1.0
-    return RankNoise(own, mixed[:count])
+    return RankNoise(own_noise, mixed[:count])

@@ -14,7 +14,7 @@ import numpy as np
 
 from accountant.numerics import Array
 
-# C of the threshold rule, from simulations in tests/algorithms/voting/test_sign_vote.py
+# The constant C of the threshold rule; tests/algorithms/voting/test_sign_vote.py simulates it.
 THRESHOLD_CONSTANT = 5.0
 
 
@@ -85,10 +85,10 @@ def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Arr
     from sklearn.linear_model import lars_path  # votes on means do not need scikit-learn
 
     _, _, path = lars_path(*data, method="lasso", alpha_min=threshold)
-    # between two knots the nonzero coordinates are those of both ends together, so the smallest
-    # such penalty is a knot, or the end of the path; at the first knot nothing is selected
-    few = np.flatnonzero(np.count_nonzero(path, axis=0) <= select)
-    signs: Array = np.sign(path[:, few[-1]])
+    # Between two knots the nonzero coordinates are those of both ends together.  So the smallest
+    # such penalty is a knot, or the end of the path.  Nothing is selected at the first knot.
+    sparse_knots = np.flatnonzero(np.count_nonzero(path, axis=0) <= select)
+    signs: Array = np.sign(path[:, sparse_knots[-1]])
     return signs
 
 
@@ -103,17 +103,17 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         R = finite_array(np.corrcoef(X, rowvar=False), 2)  # a constant variable has no correlation
     variables = len(R)
-    on = np.zeros((variables, variables))
+    coefficients = np.zeros((variables, variables))
     for node in range(variables):
-        others = np.arange(variables) != node
-        _, _, on[node, others] = lars_path_gram(
-            R[others, node], R[np.ix_(others, others)], n_samples=1, method="lasso",
+        other_nodes = np.arange(variables) != node
+        _, _, coefficients[node, other_nodes] = lars_path_gram(
+            R[other_nodes, node], R[np.ix_(other_nodes, other_nodes)], n_samples=1, method="lasso",
             alpha_min=threshold, return_path=False,
         )  # fmt: skip
     upper = np.triu_indices(variables, 1)
-    one, other = on[upper], on.T[upper]
-    strength = np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0)
-    signs: Array = np.sign(one) * (strength > 0)
+    forward, backward = coefficients[upper], coefficients.T[upper]
+    strength = np.where(forward * backward > 0, np.minimum(np.abs(forward), np.abs(backward)), 0.0)
+    signs: Array = np.sign(forward) * (strength > 0)
     if select < signs.size:
         signs[np.argsort(-strength, kind="stable")[select:]] = 0.0
     return signs

@@ -53,8 +53,8 @@ def calibrated_plan(epsilon: float, delta: float, select: int) -> Stated:
     def plan_of(scale: float) -> Plan:
         return peeling_and_sign_plan(peeling_stage(scale, select, "gumbel"), scale)
 
-    # 2 s releases, each of a log-ratio of range 2 VOTE_SENSITIVITY / scale: at delta 0 the ranges
-    # add up, and otherwise each has about the mu of half of it
+    # There are 2 s releases, each with log-ratios of range 2 VOTE_SENSITIVITY / scale.  At delta 0
+    # the ranges add up; otherwise each release has a mu of about half of its range.
     start = 4 * VOTE_SENSITIVITY * select / epsilon
     if delta > 0:
         moved = VOTE_SENSITIVITY * math.sqrt(2 * select)
@@ -74,12 +74,12 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
         winner = int(ledger.release(peel.part, query, shape=remaining.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
-    found = np.zeros(ledger.shape[1], dtype=np.int8)
+    private_signs = np.zeros(ledger.shape[1], dtype=np.int8)
     for feature in selected:
         utilities = partial(counter.utilities, feature=feature)
         drawn = ledger.release(signs.part, utilities, shape=SIGNS.size)
-        found[feature] = SIGNS[int(drawn)]
-    return found
+        private_signs[feature] = SIGNS[int(drawn)]
+    return private_signs
 
 
 class RemainingStability:

@@ -28,7 +28,7 @@ ESTIMATOR = OneOf(tuple(SIGN_ESTIMATORS))
 FORM = OneOf(("calibrated", "published"))
 
 
-# no check_estimator: scikit-learn's checks fit (X, y), and this is fitted on machines
+# check_estimator does not apply: scikit-learn's checks fit (X, y), and a vote fits machines.
 class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
 
@@ -177,9 +177,9 @@ class SignVote(PrivateEstimator):
         epsilon = Tight().epsilon(self.plan_, self.delta)
         peel, signs = self.plan_.part.parts
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy"
-        who = Adjacency.MACHINE_REPLACE.difference
+        protected = Adjacency.MACHINE_REPLACE.difference
         return (
-            f"SignVote: {guarantee}: {who}; {peel.part.noise} noise of "
+            f"SignVote: {guarantee}: {protected}; {peel.part.noise} noise of "
             f"scale {peel.part.scale:.4g} on the votes in {peel.count} selections, {signs.count} "
             f"signs drawn at scale {signs.part.scale:.4g}: {np.count_nonzero(self.signs_)} signs"
         )
@@ -202,8 +202,8 @@ class SignVote(PrivateEstimator):
 
     def __getstate__(self) -> Any:
         """Return the state without the ledger, the executor and what is not private."""
-        kept = {k: v for k, v in super().__getstate__().items() if k not in NOT_PROTECTED}
-        return {**kept, "executor": None}
+        state = {k: v for k, v in super().__getstate__().items() if k not in NOT_PROTECTED}
+        return {**state, "executor": None}
 
 
 NOT_PROTECTED = ("ledger_", "votes_", "report_")
@@ -221,8 +221,10 @@ def checked_machines(machines: Any) -> list[Any]:
 
 def known_features(handles: list[Any]) -> int | None:
     """Return the number of features of all data that are in memory; None if there are none."""
-    here = [one[0] if isinstance(one, tuple) else one for one in handles]
-    found = {one.shape[1] for one in here if len(getattr(one, "shape", ())) == 2}
-    if len(found) > 1:
-        raise ParameterError("machines", f"of {sorted(found)} features", "of equally many features")
-    return found.pop() if found else None
+    features = [handle[0] if isinstance(handle, tuple) else handle for handle in handles]
+    widths = {X.shape[1] for X in features if len(getattr(X, "shape", ())) == 2}
+    if len(widths) > 1:
+        raise ParameterError(
+            "machines", f"of {sorted(widths)} features", "of equally many features"
+        )
+    return widths.pop() if widths else None

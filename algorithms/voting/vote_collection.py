@@ -91,7 +91,8 @@ class VoteCollector:
         """
         lengths = [vote_length(message) for message in self._messages]
         if features is None:
-            features = int(np.median(lengths))  # the length that more than half of them have
+            # If more than half of the messages have one length, it is the median.
+            features = int(np.median(lengths))
         votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
 
         def write(block: range) -> None:
@@ -127,12 +128,12 @@ def collect_votes(
     box, futures = VoteCollector(len(handles)), []
     try:
         futures = [pool.submit(encode_own_vote, local, handle) for handle in handles]
-        done, _ = wait(futures, timeout)
+        finished, _ = wait(futures, timeout)
         for at, future in enumerate(futures):
-            if future in done:
+            if future in finished:
                 try:
                     box.receive(at, future.result())
-                except Exception:  # a worker died, or its result is no message
+                except Exception:  # a worker died, or its result is not a message
                     box.mark_failed(at)
     finally:
         for future in futures:

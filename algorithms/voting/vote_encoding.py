@@ -23,7 +23,7 @@ def pack_vote(vote: Any) -> bytes:
     """Return a machine's message: its vote in two bits a feature, or that it has none."""
     try:
         votes = np.asarray(vote)
-    except ValueError:  # ragged
+    except ValueError:  # rows of different lengths
         return bytes([INVALID])
     fate = COUNTED
     if votes.ndim == 2 and len(votes) > 1:
@@ -50,8 +50,8 @@ def unpack_vote(message: bytes, row: Votes) -> bool:
     positive, negative = np.frombuffer(message, dtype=np.uint8, offset=HEADER_BYTES).reshape(2, -1)
     if (positive & negative).any():
         return False
-    one, other = (np.unpackbits(part, count=row.size) for part in (positive, negative))
-    np.subtract(one.view(np.int8), other.view(np.int8), out=row)
+    positives, negatives = (np.unpackbits(part, count=row.size) for part in (positive, negative))
+    np.subtract(positives.view(np.int8), negatives.view(np.int8), out=row)
     return True
 
 

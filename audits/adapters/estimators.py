@@ -86,15 +86,21 @@ class EstimatorAdapter:
         """The estimate from features ``x`` and targets ``y``, with ``noise`` times the noise."""
         noise = self._checked_noise(noise)
         if self.kind == "function":
-            more = {"noise": noise} if self.has_adjustable_noise else {}
-            return _checked_finite(np.asarray(self.algorithm(x, y, rng, **more), dtype=float))
+            noise_option = {"noise": noise} if self.has_adjustable_noise else {}
+            return _checked_finite(
+                np.asarray(self.algorithm(x, y, rng, **noise_option), dtype=float)
+            )
         if self.kind == "estimator":
-            one = _fresh_copy(self.algorithm, rng)
+            estimator = _fresh_copy(self.algorithm, rng)
             data = (x, y) if self.data_of is None else self.data_of(x, y)
-            return _coefficient_vector(one.fit(*data).coef_)
-        found = _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
-        # a constant of predictions comes last
-        return found[: x.shape[1]] if getattr(self.algorithm, "fit_intercept", False) else found
+            return _coefficient_vector(estimator.fit(*data).coef_)
+        coefficients = _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
+        # the intercept comes last
+        return (
+            coefficients[: x.shape[1]]
+            if getattr(self.algorithm, "fit_intercept", False)
+            else coefficients
+        )
 
     def release_result(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """The result on data that are all private, with ``noise`` times the noise."""
@@ -105,14 +111,14 @@ class EstimatorAdapter:
             raise ParameterError(
                 "algorithm", self.algorithm, "an algorithm or a function (data, rng)"
             )
-        more = {"noise": noise} if self.has_adjustable_noise else {}
-        return _checked_finite(np.asarray(self.algorithm(data, rng, **more), dtype=float))
+        noise_option = {"noise": noise} if self.has_adjustable_noise else {}
+        return _checked_finite(np.asarray(self.algorithm(data, rng, **noise_option), dtype=float))
 
     def run(self, inputs: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
         """The result of plan and run on private data behind the gate and on public data."""
         algorithm, (data, public) = self.algorithm, inputs
         if noise == 0 and "non_private" in estimator_parameters(algorithm):
-            # its own form without noise, which knows that there is none
+            # the algorithm's own form without noise
             algorithm = copy.copy(algorithm)
             algorithm.epsilon, algorithm.non_private = math.inf, True
         with warnings.catch_warnings():  # the audit measures what the noise leaves
@@ -153,10 +159,10 @@ def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:
     """A fresh estimator with a seed of its own."""
     from sklearn.base import clone
 
-    one = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
-    if hasattr(one, "random_state"):
-        one.random_state = int(rng.integers(2**32))
-    return one
+    fresh = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
+    if hasattr(fresh, "random_state"):
+        fresh.random_state = int(rng.integers(2**32))
+    return fresh
 
 
 def _checked_finite(estimate: Array) -> Array:
@@ -168,10 +174,12 @@ def _checked_finite(estimate: Array) -> Array:
 
 def _coefficient_vector(result: Any) -> Array:
     """Coefficients as one vector; of several classes, the second minus the first."""
-    found = np.asarray(result, dtype=float)
-    if found.ndim == 2:
-        found = found[1] - found[0] if len(found) > 1 else found[0]
-    if found.ndim != 1:
-        shown = f"a result of shape {found.shape}"
+    coefficients = np.asarray(result, dtype=float)
+    if coefficients.ndim == 2:
+        coefficients = (
+            coefficients[1] - coefficients[0] if len(coefficients) > 1 else coefficients[0]
+        )
+    if coefficients.ndim != 1:
+        shown = f"a result of shape {coefficients.shape}"
         raise ParameterError("algorithm", shown, "one that returns one coefficient a feature")
-    return _checked_finite(found)
+    return _checked_finite(coefficients)

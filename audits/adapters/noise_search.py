@@ -19,10 +19,10 @@ def largest_falsified_factor(falsifies: Callable[[float], bool], tries: int = 7)
     """
     if not falsifies(0.0):
         return None
-    found = greatest_float_that(
+    factor = greatest_float_that(
         falsifies, MIN_FACTOR, 1.0, steps=tries, mean=lambda a, b: math.sqrt(a * b)
     )
-    return found if found > MIN_FACTOR else 0.0
+    return factor if factor > MIN_FACTOR else 0.0
 
 
 def describe_factor(factor: float | None) -> str:

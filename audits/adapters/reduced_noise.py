@@ -67,7 +67,7 @@ class ReducedNoiseLedger(Ledger):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        del executor  # a worker would draw the noise in full
+        del executor  # a worker process would draw the full noise
         for who in charged:
             yield self._answer(mechanism, query, who)
 
@@ -88,8 +88,8 @@ def release_with_less_noise(
         return np.argmax(value, axis=-1)
     output = mechanism.release(value, rng)
     if np.shape(output) == np.shape(value) and np.asarray(output).dtype.kind == "f":
-        given = np.asarray(value, dtype=float)
-        return given + factor * (output - given) if factor > 0 else given.copy()
+        centre = np.asarray(value, dtype=float)
+        return centre + factor * (output - centre) if factor > 0 else centre.copy()
     return _sharper_response(mechanism, factor).release(value, rng)
 
 
@@ -98,8 +98,8 @@ def _sharper_response(mechanism: Any, factor: float) -> Any:
     for name, sign in (("keep", 1), ("q", -1)):
         chance = getattr(mechanism, name, None)
         if chance is not None and mechanism.loss.pure < math.inf:
-            more = mechanism.loss.pure * (1 / factor - 1) if factor > 0 else math.inf
-            odds = math.log(chance) - math.log1p(-chance) + sign * more
+            added_log_odds = mechanism.loss.pure * (1 / factor - 1) if factor > 0 else math.inf
+            odds = math.log(chance) - math.log1p(-chance) + sign * added_log_odds
             odds = min(max(odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)
             return dataclasses.replace(mechanism, **{name: 1 / (1 + math.exp(-odds))})
     allowed = "of additive noise, a selection, a randomised mean or response, to have less noise"

@@ -44,14 +44,16 @@ class CoupledGate(Gate):
         exchange: Callable[[PendingRelease], Any],
     ) -> None:
         super().__init__(data, plan, public, coin_words)
-        self.transcript: tuple[Any, ...] = ()  # a fit keeps it; nobody reads that of coupled runs
+        self.transcript: tuple[
+            Any, ...
+        ] = ()  # a fit stores the attribute; coupled runs never read it
         self._noise, self._samples, self._exchange = noise, samples, exchange
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
-        asked = self._pending_release(mechanism, query, who)
-        output = self._exchange(asked)
-        if asked.error is not None:  # on the other data too: the algorithm sees the same
-            raise asked.error
+        request = self._pending_release(mechanism, query, who)
+        output = self._exchange(request)
+        if request.error is not None:  # the algorithm sees the same error on the other data
+            raise request.error
         return fresh_view(output)
 
     def _pending_release(
@@ -61,7 +63,7 @@ class CoupledGate(Gate):
             # a copy: a query may hand out its own working memory
             value = np.array(self._query_value(mechanism, query, who))
             output = drawing_mechanism(mechanism).release(value, self._noise)
-        except Exception as error:  # whatever a query raises
+        except Exception as error:  # a query may raise any exception
             return PendingRelease(mechanism, who, error=error)
         return PendingRelease(mechanism, who, value, output)
 

@@ -46,14 +46,14 @@ def run_coupled(
             data, plan, public, coin_words, noise, samples, exchange
         )
 
-    first, second = map(gates_of, (meeting.release_of_first, meeting.release_of_second))
+    open_first, open_second = map(gates_of, (meeting.release_of_first, meeting.release_of_second))
     # attributes that a run sets on the algorithm must not be seen by the other
     twin = algorithm
     with contextlib.suppress(TypeError):
         twin = copy.copy(algorithm)
-    with meeting.second_run(lambda: run_through(twin, datasets[1], public, second)):
+    with meeting.second_run(lambda: run_through(twin, datasets[1], public, open_second)):
         try:
-            result = run_through(algorithm, datasets[0], public, first)
+            result = run_through(algorithm, datasets[0], public, open_first)
             return result, meeting.result_of_second()
         except Exception:
             if meeting.failure is not None:  # also where the algorithm hid it, or failed after it
@@ -99,31 +99,37 @@ class Rendezvous:
             self._answers.put(None)
             thread.join()
 
-    def release_of_first(self, mine: PendingRelease) -> Any:
+    def release_of_first(self, first_release: PendingRelease) -> Any:
         """The output for both runs, once the second run asks for the same release."""
         if self.failure is not None:
             raise self.failure
-        theirs = self._resume_second()
-        if not isinstance(theirs, PendingRelease):
+        second_release = self._resume_second()
+        if not isinstance(second_release, PendingRelease):
             self._fail(f"the run stopped after {self._count} releases on other data")
-        if theirs.mechanism != mine.mechanism:
-            self._fail(f"asked for {theirs.mechanism!r}, recorded was {mine.mechanism!r}")
-        if not same_users(theirs.who, mine.who):
+        if second_release.mechanism != first_release.mechanism:
+            self._fail(
+                f"asked for {second_release.mechanism!r}, recorded was {first_release.mechanism!r}"
+            )
+        if not same_users(second_release.who, first_release.who):
             self._fail(f"release {self._count} asked other users than the recorded one")
         self._count += 1
-        if theirs.error is not None or mine.error is not None:
-            if mine.error is None:
-                words = f"the release failed on other data alone: {type(theirs.error).__name__}"
-                self._fail(words)
-            if theirs.error is None:
+        if second_release.error is not None or first_release.error is not None:
+            if first_release.error is None:
+                reason = (
+                    f"the release failed on other data alone: {type(second_release.error).__name__}"
+                )
+                self._fail(reason)
+            if second_release.error is None:
                 self._fail("the release failed on the recorded data alone")
             self._output = None
         else:
-            if theirs.value.shape != mine.value.shape:
-                shapes = f"shape {theirs.value.shape}, recorded was {mine.value.shape}"
+            if second_release.value.shape != first_release.value.shape:
+                shapes = (
+                    f"shape {second_release.value.shape}, recorded was {first_release.value.shape}"
+                )
                 self._fail(f"a value of {shapes}")
             try:
-                self._output = immutable_output(self._answer(mine, theirs))
+                self._output = immutable_output(self._answer(first_release, second_release))
             except Exception as error:
                 self.failure = error
                 raise
@@ -142,10 +148,10 @@ class Rendezvous:
         """The result of the second run, after the first one has returned."""
         if self.failure is not None:
             raise self.failure
-        last = self._resume_second()
-        if isinstance(last, PendingRelease):
+        outcome = self._resume_second()
+        if isinstance(outcome, PendingRelease):
             self._fail(f"the run asked for more than the {self._count} recorded releases")
-        return last[1]
+        return outcome[1]
 
     def _resume_second(self) -> Any:
         """Let the second run work until its next release, or its end: then (None, its result)."""
@@ -156,6 +162,6 @@ class Rendezvous:
             raise request[0]
         return request
 
-    def _fail(self, words: str) -> NoReturn:
-        self.failure = OffTranscript(words)
+    def _fail(self, reason: str) -> NoReturn:
+        self.failure = OffTranscript(reason)
         raise self.failure

@@ -25,8 +25,8 @@ def _difference_of_values(one: Any, other: Any) -> str:
     if isinstance(one, dict):
         # iteration shows the order, so it is a part of the result
         if dict.keys(one) != dict.keys(other) or list(dict.keys(one)) != list(dict.keys(other)):
-            alone = len(dict.keys(one) ^ dict.keys(other))
-            return f"{alone} keys in one of them alone" if alone else "the order of the keys"
+            unshared = len(dict.keys(one) ^ dict.keys(other))
+            return f"{unshared} keys in one of them alone" if unshared else "the order of the keys"
         pairs = zip(
             [*dict.keys(one), *dict.values(one)], [*dict.keys(other), *dict.values(other)],
             strict=True,
@@ -47,8 +47,8 @@ def _difference_of_values(one: Any, other: Any) -> str:
             return "" if plain.__eq__(one, other) else _plain_difference(one, other)
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
-        first, second = parts
-        return next(filter(None, map(difference, first, second)), "")
+        parts_of_one, parts_of_other = parts
+        return next(filter(None, map(difference, parts_of_one, parts_of_other)), "")
     return _array_difference(np.asarray(one), np.asarray(other))
 
 
@@ -60,15 +60,17 @@ def _plain_difference(one: Any, other: Any) -> str:
 
 
 def _difference_of_attributes(one: Any, other: Any) -> str:
-    """The difference of what a subclass of a number, an array or a nest keeps beside its value."""
+    """The difference of what a subclass of a number, an array or a nest adds to its value."""
     if type(one) in PLAIN or isinstance(one, enum.Enum):
         return ""
-    first, second = map(_attributes, (one, other))
-    return "" if first is second is None else difference(first, second)
+    attributes, other_attributes = map(_attributes, (one, other))
+    return (
+        "" if attributes is other_attributes is None else difference(attributes, other_attributes)
+    )
 
 
 def _attributes(one: Any) -> Any:
-    """Return what an object keeps beside its value, None if nothing."""
+    """Return what an object adds to its value, None if nothing."""
     if isinstance(one, np.ma.MaskedArray):  # numpy's own were compared
         return {name: value for name, value in vars(one).items() if name[0] != "_"}
     return object.__getstate__(one)

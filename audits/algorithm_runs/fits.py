@@ -65,7 +65,9 @@ def _owner_of_gated_fit(kind: type) -> Any:
 def _check_takes_ledger(model: Any) -> None:
     """Refuse a ``fit`` that cannot pass the gates of an audit on to the one it replaces."""
     rules = inspect.signature(model.fit).parameters
-    if "ledger" not in rules and all(one.kind is not one.VAR_KEYWORD for one in rules.values()):
+    if "ledger" not in rules and all(
+        parameter.kind is not parameter.VAR_KEYWORD for parameter in rules.values()
+    ):
         allowed = "an estimator whose fit takes ledger= and gives it to the fit that it replaces"
         raise ParameterError("algorithm", type(model).__name__, allowed)
 
@@ -82,10 +84,10 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
     if hasattr(model, "random_state"):
         model.random_state = seed
     private = data if isinstance(data, tuple) else (data,)
-    given = private if public is None else (public, *private)
-    # each fit has data of its own: what it writes into them reaches no other
+    fit_arguments = private if public is None else (public, *private)
+    # each fit gets its own copy: what it writes into the data reaches no other fit
     with _own_run_is_called(model):
-        model.fit(*copy.deepcopy(given), ledger=AuditGates(open_gate))
+        model.fit(*copy.deepcopy(fit_arguments), ledger=AuditGates(open_gate))
     return model
 
 
@@ -118,8 +120,8 @@ def _own_run_is_called(model: Any) -> Iterator[None]:
 
 def declared_plan(algorithm: Any, data: Any, public: Any) -> Plan:
     """The plan that the algorithm declares for data of this shape."""
-    found: Plan = algorithm.plan(first_array(data if public is None else public).shape)
-    return found
+    plan: Plan = algorithm.plan(first_array(data if public is None else public).shape)
+    return plan
 
 
 def published(model: Any) -> dict[str, Any]:
@@ -127,38 +129,38 @@ def published(model: Any) -> dict[str, Any]:
 
     That is what a pickle of it holds, its properties that end in ``_``, and its summary.
     """
-    found = dict(model.__getstate__())
+    attributes = dict(model.__getstate__())
     for name, value in inspect.getmembers_static(type(model)):
         if isinstance(value, property) and name.endswith("_") and name[0] != "_":
-            found[name] = getattr(model, name, None)
+            attributes[name] = getattr(model, name, None)
     if hasattr(model, "summary"):
-        found["summary()"] = model.summary()
-    return {name: plain(value) for name, value in found.items() if name != "_spending"}
+        attributes["summary()"] = model.summary()
+    return {name: plain(value) for name, value in attributes.items() if name != "_spending"}
 
 
-def plain(value: Any, seen: tuple[int, ...] = ()) -> Any:
+def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
     """Return a value as a nest of dicts, lists, numbers, strings and arrays."""
     if isinstance(value, PLAIN):
         return value
-    if isinstance(value, TOOLS) or id(value) in seen:
+    if isinstance(value, TOOLS) or id(value) in ancestors:
         return _name_of(value)
-    seen = (*seen, id(value))
+    ancestors = (*ancestors, id(value))
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return np.array(value)
     if isinstance(value, np.ndarray):
-        return [list(value.shape), [plain(one, seen) for one in value.ravel().tolist()]]
+        return [list(value.shape), [plain(part, ancestors) for part in value.ravel().tolist()]]
     if isinstance(value, dict):
-        return {str(key): plain(one, seen) for key, one in value.items()}
+        return {str(key): plain(part, ancestors) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(one, seen) for one in value]
+        return [plain(part, ancestors) for part in value]
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, value))
     if isinstance(value, slice):
         return [value.start, value.stop, value.step]
     state = value.__getstate__()
     if isinstance(state, dict):
-        state = {key: one for key, one in state.items() if key != "_spending"}
-    return [_name_of(value), plain(state, seen)]
+        state = {key: part for key, part in state.items() if key != "_spending"}
+    return [_name_of(value), plain(state, ancestors)]
 
 
 def _name_of(value: Any) -> str:

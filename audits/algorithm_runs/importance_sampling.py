@@ -62,14 +62,14 @@ def weighted_losses(
     """
     data, neighbour = data_of_runs(algorithm, data, neighbour)
     schedule = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
-    for index, one in enumerate(generator(rng).spawn(runs)):
+    for index, run_rng in enumerate(generator(rng).spawn(runs)):
         # the coins are public, the noise must not follow from them
-        noise, coins = one.spawn(2)
-        words = coins.integers(1 << 32, size=4).tolist()
+        noise, coins = run_rng.spawn(2)
+        coin_words = coins.integers(1 << 32, size=4).tolist()
         tilts, shares = schedule.tilts, schedule.shares
         drawn = int(noise.choice(tilts.size, p=shares))
         run = _TiltedRun(tilts, drawn, noise)
-        run_coupled(algorithm, (data, neighbour), public, words, noise, run.answer)
+        run_coupled(algorithm, (data, neighbour), public, coin_words, noise, run.answer)
         weighted = run.weighted_loss(shares, pilot=index < schedule.pilot_runs)
         schedule.update(drawn, weighted.loss)
         yield weighted
@@ -83,41 +83,51 @@ class _TiltedRun:
         self._logs = np.zeros(tilts.size)
         self._has_secret_sample = False
 
-    def answer(self, mine: PendingRelease, theirs: PendingRelease) -> Any:
+    def answer(self, first_release: PendingRelease, second_release: PendingRelease) -> Any:
         """The output of a release, drawn around the value of this run's tilt."""
-        if mine.mechanism.sampler is not None:
+        if first_release.mechanism.sampler is not None:
             self._has_secret_sample = True  # the density would be a mixture over all samples
-            return mine.output
-        if mine.who is None:
-            if np.all(mine.value == theirs.value):
-                return mine.output  # as likely under every tilt
-            return self._draw_tilted(mine.mechanism, mine, theirs, None)
-        changed = (mine.value != theirs.value).reshape(len(mine.value), -1).any(axis=1)
+            return first_release.output
+        if first_release.who is None:
+            if np.all(first_release.value == second_release.value):
+                return first_release.output  # as likely under every tilt
+            return self._draw_tilted(first_release.mechanism, first_release, second_release, None)
+        changed = (
+            (first_release.value != second_release.value)
+            .reshape(len(first_release.value), -1)
+            .any(axis=1)
+        )
         users = np.flatnonzero(changed)
         if users.size > 1:
             # in the local model at most one user's value may differ
-            words = f"the values of {users.size} users changed with one user's record"
-            raise OffTranscript(words)
+            reason = f"the values of {users.size} users changed with one user's record"
+            raise OffTranscript(reason)
         if users.size == 0:
-            return mine.output
-        return self._draw_tilted(mine.mechanism, mine, theirs, int(users[0]))
+            return first_release.output
+        return self._draw_tilted(
+            first_release.mechanism, first_release, second_release, int(users[0])
+        )
 
     def _draw_tilted(
-        self, mechanism: Any, mine: PendingRelease, theirs: PendingRelease, user: int | None
+        self,
+        mechanism: Any,
+        first_release: PendingRelease,
+        second_release: PendingRelease,
+        user: int | None,
     ) -> Any:
-        pair = (mine.value, theirs.value)
+        pair = (first_release.value, second_release.value)
         if user is not None:
-            pair = (mine.value[user], theirs.value[user])
+            pair = (first_release.value[user], second_release.value[user])
         values = tilted_values(mechanism, *pair, self._tilts)
-        output = (mine, theirs)[self._drawn].output if self._drawn < 2 else None
+        output = (first_release, second_release)[self._drawn].output if self._drawn < 2 else None
         if output is None:
             value = values[self._drawn]
             if user is not None:
-                value = mine.value.copy()
+                value = first_release.value.copy()
                 value[user] = values[self._drawn]
             output = mechanism.release(value, self._noise)
-        seen = output if user is None else output[user]
-        self._logs += _log_densities(mechanism, seen, values)
+        output_of_user = output if user is None else output[user]
+        self._logs += _log_densities(mechanism, output_of_user, values)
         return output
 
     def weighted_loss(self, shares: Array, *, pilot: bool) -> WeightedLoss:
@@ -125,14 +135,18 @@ class _TiltedRun:
         plain, logs = self._drawn == 0, self._logs
         if self._has_secret_sample:
             return WeightedLoss(math.nan, math.nan, math.nan, plain, pilot)
-        first, second = float(logs[0]), float(logs[1])
+        log_density, neighbour_log_density = float(logs[0]), float(logs[1])
         together = float(np.logaddexp.reduce(np.log(shares) + logs))
         if math.isnan(together) or together == -math.inf:
             # an answer that is impossible where it was drawn is no evidence for the claim
             return WeightedLoss(math.inf, 1.0, 0.0, plain, pilot)
-        loss = first - second if first > -math.inf else -math.inf
+        loss = log_density - neighbour_log_density if log_density > -math.inf else -math.inf
         return WeightedLoss(
-            loss, math.exp(first - together), math.exp(second - together), plain, pilot
+            loss,
+            math.exp(log_density - together),
+            math.exp(neighbour_log_density - together),
+            plain,
+            pilot,
         )
 
 
@@ -147,15 +161,15 @@ def tilted_values(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
             values = values.astype(mine.dtype, copy=False)
             values[0], values[1] = mine, theirs
             return values
-    # elsewhere an output is drawn from either data set
+    # other mechanisms draw the output from one of the two data sets
     values = np.empty(shape, dtype=np.result_type(mine, theirs))
     values[tilts >= 0], values[tilts < 0] = mine, theirs
     return values
 
 
 def _log_densities(mechanism: Any, output: Any, values: Any) -> Array:
-    one = np.asarray(output)
-    outputs = np.empty((len(values), *one.shape), dtype=one.dtype)
-    outputs[...] = one
+    released = np.asarray(output)
+    outputs = np.empty((len(values), *released.shape), dtype=released.dtype)
+    outputs[...] = released
     logs: Array = np.asarray(mechanism.log_density(outputs, values, each=True), dtype=float)
     return logs

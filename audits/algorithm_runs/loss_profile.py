@@ -34,7 +34,7 @@ TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is fl
 @final
 @dataclass(frozen=True, slots=True)
 class EmpiricalProfile:
-    """The empirical profile of loss samples: its mean and band, beside the accountant's curve."""
+    """The empirical profile of loss samples: its mean and band, with the accountant's curve."""
 
     epsilon: Array
     mean: Array
@@ -67,18 +67,21 @@ class AlgorithmAudit:
             return f"replay: {self.replayed.witness}"
         epsilons, pure = self.epsilon_grid(), self.claim.pure
         claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
-        for back, way in ((False, ""), (True, " from neighbour to data")):
+        for is_reverse, direction in ((False, ""), (True, " from neighbour to data")):
             # a pure claim bounds every single loss, so one sample above it is a proof
-            most = self._greatest_loss(back)
-            if not most <= pure * (1 + TOLERANCE):
-                return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}{way}"
-            lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=back)
+            largest_loss = self._greatest_loss(is_reverse)
+            if not largest_loss <= pure * (1 + TOLERANCE):
+                return (
+                    f"privacy losses: one run lost {largest_loss:.4g}, "
+                    f"the claim allows {pure:.4g}{direction}"
+                )
+            lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
             over = np.flatnonzero(lower > claimed)
             if over.size:
                 at = over[np.argmax(lower[over] / np.maximum(claimed[over], 1e-300))]
                 return (
                     f"privacy losses: delta at epsilon {epsilons[at]:.3g} is at least "
-                    f"{lower[at]:.3g}, the claim allows {claimed[at]:.3g}{way}"
+                    f"{lower[at]:.3g}, the claim allows {claimed[at]:.3g}{direction}"
                 )
         return ""
 
@@ -98,9 +101,12 @@ class AlgorithmAudit:
         if len(sticks) == 0:
             return np.zeros(epsilons.size), np.zeros(epsilons.size), np.ones(epsilons.size)
         lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2)
-        # no weight is above 1 / PLAIN; a loss that is not known may be any
-        most = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * MIN_UNTILTED_SHARE, 1.0))
-        upper = mean_confidence_band(most, (1 - confidence) / epsilons.size)[1] / MIN_UNTILTED_SHARE
+        # no weight is above 1 / MIN_UNTILTED_SHARE; an unknown loss may have any value
+        upper_terms = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * MIN_UNTILTED_SHARE, 1.0))
+        upper = (
+            mean_confidence_band(upper_terms, (1 - confidence) / epsilons.size)[1]
+            / MIN_UNTILTED_SHARE
+        )
         mean = np.nan_to_num(sticks).mean(axis=0)
         return np.minimum(mean, 1.0), lower, np.minimum(upper, 1.0)
 
@@ -110,7 +116,7 @@ class AlgorithmAudit:
         beyond = epsilons * (1 + TOLERANCE) + 1e-9
         sticks = np.nan_to_num(self._hockey_stick_terms(beyond, reverse=reverse))
         bound = mean_lower(sticks, (1 - confidence) / epsilons.size)
-        # a profile falls: what holds at an epsilon holds at all smaller ones
+        # a profile is falling, so a lower bound at an epsilon holds at all smaller ones
         order = np.argsort(-epsilons)
         result = np.empty_like(bound)
         result[order] = np.maximum.accumulate(bound[order])
@@ -143,8 +149,8 @@ class AlgorithmAudit:
 
 def claimed_epsilon(claim: Loss) -> float:
     """The claim's epsilon at its own delta; 1 if that is 0 or infinite."""
-    own = claim.epsilon_at(claimed_delta(claim))
-    return own if 0 < own < np.inf else 1.0
+    epsilon = claim.epsilon_at(claimed_delta(claim))
+    return epsilon if 0 < epsilon < np.inf else 1.0
 
 
 def audit_algorithm(
@@ -158,21 +164,23 @@ def audit_algorithm(
     tick: Callable[[], None] = lambda: None,
 ) -> AlgorithmAudit:
     """Replay once, then sample ``runs`` privacy losses unless the replay already failed."""
-    first, second = rng.spawn(2)
-    replayed = replay(algorithm, data, neighbour, public=public, rng=first)
-    found: list[WeightedLoss] = []
+    replay_rng, loss_rng = rng.spawn(2)
+    replayed = replay(algorithm, data, neighbour, public=public, rng=replay_rng)
+    losses: list[WeightedLoss] = []
     if replayed.data_independent:
         target = claimed_epsilon(claim)
         try:
-            for one in weighted_losses(algorithm, data, neighbour, runs, target, public, second):
-                found.append(one)
+            for weighted in weighted_losses(
+                algorithm, data, neighbour, runs, target, public, loss_rng
+            ):
+                losses.append(weighted)
                 tick()
         except (OffTranscript, OffPlan) as error:
             replayed = Replayed(False, False, True, np.nan, str(error))
+    weights = [(weighted.first_weight, weighted.second_weight) for weighted in losses]
     return AlgorithmAudit(
         declared_plan(algorithm, data, public), claim, replayed,
-        np.array([one.loss for one in found]),
-        np.array([(one.first_weight, one.second_weight) for one in found]).reshape(-1, 2),
-        np.array([one.untilted for one in found], dtype=bool),
-        np.array([one.pilot for one in found], dtype=bool),
+        np.array([weighted.loss for weighted in losses]), np.array(weights).reshape(-1, 2),
+        np.array([weighted.untilted for weighted in losses], dtype=bool),
+        np.array([weighted.pilot for weighted in losses], dtype=bool),
     )  # fmt: skip

@@ -170,9 +170,8 @@ class ReplayGate(GateWithRefusals):
         self._samples, self._sampled = iter(recorder.samples), np.empty(0, dtype=np.intp)
         self._both_data, self._changed_users = (recorder.records, self._data), set[int]()
         self._refusals, self._refused = recorder.refusals, 0
-        self._validation_noise = np.random.default_rng(
-            0
-        )  # validates values; its draws are thrown away
+        # validates values; its draws are thrown away
+        self._validation_noise = np.random.default_rng(0)
         self._position = 0
         self._violation = ""
         self.transcript = recorder.transcript
@@ -231,9 +230,9 @@ class ReplayGate(GateWithRefusals):
             self._add_local_loss(mechanism, entry.output, recorded, value, who)
         return entry.output
 
-    def _raise_off_transcript(self, words: str) -> NoReturn:
-        self._violation = self._violation or words
-        raise OffTranscript(words)
+    def _raise_off_transcript(self, reason: str) -> NoReturn:
+        self._violation = self._violation or reason
+        raise OffTranscript(reason)
 
     def _value_as_recorded(
         self, mechanism: Releasable, query: ShapedQuery, who: Users | None, output: Any
@@ -259,7 +258,7 @@ class ReplayGate(GateWithRefusals):
         changed = (value != recorded).reshape(len(value), -1).any(axis=1)
         if not changed.any():
             return
-        # of all releases together: a query may keep what it saw for the next one
+        # the union over all releases, since a query may keep data for the next one
         self._changed_users.update(np.arange(self._users)[who][changed].tolist())
         if len(self._changed_users) > 1:
             self._raise_off_transcript(
@@ -277,23 +276,27 @@ class ReplayGate(GateWithRefusals):
         if changed is None or changed.size != 1 or math.isnan(self.loss):
             return
         # the sample that holds the record where the recorded one does not, or the other way
-        other = np.setxor1d(self._sampled, changed)
+        other_sample = np.setxor1d(self._sampled, changed)
         try:
-            there, here = (np.array(query.query(take_rows(one, other))) for one in self._both_data)
-        except Exception:  # whatever a query raises: a sample may be one that it cannot answer
+            other_value, replayed_value = (
+                np.array(query.query(take_rows(data, other_sample))) for data in self._both_data
+            )
+        except Exception:  # a query may not be able to answer this sample
             self.loss = math.nan
             return
-        if not there.shape == here.shape == value.shape:
+        if not other_value.shape == replayed_value.shape == value.shape:
             self._raise_off_transcript("the shape of a value depends on the secret sample")
-        both = [(recorded, there), (value, here)]
-        # neighbours of a sampler add or remove: what is replaced has another loss
-        if not any(_adds_nothing(*one) for one in both):
+        value_pairs = [(recorded, other_value), (value, replayed_value)]
+        # the sampler's loss is for added or removed records, not for replaced ones
+        if not any(_adds_nothing(*pair) for pair in value_pairs):
             self.loss = math.nan
             return
         if changed[0] not in self._sampled:
-            both = [one[::-1] for one in both]
-        first, second = (_log_mixture(mechanism, output, *one) for one in both)
-        self.loss += first - second
+            value_pairs = [pair[::-1] for pair in value_pairs]
+        log_density, neighbour_log_density = (
+            _log_mixture(mechanism, output, *pair) for pair in value_pairs
+        )
+        self.loss += log_density - neighbour_log_density
 
     @functools.cached_property
     def _changed_rows(self) -> Any:
@@ -315,7 +318,7 @@ class ReplayGate(GateWithRefusals):
 def _log_mixture(mechanism: PoissonSampled, output: Any, inside: Any, outside: Any) -> float:
     """Return the log density of an output with the record in the sample at the sampler's rate."""
     part, rate = drawing_mechanism(mechanism), mechanism.rate
-    logs = [float(np.sum(part.log_density(output, one))) for one in (inside, outside)]
+    logs = [float(np.sum(part.log_density(output, value))) for value in (inside, outside)]
     with np.errstate(divide="ignore"):
         return float(np.logaddexp(logs[0] + np.log(rate), logs[1] + np.log1p(-rate)))
 
@@ -329,13 +332,17 @@ def _adds_nothing(one: Any, other: Any) -> bool:
 
 def changed_rows(data: Any, neighbour: Any) -> NDArray[np.intp] | None:
     """Return the indices of the rows that differ; None where rows cannot be compared."""
-    parts = [one if isinstance(one, tuple) else (one,) for one in (data, neighbour)]
-    found = np.empty(0, dtype=np.intp)
-    for one, other in zip(*parts, strict=True):
-        if isinstance(one, Chunks) or isinstance(other, Chunks) or one.shape != other.shape:
+    parts = [part if isinstance(part, tuple) else (part,) for part in (data, neighbour)]
+    changed = np.empty(0, dtype=np.intp)
+    for part, other_part in zip(*parts, strict=True):
+        if (
+            isinstance(part, Chunks)
+            or isinstance(other_part, Chunks)
+            or part.shape != other_part.shape
+        ):
             return None
-        found = np.union1d(found, (one != other).nonzero()[0])
-    return found
+        changed = np.union1d(changed, (part != other_part).nonzero()[0])
+    return changed
 
 
 def same_refusal(one: Refusal, other: Refusal) -> bool:

@@ -36,8 +36,8 @@ from audits.algorithm_runs.recording import (
 )
 from audits.values.tracebacks import without_values
 
-CHANCE = 1e-9  # of calling an honest run's loss too large
-ROUND_OFF = 1e-6  # relative, of a sampled loss
+CHANCE = 1e-9  # probability of calling an honest run's loss too large
+ROUND_OFF = 1e-6  # relative rounding error of a sampled loss
 
 
 class Algorithm(Protocol):
@@ -166,8 +166,8 @@ def replay(
     ...
     ...     def run(self, ledger):
     ...         return float(ledger.release(ledger.plan, np.sum))
-    >>> found = replay(NoisySum(), np.zeros(5), np.eye(5)[0], rng=0)
-    >>> found.leak_free, found.on_plan, found.deterministic
+    >>> verdict = replay(NoisySum(), np.zeros(5), np.eye(5)[0], rng=0)
+    >>> verdict.leak_free, verdict.on_plan, verdict.deterministic
     (True, True, True)
     """
     data, neighbour = data_of_runs(algorithm, data, neighbour)
@@ -181,42 +181,46 @@ def replay(
         if _fails_too(algorithm, neighbour, public, seed, undeclared, error):
             raise
         # its message may hold a record
-        words = f"the fit failed on the recorded data alone: {type(error).__name__}"
-        return Replayed(False, True, True, np.nan, words)
+        message = f"the fit failed on the recorded data alone: {type(error).__name__}"
+        return Replayed(False, True, True, np.nan, message)
     recorders, result = recorded
-    again = _replay_run(algorithm, recorders, data, public, result, seed)
-    most = moved_rows_allowed(algorithm, data, neighbour)
-    other = _replay_run(algorithm, recorders, neighbour, public, result, seed, most)
-    deterministic = again.witness == ""
-    leak_free = other.same_result
-    on_plan = other.on_plan and again.on_plan
-    witness = other.witness or "bit-identical with the same answers, mechanisms and users"
+    repeated_run = _replay_run(algorithm, recorders, data, public, result, seed)
+    most_moved_rows = moved_rows_allowed(algorithm, data, neighbour)
+    neighbour_run = _replay_run(
+        algorithm, recorders, neighbour, public, result, seed, most_moved_rows
+    )
+    deterministic = repeated_run.witness == ""
+    leak_free = neighbour_run.same_result
+    on_plan = neighbour_run.on_plan and repeated_run.on_plan
+    witness = neighbour_run.witness or "bit-identical with the same answers, mechanisms and users"
     if not deterministic:
-        witness = f"even on the same data {again.witness}"
-    trusted = sorted({entry.undeclared for one in recorders for entry in one.transcript} - {""})
-    loss = math.nan if trusted else other.loss
-    try:  # what a search of several gates loses is not the sum of what they lose
+        witness = f"even on the same data {repeated_run.witness}"
+    trusted = sorted(
+        {entry.undeclared for recorder in recorders for entry in recorder.transcript} - {""}
+    )
+    loss = math.nan if trusted else neighbour_run.loss
+    try:  # the loss of a search over several gates is not the sum of their losses
         largest = largest_loss_of(recorders[0].plan) if len(recorders) == 1 else math.inf
     except UnsupportedPlan:
         largest = math.inf
-    found = Replayed(
+    verdict = Replayed(
         leak_free, on_plan, deterministic, loss, witness, largest,
         _unchecked_parts(loss, largest, trusted),
     )  # fmt: skip
-    if found.within_claim:
-        return found
-    words = f"one run lost {loss:.4g}, its plan allows {largest:.4g}"
-    return dataclasses.replace(found, witness=words if found.data_independent else witness)
+    if verdict.within_claim:
+        return verdict
+    message = f"one run lost {loss:.4g}, its plan allows {largest:.4g}"
+    return dataclasses.replace(verdict, witness=message if verdict.data_independent else witness)
 
 
 def largest_loss_of(plan: Plan) -> float:
     """Return a loss that a run of the plan exceeds with probability 1e-9 at most."""
     pure, tail = Basic().epsilon(plan, 0.0), math.inf
-    both = directions(plan)
-    if max(map(infinity_mass, both)) <= CHANCE / 2:
+    directed_plans = directions(plan)
+    if max(map(infinity_mass, directed_plans)) <= CHANCE / 2:
         # E e^((a - 1) loss) <= e^((a - 1) a rho) for all a > 1, so by Markov's inequality
         # P(loss >= rho + t) <= e^(-t^2 / 4 rho)
-        rho = max(map(ZCDP().rho, both))
+        rho = max(map(ZCDP().rho, directed_plans))
         tail = rho + 2 * math.sqrt(rho * math.log(2 / CHANCE))
     return min(pure, tail)
 
@@ -302,9 +306,9 @@ def sampled_losses(
 ) -> Iterator[float]:
     """Yield what `privacy_losses` returns, one run at a time."""
     data, neighbour = data_of_runs(algorithm, data, neighbour)
-    for one in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
-        seed = seed_of(one)
-        recorders, _ = _recorded_run(algorithm, data, public, one, undeclared, seed)
+    for run_rng in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
+        seed = seed_of(run_rng)
+        recorders, _ = _recorded_run(algorithm, data, public, run_rng, undeclared, seed)
         gates = ReplayGates(recorders)
         run_through(algorithm, neighbour, public, gates.open, seed)
         yield gates.finished_loss()
@@ -320,12 +324,12 @@ def data_of_runs(algorithm: Algorithm, data: Any, neighbour: Any) -> tuple[Any, 
 
 def moved_rows_allowed(algorithm: Algorithm, data: Any, neighbour: Any) -> float:
     """Return how many rows behind a gate may differ: as many as the data of a fit do."""
-    parts = [one if isinstance(one, tuple) else (one,) for one in (data, neighbour)]
-    plain = all(isinstance(one, np.ndarray) for both in parts for one in both)
+    parts = [part if isinstance(part, tuple) else (part,) for part in (data, neighbour)]
+    plain = all(isinstance(part, np.ndarray) for arrays in parts for part in arrays)
     if not (plain and is_fitted_through_gates(algorithm)):
         return math.inf
-    found = changed_rows(data, neighbour)
-    return math.inf if found is None else found.size
+    changed = changed_rows(data, neighbour)
+    return math.inf if changed is None else changed.size
 
 
 def seed_of(source: np.random.Generator) -> int:
@@ -405,8 +409,8 @@ def _record(
         warnings.simplefilter("always")
         recorders, result = _recorded_run(algorithm, data, public, rng, undeclared, seed)
         result = _comparable(algorithm, result, heard)
-    for one in heard:  # the user hears them once, and not of every replay
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    for warning in heard:  # the user hears them once, and not of every replay
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return recorders, result
 
 
@@ -418,7 +422,7 @@ def _fails_too(
         return True
     try:
         _recorded_run(algorithm, data, public, np.random.default_rng(seed), undeclared, seed)
-    except Exception as other:  # whatever a fit raises
+    except Exception as other:  # a fit may raise any exception
         return type(other) is type(error) and str(other) == str(error)
     return False
 
@@ -426,8 +430,8 @@ def _fails_too(
 def _comparable(algorithm: Algorithm, result: Any, heard: list[warnings.WarningMessage]) -> Any:
     """Return a copy of a result, or all that a fit published: the next run may fill its arrays."""
     if is_fitted_through_gates(algorithm):
-        said = [[one.category.__name__, str(one.message)] for one in heard]
-        return {"warnings": said} | published(result)
+        texts = [[warning.category.__name__, str(warning.message)] for warning in heard]
+        return {"warnings": texts} | published(result)
     with contextlib.suppress(TypeError):  # what cannot be copied is refused when it is compared
         return copy.deepcopy(result)
     return result
@@ -450,14 +454,14 @@ def _replay_run(
             loss = gates.finished_loss()
         except (OffTranscript, OffPlan) as error:
             return _ReplayRun(False, False, np.nan, str(error))
-        except Exception as error:  # it used what is not behind the gate
+        except Exception as error:  # the run used data that are not behind the gate
             # its message may hold a record
-            words = f"the run failed without its noise: {type(error).__name__}"
-            return _ReplayRun(False, True, np.nan, words)
+            witness = f"the run failed without its noise: {type(error).__name__}"
+            return _ReplayRun(False, True, np.nan, witness)
         replayed = _comparable(algorithm, replayed, heard)
     gap = _published_difference(algorithm, result, replayed)
-    words = f"the result changed although every answer was the same: {gap}" if gap else ""
-    return _ReplayRun(not gap, True, loss, words)
+    witness = f"the result changed although every answer was the same: {gap}" if gap else ""
+    return _ReplayRun(not gap, True, loss, witness)
 
 
 def _published_difference(algorithm: Algorithm, one: Any, other: Any) -> str:
@@ -466,5 +470,5 @@ def _published_difference(algorithm: Algorithm, one: Any, other: Any) -> str:
         return difference(one, other)
     if alone := sorted(one.keys() ^ other.keys()):
         return f"{alone[0]} is there on one of them alone"
-    found = ((name, difference(value, other[name])) for name, value in one.items())
-    return next((f"{name}, {gap}" for name, gap in found if gap), "")
+    differences = ((name, difference(value, other[name])) for name, value in one.items())
+    return next((f"{name}, {gap}" for name, gap in differences if gap), "")

@@ -8,7 +8,7 @@ import numpy as np
 
 from accountant.numerics import Array
 
-MIN_UNTILTED_SHARE = 1 / 3  # least share of runs as they are, so that no weight is above 3
+MIN_UNTILTED_SHARE = 1 / 3  # least share of runs without a tilt, so that no weight is above 3
 PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
 MIN_PILOT_RUNS = 20  # least number of runs before the tilts are placed
 TILT_SPACING, MAX_TILTS = 2.0, 3  # deviations of the loss from tilt to tilt; most tilts
@@ -62,20 +62,24 @@ class TiltSchedule:
         climbed = distance * np.arange(1, count + 1) / count
         self._target_losses = mean + spread * climbed
         # a Gaussian loss has the mean variance (1/2 + t) under the tilt t
-        first = climbed / spread
-        self._variance, self._max_tilt, self._counts = variance, 4 * first[-1], np.ones(count)
-        self.tilts = np.concatenate([[0.0, -1.0], first])
-        rest = 1 - MIN_UNTILTED_SHARE - REVERSE_TILT_SHARE
-        climb = np.full(count, (rest - LAST_TILT_SHARE) / max(count - 1, 1))
-        climb[-1] = LAST_TILT_SHARE if count > 1 else rest
+        positive_tilts = climbed / spread
+        self._variance, self._max_tilt, self._counts = (
+            variance,
+            4 * positive_tilts[-1],
+            np.ones(count),
+        )
+        self.tilts = np.concatenate([[0.0, -1.0], positive_tilts])
+        climbing_share = 1 - MIN_UNTILTED_SHARE - REVERSE_TILT_SHARE
+        climb = np.full(count, (climbing_share - LAST_TILT_SHARE) / max(count - 1, 1))
+        climb[-1] = LAST_TILT_SHARE if count > 1 else climbing_share
         self.shares = np.concatenate([[MIN_UNTILTED_SHARE, REVERSE_TILT_SHARE], climb])
 
     def _adjust_tilt(self, drawn: int, loss: float) -> None:
         """One step of Robbins & Monro (1951) towards the tilt whose mean loss is its target."""
-        place, spread = drawn - 2, math.sqrt(self._variance)
-        self._counts[place] += 1
-        miss = float(np.clip(self._target_losses[place] - loss, -spread, spread))
-        moved = self.tilts[drawn] + miss / self._variance / self._counts[place]
+        index, spread = drawn - 2, math.sqrt(self._variance)
+        self._counts[index] += 1
+        miss = float(np.clip(self._target_losses[index] - loss, -spread, spread))
+        moved = self.tilts[drawn] + miss / self._variance / self._counts[index]
         tilts: Array = self.tilts.copy()
         tilts[drawn] = min(max(moved, 0.0), self._max_tilt)
         self.tilts = tilts

@@ -123,7 +123,7 @@ def _leak_text(claim: Loss, finding: Finding) -> str:
     if point is not None and lower <= claimed:
         delta, claimed = point.delta, point.epsilon
         lower = point.guesses.epsilon_lower(delta, finding.confidence)
-    if lower <= claimed:  # bets have no bound of their own
+    if lower <= claimed:  # bets give no bound
         return f"leaks more than the claimed epsilon = {claimed:.4g} at delta = {delta:.4g}"
-    found = f"leaks epsilon >= {format_lower(lower)} at delta = {delta:.4g}"
-    return f"{found}, and {claimed:.4g} is claimed"
+    leak = f"leaks epsilon >= {format_lower(lower)} at delta = {delta:.4g}"
+    return f"{leak}, and {claimed:.4g} is claimed"

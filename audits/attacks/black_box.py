@@ -47,20 +47,22 @@ def audit_black_box(
         output = first_output(reader, pair[0])
         draw, width = reader.bounded(output, objective.runs), output_width(output)
     if width > RAW_COLUMNS:
-        known = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
-        if not few_outputs(known):
-            return audit_wide(draw, pair, known, objective, points, rng, executor)
-        objective = replace(objective, runs=objective.runs - len(known[0]) - len(known[1]))
+        known_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
+        if not few_outputs(known_outputs):
+            return audit_wide(draw, pair, known_outputs, objective, points, rng, executor)
+        objective = replace(
+            objective, runs=objective.runs - len(known_outputs[0]) - len(known_outputs[1])
+        )
     blocks = block_schedule(objective.runs, objective.delta == 0 and not points)
-    known = collect_both(draw, pair, blocks[0][0], rng, executor)
+    known_outputs = collect_both(draw, pair, blocks[0][0], rng, executor)
     learner = _RowLearner(draw, is_scored)
-    return guess_in_blocks(learner, pair, known, blocks, objective, points, rng, executor)
+    return guess_in_blocks(learner, pair, known_outputs, blocks, objective, points, rng, executor)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _RowLearner:
-    """Learns from whole outputs, or the cut of scores."""
+    """Learns a score from whole outputs, or the cut of a given score."""
 
     draw: Draw
     is_scored: bool

@@ -45,35 +45,42 @@ def audit_declared(
     else:
         top = (claim or mechanism.loss).epsilon_at(objective.delta)
         candidates = [mechanism.worst_pair(share * min(top, 50.0)) for share in EPSILON_SHARES]
-        pairs = list({repr(one): one for one in candidates}.values())
-    scores = [likelihood_ratio_score(mechanism, one) for one in pairs]
-    laws = [score_distribution(mechanism, one) for one in pairs]
-    known = [law for law in laws if law is not None]
-    if len(known) < len(pairs):  # pilot runs estimate the others
+        pairs = list({repr(candidate): candidate for candidate in candidates}.values())
+    scores = [likelihood_ratio_score(mechanism, candidate) for candidate in pairs]
+    laws = [score_distribution(mechanism, candidate) for candidate in pairs]
+    distributions = [law for law in laws if law is not None]
+    if len(distributions) < len(pairs):  # pilot runs estimate the others
         pilot = min(max(int(PILOT_SHARE * objective.runs), 1), MAX_PILOT_RUNS)
         objective = replace(objective, runs=objective.runs - pilot)
-        each = max(pilot // len(pairs), 1)
-        both = zip(pairs, scores, strict=True)
-        known = [_sampled_scores(mechanism, one, score, each, rng, executor) for one, score in both]
-    cuts = [best_cuts(values, objective, mass) for values, mass in known]
-    at = max(range(len(pairs)), key=lambda place: cuts[place][2].bound)
-    pair, score, law = pairs[at], scores[at], known[at]
+        runs_per_pair = max(pilot // len(pairs), 1)
+        scored_pairs = zip(pairs, scores, strict=True)
+        distributions = [
+            _sampled_scores(mechanism, candidate, score, runs_per_pair, rng, executor)
+            for candidate, score in scored_pairs
+        ]
+    cuts = [best_cuts(values, objective, mass) for values, mass in distributions]
+    at = max(range(len(pairs)), key=lambda index: cuts[index][2].bound)
+    pair, score, law = pairs[at], scores[at], distributions[at]
     rule = _threshold_rule(score, *cuts[at])
     rules: list[DecisionRule] = [rule]
     objectives = [
         Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points
     ]
     # by its density no point of its own claim is refuted: also test a guess in every run
-    own = claim == mechanism.loss
-    if own:
+    claims_own_loss = claim == mechanism.loss
+    if claims_own_loss:
         objectives = [] if objective.delta == 0 else objectives[:1]
-    best = max(objectives, key=lambda one: best_cuts(law[0], one, law[1])[2].z_score, default=None)
+    best = max(
+        objectives, key=lambda point: best_cuts(law[0], point, law[1])[2].z_score, default=None
+    )
     if best is None or best.epsilon is None or best.delta == objective.delta:
         bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
     rules.append(_threshold_rule(score, *best_cuts(law[0], best, law[1])))
-    bound, there = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)
-    point = ClaimPoint(best.epsilon, best.delta, there, decides_alone=not own)
+    bound, counts_at_point = count_correct(
+        mechanism.release, pair, rules, objective.runs, rng, executor
+    )
+    point = ClaimPoint(best.epsilon, best.delta, counts_at_point, decides_alone=not claims_own_loss)
     return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
 
 
@@ -92,7 +99,7 @@ def _sampled_scores(
     executor: Executor | None,
 ) -> tuple[Array, Array]:
     drawn = draw_both(mechanism.release, pair, runs, rng, executor)
-    scores = np.concatenate([score(output) for both in drawn for output in both])
+    scores = np.concatenate([score(output) for chunk in drawn for output in chunk])
     return scores, np.full(scores.size, 1 / scores.size)
 
 
@@ -100,23 +107,23 @@ def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Arr
     """Scores and their shares of all runs, by enumeration or quadrature; None if neither works."""
     line = mechanism.support
     axes, cells = mechanism.value_axes, None
-    one = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)
+    is_single = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)
     if isinstance(line, Lattice):  # of single numbers
-        one = one and axes is None
-    if one and getattr(line, "count", 0) <= MAX_ENUMERATED:
+        is_single = is_single and axes is None
+    if is_single and getattr(line, "count", 0) <= MAX_ENUMERATED:
         cells = line.cells(*pair)
     if cells is not None:
         log_p, log_q = (np.ravel(mechanism.log_density(cells.outputs, value)) for value in pair)
         share = cells.measure * (np.exp(log_p) + np.exp(log_q)) / 2
-        some = share > 0
-        return log_p[some] - log_q[some], share[some] / np.sum(share[some])
+        positive = share > 0
+        return log_p[positive] - log_q[positive], share[positive] / np.sum(share[positive])
     if (
         not isinstance(line, RealLine)
         or line.ends is not None
-        or any(np.size(one) != 1 for one in pair)
+        or any(np.size(value) != 1 for value in pair)
     ):
         return None
-    values = [float(np.sum(one)) for one in pair]
+    values = [float(np.sum(value)) for value in pair]
     # one over the density's height at its centre is about its width
     width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
     ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
@@ -126,5 +133,5 @@ def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Arr
     )
     log_p, log_q = (mechanism.log_density(nodes, value) for value in values)
     share = weights * (np.exp(log_p) + np.exp(log_q)) / 2
-    some = share > 0
-    return log_p[some] - log_q[some], share[some] / np.sum(share[some])
+    positive = share > 0
+    return log_p[positive] - log_q[positive], share[positive] / np.sum(share[positive])

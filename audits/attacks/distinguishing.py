@@ -57,10 +57,10 @@ def distinguish(
     objective = Objective(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
     points = [] if claim is None or delta is not None else claim_points(claim)
     if isinstance(release, Mechanism):
-        one = None if pair is None else pair_of_one_shape(pair)
-        done = audit_declared(release, one, claim, objective, points, source, executor)
+        shaped_pair = None if pair is None else pair_of_one_shape(pair)
+        result = audit_declared(release, shaped_pair, claim, objective, points, source, executor)
     else:
-        done = audit_black_box(
+        result = audit_black_box(
             release if isinstance(release, ScoredDraw) else vectorised(release),
             checked_pair(pair),
             objective,
@@ -70,17 +70,17 @@ def distinguish(
         )
     finding = Finding(
         outcome=Outcome.SURVIVED,
-        epsilon_lower=done.guesses.epsilon_lower(at, confidence),
+        epsilon_lower=result.guesses.epsilon_lower(at, confidence),
         delta=at,
         runs=runs,
         confidence=confidence,
-        witness=done.witness(),
+        witness=result.witness(),
         seconds=time.perf_counter() - start,
         seed=seed,
         claim=claim,
-        guesses=done.guesses,
-        point=done.point,
-        unseen=done.unseen,
+        guesses=result.guesses,
+        point=result.point,
+        unseen=result.unseen,
     )
     return replace(finding, outcome=outcome_at(finding, confidence))
 

@@ -73,11 +73,11 @@ def count_correct(
 ) -> list[GuessCounts]:
     """Count the right guesses of fixed rules on the same fresh runs, in pieces."""
     counts = np.zeros((len(rules), 2), dtype=np.int64)
-    for found in map_pieces(_RuleCounts(tuple(rules)), draw, pair, runs, rng, executor):
-        counts += found
+    for piece_counts in map_pieces(_RuleCounts(tuple(rules)), draw, pair, runs, rng, executor):
+        counts += piece_counts
     return [
-        guess_counts(rule, int(right), int(made), runs)
-        for (right, made), rule in zip(counts, rules, strict=True)
+        guess_counts(rule, int(right), int(guesses), runs)
+        for (right, guesses), rule in zip(counts, rules, strict=True)
     ]
 
 
@@ -91,20 +91,20 @@ def _array_text(value: Any) -> str:
     )
 
 
-def guess_counts(rule: DecisionRule, right: int, made: int, runs: int) -> GuessCounts:
+def guess_counts(rule: DecisionRule, right: int, guesses: int, runs: int) -> GuessCounts:
     """The guesses of a rule, with what was expected of it before the runs."""
     expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
-    return GuessCounts(right, made, runs, rule.guessed_values, rule.every_run, expected)
+    return GuessCounts(right, guesses, runs, rule.guessed_values, rule.every_run, expected)
 
 
 def most_refutable_point(
-    found: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
+    trained: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
 ) -> Objective | None:
     """The point of the claim that the learned score is expected to refute most surely."""
     objectives = [
         Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
         for epsilon, delta in points
     ]
-    best = max(objectives, key=found.z_score, default=None)
-    # the bound itself is a test at its own delta
+    best = max(objectives, key=trained.z_score, default=None)
+    # the bound is already a test at its own delta
     return None if best is None or best.delta == objective.delta else best

@@ -1,4 +1,4 @@
-"""The low-order bits of a release: what floating-point noise reveals beside its value.
+"""The low-order bits of a release: what floating-point noise reveals in addition to its value.
 
 A float near 0 has finer bits than one near 1, so noise added to a number leaves its place on the
 grid of floats; noise on a coarse grid leaves the bits of the number itself; and noise computed
@@ -26,7 +26,7 @@ from audits.runs.release_functions import Draw, vectorised
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
+NO_BIT = 2000  # stands for zero; every other float has its lowest bit from 2^-1074 to 2^1023
 FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
 MAX_NUMBERS = 8  # numbers of one output that are tested
 PILOT_RUNS = 50  # runs that identify the kind of noise
@@ -35,10 +35,10 @@ PILOT_RUNS = 50  # runs that identify the kind of noise
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
     """The largest k such that the float is an integer multiple of 2^k, elementwise."""
     fraction, exponent = np.frexp(np.asarray(x, dtype=float))
-    whole = np.abs(np.ldexp(np.nan_to_num(fraction), 53)).astype(np.int64)
+    significand = np.abs(np.ldexp(np.nan_to_num(fraction), 53)).astype(np.int64)
     # a power of two is exact as a float, and so is its exponent
-    lowest = np.frexp((whole & -whole).astype(float))[1].astype(np.int64) - 1
-    return np.where(whole == 0, NO_BIT, exponent.astype(np.int64) - 53 + lowest)
+    lowest = np.frexp((significand & -significand).astype(float))[1].astype(np.int64) - 1
+    return np.where(significand == 0, NO_BIT, exponent.astype(np.int64) - 53 + lowest)
 
 
 def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
@@ -46,16 +46,16 @@ def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
 
     From 2^-30 to 2^20: `FINEST_GRID` - 1 if all are too coarse, `NO_BIT` if no noise was added.
     """
-    found = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
+    grids = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
     alive = np.flatnonzero(np.isfinite(x))
     for k in range(FINEST_GRID, COARSEST_GRID + 1):
-        near = np.ldexp(np.rint(np.ldexp(x[alive] - value, -k)), k)
-        alive = alive[value + near == x[alive]]
+        noise = np.ldexp(np.rint(np.ldexp(x[alive] - value, -k)), k)
+        alive = alive[value + noise == x[alive]]
         if alive.size == 0:
             break
-        found[alive] = k
-    found[x == value] = NO_BIT
-    return found
+        grids[alive] = k
+    grids[x == value] = NO_BIT
+    return grids
 
 
 def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
@@ -69,11 +69,11 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
     away = x - value
     grid = np.where(away < 0, 52, 53)
     centre = np.rint(np.ldexp(np.exp(-np.abs(away) / scale), grid))
-    found = np.zeros(x.size, dtype=bool)
+    is_reachable = np.zeros(x.size, dtype=bool)
     for step in range(-2, 3):
         w = np.ldexp(np.clip(centre + step, 1.0, np.ldexp(1.0, grid)), -grid)
-        found |= value + np.copysign(scale * np.log(w), away) == x
-    return found
+        is_reachable |= value + np.copysign(scale * np.log(w), away) == x
+    return is_reachable
 
 
 @without_values
@@ -136,12 +136,12 @@ def audit_bits(
         draw: Draw = release.release
     else:
         draw, pair = vectorised(release), checked_pair(pair)
-    first, second = _pair_as_vectors(pair)
-    said = check_arguments(runs, confidence, claim)
-    scale = _laplace_scale(draw, pair, said)
-    width = min(first.size, MAX_NUMBERS) if first.shape == second.shape else 1
+    first_vector, second_vector = _pair_as_vectors(pair)
+    checked_loss = check_arguments(runs, confidence, claim)
+    scale = _laplace_scale(draw, pair, checked_loss)
+    width = min(first_vector.size, MAX_NUMBERS) if first_vector.shape == second_vector.shape else 1
     kinds = ["the lowest bit"]
-    if first.size == second.size:
+    if first_vector.size == second_vector.size:
         kinds += ["the grid of noise on the first", "the grid of noise on the second"]
     if scale is not None:
         kinds.append("which value Laplace noise reaches it from")
@@ -149,28 +149,35 @@ def audit_bits(
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
         numbers = _as_rows(draw(value, source, size), size)[:, :MAX_NUMBERS]
         columns = []
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as they like
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be arbitrarily large
             for j in range(width):
                 x = numbers[:, min(j, numbers.shape[1] - 1)]
                 columns.append(lowest_bit(x))
                 if len(kinds) > 1:
-                    columns += [noise_grid(x, first[j]), noise_grid(x, second[j])]
+                    columns += [noise_grid(x, first_vector[j]), noise_grid(x, second_vector[j])]
                 if scale is not None:
-                    one, two = reachable(x, first[j], scale), reachable(x, second[j], scale)
-                    columns.append(one.astype(np.int64) + 2 * two)
+                    from_first, from_second = (
+                        reachable(x, first_vector[j], scale),
+                        reachable(x, second_vector[j], scale),
+                    )
+                    columns.append(from_first.astype(np.int64) + 2 * from_second)
         return np.stack(columns, axis=1)
 
     names = [kind if width == 1 else f"{kind}, number {j}" for j in range(width) for kind in kinds]
-    return noted(audit_by_codes(coded, names, pair, said, runs, confidence, rng=rng), release, pair)
+    return noted(
+        audit_by_codes(coded, names, pair, checked_loss, runs, confidence, rng=rng), release, pair
+    )
 
 
 def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
     try:
-        first, second = (np.atleast_1d(np.asarray(one, dtype=float)).ravel() for one in pair)
+        first_vector, second_vector = (
+            np.atleast_1d(np.asarray(value, dtype=float)).ravel() for value in pair
+        )
     except (TypeError, ValueError) as error:
         allowed = "two neighbouring numbers or vectors"
         raise ParameterError("pair", "other values", allowed) from error
-    return first, second
+    return first_vector, second_vector
 
 
 def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
@@ -178,20 +185,27 @@ def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
 
     None if a few runs show another kind of noise.
     """
-    first, second = _pair_as_vectors(pair)
-    if claim is None or first.size != 1 or second.size != 1 or claimed_delta(claim) > 0:
+    first_vector, second_vector = _pair_as_vectors(pair)
+    if (
+        claim is None
+        or first_vector.size != 1
+        or second_vector.size != 1
+        or claimed_delta(claim) > 0
+    ):
         return None
-    apart, epsilon = abs(float(first[0] - second[0])), claim.epsilon_at(0.0)
-    scale = apart / epsilon if 0 < epsilon < np.inf else 0.0
+    distance, epsilon = abs(float(first_vector[0] - second_vector[0])), claim.epsilon_at(0.0)
+    scale = distance / epsilon if 0 < epsilon < np.inf else 0.0
     source = np.random.default_rng(0)  # identifies the kind of noise, no part of the test
-    known = scale > 0 and all(
+    is_laplace = scale > 0 and all(
         np.mean(
             reachable(_as_rows(draw(value, source, PILOT_RUNS), PILOT_RUNS)[:, 0], number, scale)
         )
         > 0.9
-        for value, number in zip(pair, (float(first[0]), float(second[0])), strict=True)
+        for value, number in zip(
+            pair, (float(first_vector[0]), float(second_vector[0])), strict=True
+        )
     )
-    return scale if known else None
+    return scale if is_laplace else None
 
 
 def _as_rows(output: Any, size: int) -> Array:

@@ -29,7 +29,7 @@ from audits.values.descriptions import describe_pair
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-MIN_MEMBER_RUNS = 100  # least runs of a member
+MIN_MEMBER_RUNS = 100  # smallest number of runs of one test
 Event = Callable[[NDArray[Any]], Any]
 
 
@@ -88,8 +88,8 @@ class Family:
         """FALSIFIED if at least one member is, else INCONCLUSIVE if one is, else SURVIVED."""
         if self.falsified:
             return Outcome.FALSIFIED
-        found = {one.finding.outcome for one in self.members}
-        return Outcome.INCONCLUSIVE if Outcome.INCONCLUSIVE in found else Outcome.SURVIVED
+        outcomes = {member.finding.outcome for member in self.members}
+        return Outcome.INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes else Outcome.SURVIVED
 
     @property
     def worst(self) -> Member:
@@ -170,46 +170,52 @@ def audit_family(
     """
     start = time.perf_counter()
     runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)
-    each = [checked_pair(pair) for pair in pairs]
-    said = checked_claims(claims)
-    if not each or not said:
-        shown = f"{len(each)} pairs and {len(said)} claims"
+    checked_pairs = [checked_pair(pair) for pair in pairs]
+    checked_losses = checked_claims(claims)
+    if not checked_pairs or not checked_losses:
+        shown = f"{len(checked_pairs)} pairs and {len(checked_losses)} claims"
         raise ParameterError("pairs, claims", shown, "at least one pair and one claim")
     readings: dict[str, Any] = {"": release}
     for name, event in (events or {}).items():
         readings[name] = _event_release(release, event, name)
-    asked = list(itertools.product(each, said, readings.items()))
-    share = runs // len(asked)
+    tests = list(itertools.product(checked_pairs, checked_losses, readings.items()))
+    share = runs // len(tests)
     if share < MIN_MEMBER_RUNS:
         raise ParameterError(
-            "runs", runs, f"at least {MIN_MEMBER_RUNS * len(asked):,} for {len(asked)} tests"
+            "runs", runs, f"at least {MIN_MEMBER_RUNS * len(tests):,} for {len(tests)} tests"
         )
     seed, source = seed_and_generator(rng)
     error = 1 - confidence
-    alone = 1 - error / len(asked)
+    confidence_per_test = 1 - error / len(tests)
     members = [
         Member(
             _member_name(pair, claim, event),
             noted(
-                distinguish(read, pair, claim, share, alone, rng=noise, executor=executor),
+                distinguish(
+                    reading, pair, claim, share, confidence_per_test, rng=noise, executor=executor
+                ),
                 release,
                 pair,
             ),
         )
-        for (pair, claim, (event, read)), noise in zip(asked, source.spawn(len(asked)), strict=True)
+        for (pair, claim, (event, reading)), noise in zip(
+            tests, source.spawn(len(tests)), strict=True
+        )
     ]
-    fell = _holm_rejections([one.finding for one in members], error)
-    done = tuple(_with_outcome(one, at in fell) for at, one in enumerate(members))
+    rejected = _holm_rejections([member.finding for member in members], error)
+    members_at_family_level = tuple(
+        _with_outcome(member, at in rejected) for at, member in enumerate(members)
+    )
     seconds = time.perf_counter() - start
-    falsified = tuple(done[at] for at in sorted(fell))
-    return Family(done, falsified, confidence, share * len(asked), seconds, seed)
+    falsified = tuple(members_at_family_level[at] for at in sorted(rejected))
+    return Family(members_at_family_level, falsified, confidence, share * len(tests), seconds, seed)
 
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
     """The places of the rejected claims; the error is shared by the claims that are left."""
     from statsmodels.stats.multitest import multipletests
 
-    p_values = [_upper_p_value(one, error, len(findings)) for one in findings]
+    p_values = [_upper_p_value(finding, error, len(findings)) for finding in findings]
     return {int(at) for at in np.flatnonzero(multipletests(p_values, error, method="holm")[0])}
 
 
@@ -228,24 +234,24 @@ def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: 
     draw = release.release if isinstance(release, Mechanism) else vectorised(release)
 
     def read(value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
-        seen = np.asarray(event(draw(value, rng, size)))
-        if seen.shape[:1] != (size,):
+        values = np.asarray(event(draw(value, rng, size)))
+        if values.shape[:1] != (size,):
             allowed = f"a value for each of {size} outputs"
-            raise ParameterError(f"events[{name!r}]", f"shape {seen.shape}", allowed)
-        return seen
+            raise ParameterError(f"events[{name!r}]", f"shape {values.shape}", allowed)
+        return values
 
     return read
 
 
 def _member_name(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
-    words = describe_pair(*pair)
-    words = words if claim is None else f"{words}, {claim!r}"
-    return f"{words}, by {event}" if event else words
+    name = describe_pair(*pair)
+    name = name if claim is None else f"{name}, {claim!r}"
+    return f"{name}, by {event}" if event else name
 
 
-def _with_outcome(one: Member, fell: bool) -> Member:
+def _with_outcome(member: Member, fell: bool) -> Member:
     """The member's verdict in its family: alone it may fall, and not among the others."""
-    outcome = Outcome.FALSIFIED if fell else one.finding.outcome
+    outcome = Outcome.FALSIFIED if fell else member.finding.outcome
     if outcome is Outcome.FALSIFIED and not fell:
         outcome = Outcome.SURVIVED
-    return replace(one, finding=replace(one.finding, outcome=outcome))
+    return replace(member, finding=replace(member.finding, outcome=outcome))

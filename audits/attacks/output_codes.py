@@ -27,8 +27,8 @@ Codes = NDArray[np.int64]
 CodedRelease = Callable[[Any, np.random.Generator, int], Codes]
 # Codes are grouped by their log-odds: those between two of these edges are one level.
 LEVEL_EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
-MIN_PILOT_COUNT = 5  # times in the pilot make a code an atom
-RUNS_PER_PILOT_RUN = 8  # one run in so many chooses the code
+MIN_PILOT_COUNT = 5  # a code that the pilot runs show this often is an atom
+RUNS_PER_PILOT_RUN = 8  # one in this many runs is a pilot run, which chooses the code
 
 
 def audit_by_codes(
@@ -51,9 +51,9 @@ def audit_by_codes(
     claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
     pilot = min(runs // RUNS_PER_PILOT_RUN, runs - RUNS.low)
-    first = coded(pair[0], source, pilot // 2)
-    second = coded(pair[1], source, pilot - pilot // 2)
-    levels, words = most_informative_code(first, second, names)
+    first_codes = coded(pair[0], source, pilot // 2)
+    second_codes = coded(pair[1], source, pilot - pilot // 2)
+    levels, code_name = most_informative_code(first_codes, second_codes, names)
 
     def leveled(value: Any, noise: np.random.Generator, size: int) -> Codes:
         return levels(coded(value, noise, size))
@@ -61,7 +61,7 @@ def audit_by_codes(
     finding = distinguish(leveled, pair, claim, runs - pilot, confidence, delta, source)
     return dataclasses.replace(
         finding, runs=runs, seed=seed, seconds=time.perf_counter() - start,
-        witness=f"by {words}: {finding.witness}",
+        witness=f"by {code_name}: {finding.witness}",
     )  # fmt: skip
 
 
@@ -89,8 +89,8 @@ def most_informative_code(
         scores.append(lambda codes: np.sum([score(codes) for score in single], axis=0))
     best = int(np.argmax([_pilot_epsilon_lower(score(first), score(second)) for score in scores]))
     chosen = scores[best]
-    words = names[best] if best < len(names) else "all events together"
-    return lambda codes: _level(chosen(codes)), words
+    code_name = names[best] if best < len(names) else "all events together"
+    return lambda codes: _level(chosen(codes)), code_name
 
 
 def _log_odds(first: Codes, second: Codes) -> tuple[Codes, Array]:
@@ -117,8 +117,8 @@ def _column_score(column: int, values: Codes, odds: Array) -> Callable[[Codes], 
     def score(codes: Codes) -> Array:
         code = codes[:, column]
         at = np.searchsorted(values, code)
-        known = np.append(values, 0)[at] == code
-        return np.where(known & (at < values.size), odds[at], odds[-1])
+        is_listed = np.append(values, 0)[at] == code
+        return np.where(is_listed & (at < values.size), odds[at], odds[-1])
 
     return score
 

@@ -90,23 +90,25 @@ def audit_atoms(
     >>> from audits import audit_atoms
     >>> def sometimes_exact(value, rng):
     ...     return value if rng.random() < 0.3 else value + rng.laplace()
-    >>> found = audit_atoms(sometimes_exact, (0.0, 1.0), PureLoss(1.0), runs=4000, rng=0)
-    >>> found.outcome.name, round(found.epsilon_lower, 2)
+    >>> finding = audit_atoms(sometimes_exact, (0.0, 1.0), PureLoss(1.0), runs=4000, rng=0)
+    >>> finding.outcome.name, round(finding.epsilon_lower, 2)
     ('FALSIFIED', 5.39)
     """
-    said, pair = check_arguments(runs, confidence, claim, delta), checked_pair(pair)
+    checked_loss, pair = check_arguments(runs, confidence, claim, delta), checked_pair(pair)
     answers = [
         frozenset(_comparable(part, {}) for part in output_parts(truth(value))) for value in pair
     ]
-    each = listed_outputs(release)
+    draw_outputs = listed_outputs(release)
 
     unseen: dict[str, None] = {}
 
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
-        rows = [_output_codes(output, answers, unseen) for output in each(value, source, size)]
+        rows = [
+            _output_codes(output, answers, unseen) for output in draw_outputs(value, source, size)
+        ]
         return np.array(rows, dtype=np.int64).reshape(-1, len(CODE_NAMES))
 
-    finding = audit_by_codes(coded, CODE_NAMES, pair, said, runs, confidence, delta, rng)
+    finding = audit_by_codes(coded, CODE_NAMES, pair, checked_loss, runs, confidence, delta, rng)
     finding = replace(finding, unseen=tuple(unseen)[:MAX_UNSEEN])
     return noted(replace(finding, outcome=outcome_at(finding, confidence)), release, pair)
 
@@ -129,15 +131,15 @@ def listed_outputs(
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
         values = copies(value)
         call = form.many_runs if form.size else form.one_run(release)
-        with awaiting(call, awaited=form.awaited) as one:
+        with awaiting(call, awaited=form.awaited) as run:
             if form.size and size > 0:
                 try:
-                    found = list(one(release, next(values), rng, size))
+                    outputs = list(run(release, next(values), rng, size))
                 except Exception:  # which of the outputs raised is not known
-                    found = []
-                if len(found) == size:
-                    return found
-            return [outcome(one, given, rng) for given in itertools.islice(values, size)]
+                    outputs = []
+                if len(outputs) == size:
+                    return outputs
+            return [outcome(run, copied, rng) for copied in itertools.islice(values, size)]
 
     return many
 
@@ -162,25 +164,21 @@ def _output_codes(
         _comparable(part, unseen, path)
         for part, path in zip(inside, _paths(output, inside, "output"), strict=True)
     ]
-    equal = [_contains_answer(atoms, answer) for answer in answers]
-    first, last = (atoms[0], atoms[-1]) if atoms else ("", "")
+    equal = [int(any(atom in answer for atom in atoms)) for answer in answers]
+    first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
         _hash(type(output), output if isinstance(output, type) else None),
         _hash(np.shape(output) if isinstance(output, np.ndarray) else len(inside)),
         _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in inside}),
         2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
-        _hash(*atoms), _hash(first), _hash(last),
+        _hash(*atoms), _hash(first_atom), _hash(last_atom),
     ]  # fmt: skip
 
 
-def _contains_answer(atoms: list[Any], answer: frozenset[Any]) -> int:
-    return int(any(atom in answer for atom in atoms))
-
-
-def _paths(whole: Any, inside: Sequence[Any], path: str) -> list[str]:
+def _paths(output: Any, inside: Sequence[Any], path: str) -> list[str]:
     """The place of each part: its index in a list or tuple, that of the whole in others."""
-    listed = isinstance(whole, (tuple, list))
-    return [f"{path}[{place}]" if listed else path for place in range(len(inside))]
+    listed = isinstance(output, (tuple, list))
+    return [f"{path}[{index}]" if listed else path for index in range(len(inside))]
 
 
 def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any:
@@ -201,10 +199,12 @@ def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any
     if isinstance(part, (tuple, list, dict, set, frozenset, np.ndarray)):
         inside = output_parts(part)
         paths = _paths(part, inside, path)
-        return tuple(_comparable(one, unseen, at) for one, at in zip(inside, paths, strict=True))
-    found = output_features(part)
-    unseen.update(dict.fromkeys(path + one.removeprefix("output") for one in found.unseen))
-    return found.category
+        return tuple(
+            _comparable(element, unseen, at) for element, at in zip(inside, paths, strict=True)
+        )
+    features = output_features(part)
+    unseen.update(dict.fromkeys(path + hidden.removeprefix("output") for hidden in features.unseen))
+    return features.category
 
 
 def _hash(*words: Any) -> int:

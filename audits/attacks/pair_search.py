@@ -35,7 +35,7 @@ from mechanisms.base.values import Values
 
 Generator = np.random.Generator
 MAX_CANDIDATES = 32  # pairs that enter the search
-MIN_SCREENING_RUNS = 250  # least runs of a screening
+MIN_SCREENING_RUNS = 250  # smallest number of runs of a screening
 SEARCH_SHARE = 0.5  # share of the runs that the search may use
 
 
@@ -112,8 +112,8 @@ def search_pairs(
     >>> from audits import Box, search_pairs
     >>> def worse_when_high(value, rng, size):
     ...     return value + rng.laplace(scale=0.5 if value > 2 else 1.0, size=size)
-    >>> found = search_pairs(worse_when_high, Box(0.0, 3.0), PureLoss(3.0), runs=3000, rng=0)
-    >>> found.finding.outcome.name, found.candidate.kind
+    >>> search = search_pairs(worse_when_high, Box(0.0, 3.0), PureLoss(3.0), runs=3000, rng=0)
+    >>> search.finding.outcome.name, search.candidate.kind
     ('FALSIFIED', 'all high against all middle')
     """
     start = time.perf_counter()
@@ -123,27 +123,34 @@ def search_pairs(
     by = checked_relation(relation, space)
     field = _candidates(space, by, int(SEARCH_SHARE * runs), source)
     rounds = _rounds(len(field))
-    found: dict[int, tuple[NeighbourPair, float]] = {}
+    ranking: dict[int, tuple[NeighbourPair, float]] = {}
     spent = refused = 0
     for done in range(rounds):
-        each = max(MIN_SCREENING_RUNS, int(SEARCH_SHARE * runs) // (rounds * len(field)))
-        bounds = [_prescreened(release, one, each, delta, source) for one in field]
-        spent += each * len(field)
+        runs_per_pair = max(MIN_SCREENING_RUNS, int(SEARCH_SHARE * runs) // (rounds * len(field)))
+        bounds = [
+            _prescreened(release, candidate, runs_per_pair, delta, source) for candidate in field
+        ]
+        spent += runs_per_pair * len(field)
         refused += bounds.count(None)
         scored = [
-            (one, bound) for one, bound in zip(field, bounds, strict=True) if bound is not None
+            (candidate, bound)
+            for candidate, bound in zip(field, bounds, strict=True)
+            if bound is not None
         ]
         if not scored:
             break
         scored.sort(key=lambda row: -row[1])
-        found.update((id(row[0]), row) for row in scored)
+        ranking.update((id(row[0]), row) for row in scored)
         # the best quarter stays, as many are varied from it, and as many are new
-        best = [one for one, _ in scored[: max(1, len(field) // 4)]]
+        best = [candidate for candidate, _ in scored[: max(1, len(field) // 4)]]
         field = best
         if done + 2 < rounds:
             parents = [*best, *[None] * len(best)]  # None makes a new random pair
-            field = [*best, *distinct_pairs(_mutated(space, by, one, source) for one in parents)]
-    if not found:
+            field = [
+                *best,
+                *distinct_pairs(_mutated(space, by, candidate, source) for candidate in parents),
+            ]
+    if not ranking:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
     finding = _audit_pair(release, best[0], claim, runs - spent, confidence, delta, source)
     finding = dataclasses.replace(
@@ -151,7 +158,7 @@ def search_pairs(
         seconds=time.perf_counter() - start,
     )  # fmt: skip
     finding = noted(finding, release, best[0].pair)
-    ranked = sorted(found.values(), key=lambda row: -row[1])
+    ranked = sorted(ranking.values(), key=lambda row: -row[1])
     return Search(finding, best[0], tuple(ranked), refused, spent)
 
 
@@ -164,12 +171,12 @@ def _candidates(
     space: Box | Values, relation: Relation, budget: int, rng: Generator
 ) -> list[NeighbourPair]:
     """The pairs that enter the search: as many as the budget can screen, a quarter random."""
-    most = MAX_CANDIDATES
-    while most > 2 and most * MIN_SCREENING_RUNS * _rounds(most) > budget:
-        most //= 2
-    made = candidate_pairs(space, relation)
-    structured = [made[i] for i in rng.permutation(len(made))[: max(1, 3 * most // 4)]]
-    random = (_mutated(space, relation, None, rng) for _ in range(most - len(structured)))
+    count = MAX_CANDIDATES
+    while count > 2 and count * MIN_SCREENING_RUNS * _rounds(count) > budget:
+        count //= 2
+    candidates = candidate_pairs(space, relation)
+    structured = [candidates[i] for i in rng.permutation(len(candidates))[: max(1, 3 * count // 4)]]
+    random = (_mutated(space, relation, None, rng) for _ in range(count - len(structured)))
     return distinct_pairs([*structured, *random])
 
 
@@ -191,11 +198,11 @@ def _prescreened(
 ) -> float | None:
     """A low-confidence bound to rank pairs by; None if the release raises."""
     try:
-        found = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
+        finding = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
     except Exception:  # the user's code; counted, and reported in the result
         return None
     # the share of right guesses ranks pairs whose bounds are both 0
-    return found.epsilon_lower + 1e-3 * found.guesses.share + 1e-9
+    return finding.epsilon_lower + 1e-3 * finding.guesses.share + 1e-9
 
 
 def _mutated(

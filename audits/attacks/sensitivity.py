@@ -31,12 +31,11 @@ from audits.values.copies import own_copy
 from audits.values.tracebacks import without_values
 from mechanisms.base.values import Values
 
-TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
+TOLERANCE = 1e-9  # relative rounding error of an honest sum
 NORM = Interval(1.0, np.inf)
 BUDGET = IntegerRange(1)
-STRUCTURED_SHARE = (
-    0.7  # share of the budget for structured neighbours; the rest climbs from the best
-)
+# share of the budget for structured neighbours; the rest climbs from the best
+STRUCTURED_SHARE = 0.7
 
 
 @final
@@ -144,12 +143,16 @@ def probe_sensitivity(
             search.compare_chain(chain, int(STRUCTURED_SHARE * budget))
         search.search_near_best(lambda pair: neighbours_near(box, by, pair, source))
     else:
-        for one in candidate_pairs(space):
-            search.compare_chain([(one.kind, one.first), (one.kind, one.second)], budget)
+        for candidate in candidate_pairs(space):
+            search.compare_chain(
+                [(candidate.kind, candidate.first), (candidate.kind, candidate.second)], budget
+            )
         while search.has_budget(budget):
             value = space.example(source)
-            other = space.neighbour(value, source)
-            search.compare_chain([("drawn at random", value), ("drawn at random", other)], budget)
+            neighbour = space.neighbour(value, source)
+            search.compare_chain(
+                [("drawn at random", value), ("drawn at random", neighbour)], budget
+            )
     return search.probe(declared, seed)
 
 
@@ -172,7 +175,7 @@ def audit_sensitivity(
     if isinstance(space, tuple):
         space = checked_pair(space)
         search = _DistanceSearch(query, claim.norm, 2)
-        search.compare_chain([("the pair", one) for one in space], 2)
+        search.compare_chain([("the pair", value) for value in space], 2)
         probe = search.probe(claim.value, seed_and_generator(rng)[0])
     else:
         probe = probe_sensitivity(
@@ -194,23 +197,23 @@ class _DistanceSearch:
         self.answers: tuple[Any, Any] = (None, None)
         self.evaluations = self.refused = 0
 
-    def has_budget(self, most: int) -> bool:
-        """True if two more evaluations are within the first ``most``."""
-        return self.evaluations + 2 <= most and np.isfinite(self.greatest_distance)
+    def has_budget(self, limit: int) -> bool:
+        """True if two more evaluations are within the first ``limit``."""
+        return self.evaluations + 2 <= limit and np.isfinite(self.greatest_distance)
 
-    def compare_chain(self, chain: Iterable[Step], most: int) -> None:
+    def compare_chain(self, chain: Iterable[Step], limit: int) -> None:
         """Compare the answers on each data set of a chain and on the next, its neighbour."""
         before: tuple[Any, Any] | None = None
         for kind, data in chain:
             if not (
-                self.has_budget(most) or (before is not None and self.evaluations < self.budget)
+                self.has_budget(limit) or (before is not None and self.evaluations < self.budget)
             ):
                 return
             answer = self.evaluate(data)
             if before is not None and answer is not None and before[1] is not None:
-                apart = answer_distance(before[1], answer, self.norm)
-                if apart > self.greatest_distance:
-                    self.greatest_distance, self.kind = apart, kind
+                distance = answer_distance(before[1], answer, self.norm)
+                if distance > self.greatest_distance:
+                    self.greatest_distance, self.kind = distance, kind
                     self.pair, self.answers = (before[0], data), (before[1], answer)
             before = data, answer
 
@@ -233,7 +236,7 @@ class _DistanceSearch:
     def probe(self, declared: float, seed: int | None) -> Probe:
         """The distance that was found, compared with the declared one."""
         fell = self.greatest_distance > declared * (1 + TOLERANCE)
-        compared = self.greatest_distance >= 0  # else no two answers were there to compare
+        compared = self.greatest_distance >= 0  # else there were no two answers to compare
         survived = Outcome.SURVIVED if compared else Outcome.INCONCLUSIVE
         return Probe(
             Outcome.FALSIFIED if fell else survived,
@@ -254,15 +257,17 @@ def answer_distance(first: Any, second: Any, norm: float) -> float:
 
     Integers are subtracted as integers: their floats could be equal.
     """
-    one, two = np.asarray(first), np.asarray(second)
-    if one.shape != two.shape:
+    first_answer, second_answer = np.asarray(first), np.asarray(second)
+    if first_answer.shape != second_answer.shape:
         return np.inf
-    both = [*one.flat, *two.flat]
-    if all(isinstance(number, (int, np.integer, np.bool_)) for number in both):
-        gaps = [abs(int(a) - int(b)) for a, b in zip(one.flat, two.flat, strict=True)]
+    numbers = [*first_answer.flat, *second_answer.flat]
+    if all(isinstance(number, (int, np.integer, np.bool_)) for number in numbers):
+        gaps = [
+            abs(int(a) - int(b)) for a, b in zip(first_answer.flat, second_answer.flat, strict=True)
+        ]
         size = np.array(gaps, dtype=float)
     else:
-        a, b = one.astype(float).ravel(), two.astype(float).ravel()
+        a, b = first_answer.astype(float).ravel(), second_answer.astype(float).ravel()
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             return np.inf
         with np.errstate(over="ignore"):

@@ -55,10 +55,8 @@ from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-FIRST_RUNS, LEARNING_GROWTH = (
-    24,
-    1.2,
-)  # runs before the first bet; growth of what is learned from after
+# runs before the first bet; factor by which the learning runs then grow
+FIRST_RUNS, LEARNING_GROWTH = 24, 1.2
 BETTING_ERROR_SHARE = 0.8  # share of the error for the bets
 MAX_KEPT_NUMBERS = 1 << 25  # numbers of all outputs that are learned from: 256 MiB
 LEARNING_SHARE = 1 / 3  # share of the horizon after which the last rule is fixed
@@ -152,8 +150,8 @@ def watch(
     >>> from audits import watch
     >>> def half_the_noise(value, rng, size):
     ...     return value + rng.laplace(scale=0.5, size=size)
-    >>> found = watch(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=2000, rng=0)
-    >>> found.outcome.name, found.stopped < 500
+    >>> finding = watch(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=2000, rng=0)
+    >>> finding.outcome.name, finding.stopped < 500
     ('FALSIFIED', True)
     """
     start = time.perf_counter()
@@ -166,10 +164,11 @@ def watch(
         raise ParameterError("claim", claim, "a loss to bet against, such as PureLoss(1.0)")
     at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon, error = claim.epsilon_at(at), 1 - confidence
-    rest = 1 - (1 - BETTING_ERROR_SHARE) * error  # confidence of the bound at the horizon
+    # confidence of the bound at the horizon
+    bound_confidence = 1 - (1 - BETTING_ERROR_SHARE) * error
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {at:g}")
-    objective = Objective(runs, at, 1 - rest, epsilon)
+    objective = Objective(runs, at, 1 - bound_confidence, epsilon)
     own_pair = pair is None and isinstance(release, Mechanism)
     if isinstance(release, Mechanism):
         pair = release.worst_pair(epsilon) if own_pair else pair_of_one_shape(pair)
@@ -185,21 +184,23 @@ def watch(
     rule, guesses, unseen = _bet_until_stopped(
         table, draw, pair, objective, exact, source, executor
     )
-    falsified = table.stopped is not None or guesses.refutes(claim, at, rest)
-    found = RuleResult(pair, rule, guesses, made_by_mechanism=own_pair).witness()
+    falsified = table.stopped is not None or guesses.refutes(claim, at, bound_confidence)
+    witness = RuleResult(pair, rule, guesses, made_by_mechanism=own_pair).witness()
     if table.stopped is not None:
-        found = (
+        witness = (
             f"bets against the claim had grown {math.exp(proof):.3g}-fold by run {table.stopped:,}"
         )
-    able = guesses.all_right.refutes(claim, at, rest) or table.could_stop(guesses.runs, exact)
+    able = guesses.all_right.refutes(claim, at, bound_confidence) or table.could_stop(
+        guesses.runs, exact
+    )
     survived = Outcome.SURVIVED if able and not unseen else Outcome.INCONCLUSIVE
     return Finding(
         outcome=Outcome.FALSIFIED if falsified else survived,
-        epsilon_lower=epsilon if table.stopped else guesses.epsilon_lower(at, rest),
+        epsilon_lower=epsilon if table.stopped else guesses.epsilon_lower(at, bound_confidence),
         delta=at,
         runs=table.runs,
         confidence=confidence,
-        witness=found,
+        witness=witness,
         seconds=time.perf_counter() - start,
         seed=seed,
         claim=claim,
@@ -223,38 +224,42 @@ def _bet_until_stopped(
     unseen: tuple[str, ...] = ()
     width = 1
     if exact is None:
-        known = collect_both(draw, pair, min(FIRST_RUNS, objective.runs // 2), rng, executor)
-        table.runs = len(known[0]) + len(known[1])
+        known_outputs = collect_both(
+            draw, pair, min(FIRST_RUNS, objective.runs // 2), rng, executor
+        )
+        table.runs = len(known_outputs[0]) + len(known_outputs[1])
         cut_only = isinstance(draw, ScoredDraw)
-        width = max(side[:1].size for side in known)
-        most = min(LEARNING_SHARE * objective.runs, MAX_LEARNING_RUNS, MAX_KEPT_NUMBERS // width)
-        while table.runs < most and table.stopped is None:
-            found = train_score(*known, objective, cut_only)
+        width = max(side[:1].size for side in known_outputs)
+        most_learning_runs = min(
+            LEARNING_SHARE * objective.runs, MAX_LEARNING_RUNS, MAX_KEPT_NUMBERS // width
+        )
+        while table.runs < most_learning_runs and table.stopped is None:
+            trained = train_score(*known_outputs, objective, cut_only)
             size = max(int((LEARNING_GROWTH - 1) * table.runs), 10)
-            more = collect_both(draw, pair, size, rng, executor)
-            table.bet(*_shuffle_scores(found.log_odds, *more, rng), exact=False)
-            known = (
-                concatenate_outputs([known[0], more[0]]),
-                concatenate_outputs([known[1], more[1]]),
+            further_outputs = collect_both(draw, pair, size, rng, executor)
+            table.bet(*_shuffle_scores(trained.log_odds, *further_outputs, rng), exact=False)
+            known_outputs = (
+                concatenate_outputs([known_outputs[0], further_outputs[0]]),
+                concatenate_outputs([known_outputs[1], further_outputs[1]]),
             )
-    left = replace(objective, runs=objective.runs - table.runs)
+    test_objective = replace(objective, runs=objective.runs - table.runs)
     if exact is None:
-        last = train_score(*known, left, isinstance(draw, ScoredDraw))
-        unseen = unseen_parts(*known)
-        rule: DecisionRule = last.rule(left)
-        score: ScoreFunction = last.log_odds
+        final_score = train_score(*known_outputs, test_objective, isinstance(draw, ScoredDraw))
+        unseen = unseen_parts(*known_outputs)
+        rule: DecisionRule = final_score.rule(test_objective)
+        score: ScoreFunction = final_score.log_odds
     else:
         # the claim's epsilon was rounded up: scores that equal it are to be guessed on too
-        least = (1 - 1e-9) * (objective.epsilon or 0.0)
-        score, rule = exact, ThresholdRule(exact, least, NO_GUESS, SCORE_DESCRIPTION)
+        lowest_score = (1 - 1e-9) * (objective.epsilon or 0.0)
+        score, rule = exact, ThresholdRule(exact, lowest_score, NO_GUESS, SCORE_DESCRIPTION)
     counts = np.zeros(2, dtype=np.int64)
     while table.runs < objective.runs and table.stopped is None:
-        most = max(MAX_KEPT_NUMBERS // width, 1)
-        size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs, most)
+        most_kept = max(MAX_KEPT_NUMBERS // width, 1)
+        size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs, most_kept)
         for fresh in draw_both(draw, pair, size, rng, executor):
             counts += rule.counts(*fresh)
             table.bet(*_shuffle_scores(score, *fresh, rng), exact=exact is not None)
-    return rule, guess_counts(rule, int(counts[0]), int(counts[1]), left.runs), unseen
+    return rule, guess_counts(rule, int(counts[0]), int(counts[1]), test_objective.runs), unseen
 
 
 def _shuffle_scores(

@@ -24,7 +24,7 @@ from audits.classifiers.training import TrainedScore
 from audits.runs.parallel_runs import OutputPair, collect_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 
-# least share of its rule's own epsilon that a first bound is expected to prove, in so many runs
+# a first rule is tested if its expected bound is this share of its rule's epsilon, in many runs
 PROMISING, MANY_RUNS = 0.75, 50_000
 
 
@@ -44,7 +44,7 @@ class Learner(Protocol):
 def guess_in_blocks(
     learner: Learner,
     pair: tuple[Any, Any],
-    known: OutputPair,
+    known_outputs: OutputPair,
     blocks: Sequence[tuple[int, int]],
     objective: Objective,
     points: Sequence[tuple[float, float]],
@@ -59,38 +59,40 @@ def guess_in_blocks(
     done: list[tuple[DecisionRule, GuessCounts]] = []
     point = point_rule = None
     for block, (learned, tested) in enumerate(blocks):
-        seen = len(known[0]) + len(known[1])
-        if learned > seen:
-            more = collect_both(learner.draw, pair, learned - seen, rng, executor)
-            known = append_runs(known, more)
+        known_count = len(known_outputs[0]) + len(known_outputs[1])
+        if learned > known_count:
+            further_outputs = collect_both(learner.draw, pair, learned - known_count, rng, executor)
+            known_outputs = append_runs(known_outputs, further_outputs)
         tested_objective = replace(objective, runs=tested or blocks[-1][1])
-        found = learner.learn(known, tested_objective)
+        trained = learner.learn(known_outputs, tested_objective)
         if tested == 0:
             continue
-        rules = [found.rule(tested_objective)]
-        best = most_refutable_point(found, tested_objective, points)
+        rules = [trained.rule(tested_objective)]
+        best = most_refutable_point(trained, tested_objective, points)
         if best is not None:
-            rules.append(found.rule(best))
-        last = block == len(blocks) - 1
-        if last:
+            rules.append(trained.rule(best))
+        is_last = block == len(blocks) - 1
+        if is_last:
             guesses = count_correct(learner.draw, pair, rules, tested, rng, executor)
         else:  # these runs are kept, to learn the next rule from
             fresh = collect_both(learner.draw, pair, tested, rng, executor)
             rule = rules[0]
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
-            known = append_runs(known, fresh)
+            known_outputs = append_runs(known_outputs, fresh)
         # a rule whose expected bound is low would only dilute the next one's evidence
-        if last or _is_promising(rules[0], objective.runs):
+        if is_last or _is_promising(rules[0], objective.runs):
             done.append((rules[0], guesses[0]))
         if best is not None and best.epsilon is not None:
             point, point_rule = ClaimPoint(best.epsilon, best.delta, guesses[1]), rules[1]
-    counts, unseen = pool([g for _, g in done]), unseen_parts(*known)
+    counts, unseen = pool([g for _, g in done]), unseen_parts(*known_outputs)
     return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
 
 
-def append_runs(known: OutputPair, more: OutputPair) -> OutputPair:
+def append_runs(known_outputs: OutputPair, further_outputs: OutputPair) -> OutputPair:
     """Outputs of both values, more after those known."""
-    return concatenate_outputs([known[0], more[0]]), concatenate_outputs([known[1], more[1]])
+    return concatenate_outputs([known_outputs[0], further_outputs[0]]), concatenate_outputs(
+        [known_outputs[1], further_outputs[1]]
+    )
 
 
 def _is_promising(rule: DecisionRule, runs: int) -> bool:

@@ -129,13 +129,14 @@ def audit_timing(
     spent, noise = _Timer(_one_batch(release, batch), pair, source, clock).measure(pairs)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
     even = 2 * (pairs // 2)
-    slower = spent[1:even:2] - spent[0:even:2]  # of two batches of one value, each value apart
+    # batches of the same value are compared, separately for each value
+    slower = spent[1:even:2] - spent[0:even:2]
     louder = noise[1:even:2] - noise[0:even:2]
     noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
     fell = min(value_p, noise_p) < (1 - confidence) / 2
-    # the least p-value is that of signs that are all alike
+    # the p-value is least if all signs are the same
     able = 2.0 ** (1 - pairs) < (1 - confidence) / 2
     survived = Outcome.SURVIVED if able else Outcome.INCONCLUSIVE
     what = "the value" if value_p <= noise_p else "the noise"
@@ -153,7 +154,7 @@ def spearman(x: Array, y: Array) -> float:
     """Spearman's rank correlation, ties at their mean rank; 0 where one of them is constant."""
     from scipy.stats import spearmanr
 
-    constant = np.ptp(x) == 0 or np.ptp(y) == 0  # scipy warns, and has no number
+    constant = np.ptp(x) == 0 or np.ptp(y) == 0  # scipy warns and returns NaN for a constant
     return 0.0 if constant else float(spearmanr(x, y).statistic)
 
 
@@ -165,12 +166,12 @@ def signed_rank_p(differences: Array) -> float:
     """
     from scipy.stats import rankdata
 
-    some = differences[differences != 0]
-    if some.size == 0:
+    nonzero = differences[differences != 0]
+    if nonzero.size == 0:
         return 1.0
-    ranks = np.rint(2 * rankdata(np.abs(some))).astype(int)  # twice: ties have half ranks
-    most = int(ranks.sum())
-    chance = np.zeros(most + 1)
+    ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)  # twice: ties have half ranks
+    largest_sum = int(ranks.sum())
+    chance = np.zeros(largest_sum + 1)
     chance[0], reach = 1.0, 0
     for rank in np.sort(ranks):
         # chance[s] = (chance[s] + chance[s - rank]) / 2
@@ -178,9 +179,9 @@ def signed_rank_p(differences: Array) -> float:
         chance[: reach + 1] = half
         chance[rank : rank + reach + 1] += half
         reach += int(rank)
-    above = int(ranks[some > 0].sum())
-    far = max(above, most - above)
-    return min(1.0, 2 * float(chance[far:].sum()))
+    above = int(ranks[nonzero > 0].sum())
+    extreme_sum = max(above, largest_sum - above)
+    return min(1.0, 2 * float(chance[extreme_sum:].sum()))
 
 
 def _one_batch(release: Mechanism | Callable[..., Any], batch: int) -> tuple[Batch, int]:
@@ -226,21 +227,21 @@ class _Timer:
 
     def _row(self, made_first: int, timed_first: int) -> tuple[list[float], list[float]]:
         """Seconds and mean noise of both values, the one that is timed first before the other."""
-        made = [
+        copies = [
             [self._make[column]() for _ in range(self._copies)]
             for column in (made_first, 1 - made_first)
-        ]  # in the order of this coin, and freed in it
+        ]  # the coin decides the order in which the copies are made and freed
         spent, outputs = [], []
         for column in (timed_first, 1 - timed_first):
-            values = made[column ^ made_first]
+            values = copies[column ^ made_first]
             begin = self._clock()
             output = self._draw(values, self._rng)
             spent.append(self._clock() - begin)
             outputs.append(output)
         columns = (timed_first, 1 - timed_first)
-        # after both were timed, for it reads the values
-        found = zip(outputs, columns, strict=True)
-        return spent, [_mean_noise(output, self._pair[column]) for output, column in found]
+        # the mean reads the values, so it comes after both were timed
+        timed_outputs = zip(outputs, columns, strict=True)
+        return spent, [_mean_noise(output, self._pair[column]) for output, column in timed_outputs]
 
 
 def _mean_noise(output: Any, value: Any) -> float:

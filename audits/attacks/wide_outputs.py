@@ -38,12 +38,12 @@ FEW_LOOKED = 1 << 10  # runs of each value whose outputs are compared as a whole
 MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
-# runs that all candidates learn from: their summaries cost most
+# runs that all candidates learn from; the summaries of these runs are the expensive part
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 
 def first_output(draw: Draw, value: Any) -> NDArray[Any]:
-    """The output of one run beside the others; none if it raises."""
+    """The output of one additional run; none if it raises."""
     try:
         return draw(value, np.random.default_rng(0), 1)
     except Exception:  # the audit itself meets and reports it
@@ -57,9 +57,9 @@ def output_width(output: NDArray[Any]) -> int:
 
 def screening_limits(runs: int) -> tuple[int, int]:
     """The least and the most runs that screen."""
-    least = max(int(MIN_SCREENED * runs), 4)
-    most = min(int(MAX_SCREENED * runs), runs - trained_runs(runs) - int(MIN_TESTED * runs))
-    return least, max(most, least)
+    lower = max(int(MIN_SCREENED * runs), 4)
+    upper = min(int(MAX_SCREENED * runs), runs - trained_runs(runs) - int(MIN_TESTED * runs))
+    return lower, max(upper, lower)
 
 
 def trained_runs(runs: int) -> int:
@@ -84,9 +84,9 @@ def kept_runs(runs: int, width: int) -> int:
     return min(max(KEPT_NUMBERS // width, MIN_KEPT_RUNS), screening_limits(runs)[0])
 
 
-def few_outputs(known: OutputPair) -> bool:
+def few_outputs(known_outputs: OutputPair) -> bool:
     """Whether whole outputs repeat so much, or differ so in kind, that a table or a walk is due."""
-    sides = [side[:FEW_LOOKED] for side in known if len(side)]
+    sides = [side[:FEW_LOOKED] for side in known_outputs if len(side)]
     if len({side.dtype.kind for side in sides}) > 1 or sides[0].dtype.kind not in "biuf":
         return True
     if sides[0][:1].size > MAX_TABLE_WIDTH:
@@ -97,14 +97,14 @@ def few_outputs(known: OutputPair) -> bool:
         sums = np.concatenate([side.reshape(len(side), -1).sum(axis=1) for side in sides])
     if np.unique(sums).size > few:
         return False
-    both = concatenate_outputs(sides)
-    return np.unique(extract_features(both).category).size <= few
+    pooled = concatenate_outputs(sides)
+    return np.unique(extract_features(pooled).category).size <= few
 
 
 def audit_wide(
     draw: Draw,
     pair: tuple[Any, Any],
-    known: OutputPair,
+    known_outputs: OutputPair,
     objective: Objective,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
@@ -112,10 +112,10 @@ def audit_wide(
 ) -> RuleResult:
     """Test a rule of a reduction of the outputs; reduction and rule are fixed before the test.
 
-    ``known`` are the first of the runs that screen.
+    ``known_outputs`` are the first of the runs that screen.
     """
-    width = next(side[:1].size for side in known if len(side))
-    reduction, screened = _screen(draw, pair, known, objective.runs, rng, executor)
+    width = next(side[:1].size for side in known_outputs if len(side))
+    reduction, screened = _screen(draw, pair, known_outputs, objective.runs, rng, executor)
     blocks = wide_schedule(objective.runs, width, screened)
     learner = _ReducedLearner(draw, reduction)
     rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)
@@ -138,15 +138,15 @@ class _ReducedLearner:
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
         """The best score of the columns that are filled."""
         candidates = reduced_candidates(self.reduction, *known, lambda _: _same, self.known)
-        found = best_candidate(candidates, objective)
-        self.known = found.candidate.columns
-        return found
+        trained = best_candidate(candidates, objective)
+        self.known = trained.candidate.columns
+        return trained
 
 
 def _screen(
     draw: Draw,
     pair: tuple[Any, Any],
-    known: OutputPair,
+    known_outputs: OutputPair,
     runs: int,
     rng: np.random.Generator,
     executor: Executor | None,
@@ -155,22 +155,22 @@ def _screen(
 
     The share of ``runs`` that screens depends on what the first of them show.
     """
-    width = next(side[:1].size for side in known if len(side))
-    rows = number_rows(known[0], width), number_rows(known[1], width)
+    width = next(side[:1].size for side in known_outputs if len(side))
+    rows = number_rows(known_outputs[0], width), number_rows(known_outputs[1], width)
     reference = reference_of(np.concatenate([x[: MAX_REFERENCE_ROWS // 2] for x in rows]))
     sums = [screening_sums(x, reference) for x in rows]
-    reader, done = ScreeningSums(draw, reference), len(known[0]) + len(known[1])
+    reader, done = ScreeningSums(draw, reference), len(known_outputs[0]) + len(known_outputs[1])
 
     def screen_up_to(target: int) -> None:
         nonlocal sums, done
         if target > done:
-            for first, second in draw_both(reader, pair, target - done, rng, executor):
-                sums = [sums[0] + first, sums[1] + second]
+            for first_sums, second_sums in draw_both(reader, pair, target - done, rng, executor):
+                sums = [sums[0] + first_sums, sums[1] + second_sums]
             done = target
 
-    least, most = screening_limits(runs)
-    screen_up_to(least)
-    screen_up_to(worthwhile_runs(sums[0], sums[1], most, runs - trained_runs(runs)))
+    lower_limit, upper_limit = screening_limits(runs)
+    screen_up_to(lower_limit)
+    screen_up_to(worthwhile_runs(sums[0], sums[1], upper_limit, runs - trained_runs(runs)))
     return fit_reduction(sums[0], sums[1], reference, rows), done
 
 

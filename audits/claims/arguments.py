@@ -26,8 +26,8 @@ def claimed_delta(claim: Loss | None) -> float:
     """
     if claim is None:
         return 0.0
-    own = max(claim.infinity, claim.reversed.infinity)
-    return own if own > 1e-12 or np.isfinite(claim.pure) else 1e-5
+    own_delta = max(claim.infinity, claim.reversed.infinity)
+    return own_delta if own_delta > 1e-12 or np.isfinite(claim.pure) else 1e-5
 
 
 def seed_and_generator(rng: Rng) -> tuple[int | None, np.random.Generator]:
@@ -45,23 +45,23 @@ def checked_pair(pair: Any) -> tuple[Any, Any]:
         raise ParameterError("pair", describe_value(pair), "two neighbouring values")
     if len(pair) != 2:
         raise ParameterError("pair", f"{len(pair)} values", "two neighbouring values")
-    first, second = pair
-    if any(isinstance(one, Iterator) and is_shared(one) for one in pair):
-        shown = describe_pair(first, second)
+    first_value, second_value = pair
+    if any(isinstance(value, Iterator) and is_shared(value) for value in pair):
+        shown = describe_pair(first_value, second_value)
         raise ParameterError("pair", shown, "values that every call can read: lists, no iterators")
-    if equal_values(first, second):
-        shown = f"{describe_value(first)} twice"
+    if equal_values(first_value, second_value):
+        shown = f"{describe_value(first_value)} twice"
         raise ParameterError("pair", shown, "two values that differ: no audit can tell equal apart")
-    return first, second
+    return first_value, second_value
 
 
 def pair_of_one_shape(pair: Any) -> tuple[Any, Any]:
     """The pair, or `ParameterError` unless it is two values of one shape that differ."""
-    first, second = checked_pair(pair)
-    if _shape(first) != _shape(second):
+    first_value, second_value = checked_pair(pair)
+    if _shape(first_value) != _shape(second_value):
         allowed = "two neighbouring values of one shape, as a mechanism takes"
-        raise ParameterError("pair", describe_pair(first, second), allowed)
-    return first, second
+        raise ParameterError("pair", describe_pair(first_value, second_value), allowed)
+    return first_value, second_value
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

@@ -28,7 +28,8 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 
-INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
+# claims that the output does not depend on the input
+INDEPENDENT = ApproxLoss(0.0, 0.0)
 TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # deltas at which tails of a profile are tested
 CLAIM_FORMS = "a loss such as PureLoss(1.0), a number epsilon, a pair (epsilon, delta) or a Budget"
 ClaimLike = Loss | Budget | float | tuple[float, float]
@@ -119,11 +120,15 @@ class TradeoffLoss(SymmetricLoss):
     points: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        given = [
+        checked_points = [
             (PROBABILITY.check("points", a), PROBABILITY.check("points", b)) for a, b in self.points
         ]
-        falls = [b for a, b in given if a == 0.0]
-        line = [(0.0, min(falls, default=1.0)), *sorted(p for p in given if p[0] > 0), (1.0, 0.0)]
+        falls = [b for a, b in checked_points if a == 0.0]
+        line = [
+            (0.0, min(falls, default=1.0)),
+            *sorted(p for p in checked_points if p[0] > 0),
+            (1.0, 0.0),
+        ]
         gap = np.diff(np.array(sorted(set(line))), axis=0)
         slopes = gap[:, 1] / np.maximum(gap[:, 0], 1e-300)
         if np.any(slopes > 1e-12) or np.any(np.diff(slopes) < -1e-9 * np.abs(slopes[1:])):
@@ -132,7 +137,7 @@ class TradeoffLoss(SymmetricLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """A bound on many pairs: a claim, of no pair."""
+        """Refuse: the claim bounds many pairs and belongs to none of them."""
         return MANY_PAIRS
 
     def profile(self, epsilon: ArrayLike) -> Array:
@@ -199,10 +204,10 @@ def checked_claim(claim: Any) -> Loss | None:
 
 def checked_claims(claims: Any) -> list[Loss | None]:
     """The claims of a family as losses: one claim, or a list of claims."""
-    one = isinstance(claims, str) or (
+    is_single = isinstance(claims, str) or (
         isinstance(claims, tuple) and len(claims) == 2 and all(map(_is_number, claims))
     )
-    several = isinstance(claims, Iterable) and not one
+    several = isinstance(claims, Iterable) and not is_single
     return [checked_claim(claim) for claim in (claims if several else [claims])]
 
 
@@ -220,13 +225,13 @@ def claim_points(claim: Loss) -> list[tuple[float, float]]:
     by_renyi = claim.numerics.determined_by_rdp
     if isinstance(claim, RenyiLoss) or by_renyi:
         top = claim.epsilon_at(float(TAIL_DELTAS[-1]))
-        found = np.concatenate([[0.0], top * np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])])
+        epsilons = np.concatenate([[0.0], top * np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])])
         orders = 1 + np.geomspace(1e-3, 1e3, 25)
         values = claim.renyi(orders) if by_renyi else np.empty(0)
-        deltas = np.array([claim.delta_at(float(e)) for e in found])
+        deltas = np.array([claim.delta_at(float(e)) for e in epsilons])
         if by_renyi:
-            deltas = np.minimum(deltas, bernoulli_profile(found, orders, np.asarray(values)))
-        return [(float(e), float(d)) for e, d in zip(found, deltas, strict=True) if d < 1]
+            deltas = np.minimum(deltas, bernoulli_profile(epsilons, orders, np.asarray(values)))
+        return [(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True) if d < 1]
     tails = [(claim.epsilon_at(float(d)), float(d)) for d in TAIL_DELTAS]
     points = [(0.0, claim.delta_at(0.0)), *tails, (claim.pure, 0.0)]
     return [(e, d) for e, d in points if math.isfinite(e) and d < 1]
@@ -253,7 +258,7 @@ def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     low = furthest_that(outside, np.zeros_like(p), p, steps=50)
     p, low = np.append(0.0, p), np.append(0.0, low)
     gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * low  # falls with epsilon
-    # concave in p: over an interval it stays below the lines through the two next to it
+    # concave in p: on an interval it is below the lines through the two neighbouring points
     step = np.diff(p)
     slope = np.diff(gap, axis=-1) / step
     rise = np.maximum(gap[..., 1:-1] + slope[..., :-1] * step[1:], gap[..., 1:-1])
@@ -271,5 +276,4 @@ def _bernoulli_log_moment(p: Array, q: Array, order: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         heads = order * np.log(p) + (1 - order) * np.log(q)
         sides = order * np.log1p(-p) + (1 - order) * np.log1p(-q)
-        found: Array = np.nan_to_num(np.logaddexp(heads, sides), nan=np.inf, posinf=np.inf)
-        return found
+        return np.asarray(np.nan_to_num(np.logaddexp(heads, sides), nan=np.inf, posinf=np.inf))

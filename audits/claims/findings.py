@@ -25,8 +25,8 @@ class Outcome(enum.Enum):
     --------
     >>> from mechanisms import Laplace
     >>> from audits import Outcome, audit
-    >>> found = audit(Laplace(scale=1.0), runs=2000, rng=0)
-    >>> found.outcome is Outcome.SURVIVED
+    >>> finding = audit(Laplace(scale=1.0), runs=2000, rng=0)
+    >>> finding.outcome is Outcome.SURVIVED
     True
     """
 
@@ -64,14 +64,13 @@ class GuessCounts:
         if self.every_run and delta > 0:
             return epsilon_lower_every_run(self.correct, self.runs, delta, alpha)
         if self.expected is not None and delta > 0:
-            leaking = (
-                delta * self.guessed_values / 2
-            )  # runs of one side leak to guesses of that side
+            # runs of one side leak to guesses of that side
+            leaking = delta * self.guessed_values / 2
             return epsilon_lower_with_leaks(
                 self.correct, self.made, self.runs, leaking, alpha, self.expected
             )
-        correct, made = np.array(float(self.correct)), np.array(float(self.made))
-        return float(epsilon_lower(correct, made, self.runs, delta, alpha))
+        correct, guesses = np.array(float(self.correct)), np.array(float(self.made))
+        return float(epsilon_lower(correct, guesses, self.runs, delta, alpha))
 
     @property
     def share(self) -> float:
@@ -193,8 +192,8 @@ class Finding(TableDisplay):
 
     def __repr__(self) -> str:
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
-        least = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
-        return f"<Finding: {self.outcome.name}, {least}{claimed}, {self.runs:,} runs>"
+        bound_text = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
+        return f"<Finding: {self.outcome.name}, {bound_text}{claimed}, {self.runs:,} runs>"
 
     def _table(self) -> Table:
         rows = [
@@ -202,7 +201,7 @@ class Finding(TableDisplay):
             ("at delta", self.delta), ("claimed", self.claim), ("runs", self.runs),
             ("confidence", self.confidence), ("seed", self.seed), ("seen", self.witness),
             *(("not looked into", part) for part in self.unseen),
-            *(("note", words) for words in self.notes),
+            *(("note", note) for note in self.notes),
         ]  # fmt: skip
         return Table(FACTS, rows, lower=("epsilon, at least",))
 
@@ -219,7 +218,7 @@ class Finding(TableDisplay):
         bool
             True if the claim is falsified at that confidence.
         """
-        if self.stopped is not None:  # the bets stopped at what they proved
+        if self.stopped is not None:  # the bets stopped when they had proved this
             return confidence <= self.confidence
         if self.point is not None:
             if self.point.decides_alone:
@@ -248,5 +247,5 @@ def outcome_at(finding: Finding, confidence: float) -> Outcome:
     """The outcome of the evidence at a confidence; without a claim nothing is too few runs."""
     if finding.refutes(confidence):
         return Outcome.FALSIFIED
-    enough = finding.claim is None or could_refute(finding, confidence)
-    return Outcome.SURVIVED if enough and not finding.unseen else Outcome.INCONCLUSIVE
+    enough_runs = finding.claim is None or could_refute(finding, confidence)
+    return Outcome.SURVIVED if enough_runs and not finding.unseen else Outcome.INCONCLUSIVE

@@ -158,7 +158,7 @@ def equal_numbers(outputs: Sequence[Any]) -> NDArray[Any] | None:
 def key_word(key: Any, walk: OutputWalk) -> str:
     """A key or an item as a word that depends on its value, not on its address."""
     if type(key) in PLAIN_KEYS or (
-        type(key) is tuple and all(type(one) in PLAIN_KEYS for one in key)
+        type(key) is tuple and all(type(element) in PLAIN_KEYS for element in key)
     ):
         return repr(key)
     inner = OutputWalk(walk.reader_of)

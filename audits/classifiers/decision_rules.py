@@ -17,7 +17,8 @@ from accountant.numerics import Array
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 
 ScoreFunction = Callable[[NDArray[Any]], Array]
-MAX_COMPARED_INTERVALS = 8  # up to so many intervals comparisons are faster than a search
+# up to this number of intervals, comparisons are faster than a binary search
+MAX_COMPARED_INTERVALS = 8
 
 
 class DecisionRule(Protocol):
@@ -78,15 +79,15 @@ class ThresholdRule:
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
-        right = made = 0
+        right = guesses = 0
         for output, is_first in ((first, True), (second, False)):
             if len(output):
                 score = self.score(output)
                 high = int(np.count_nonzero(score >= self.cut))
                 below = min(self.lower_cut, float(np.nextafter(self.cut, -np.inf)))
                 low = int(np.count_nonzero(score <= below))
-                right, made = right + (high if is_first else low), made + high + low
-        return right, made
+                right, guesses = right + (high if is_first else low), guesses + high + low
+        return right, guesses
 
     def describe(self, first: str, second: str) -> str:
         """The rule in words: which value it guesses for which outputs."""
@@ -130,12 +131,12 @@ class IntervalRule:
     def _count_labels(self, numbers: NDArray[Any]) -> tuple[int, int]:
         """How many of the numbers have label 1, and how many label -1."""
         if len(self.labels) > MAX_COMPARED_INTERVALS:
-            found = self.labels[np.searchsorted(self.edges, numbers)]
-            return int(np.count_nonzero(found == 1)), int(np.count_nonzero(found == -1))
+            guessed = self.labels[np.searchsorted(self.edges, numbers)]
+            return int(np.count_nonzero(guessed == 1)), int(np.count_nonzero(guessed == -1))
         # numbers above each edge, NaN among them
         above = [len(numbers), *(_count_above(numbers, edge) for edge in self.edges), 0]
-        each = -np.diff(above)
-        return int(each[self.labels == 1].sum()), int(each[self.labels == -1].sum())
+        cell_counts = -np.diff(above)
+        return int(cell_counts[self.labels == 1].sum()), int(cell_counts[self.labels == -1].sum())
 
     def describe(self, first: str, second: str) -> str:
         """The rule in words: which value it guesses for which outputs."""
@@ -144,8 +145,8 @@ class IntervalRule:
         for label, name in names.items():
             where = [self._interval_text(int(k)) for k in np.flatnonzero(self.labels == label)]
             if where:
-                more = f" or in {len(where) - 4} more bands" if len(where) > 4 else ""
-                parts.append(f"{name} where the output is {' or '.join(where[:4])}{more}")
+                remainder = f" or in {len(where) - 4} more bands" if len(where) > 4 else ""
+                parts.append(f"{name} where the output is {' or '.join(where[:4])}{remainder}")
         return " and ".join(parts) or "nothing"
 
     def _interval_text(self, k: int) -> str:
@@ -191,11 +192,11 @@ def best_cuts(
         )
     sides = [np.abs(scores), scores, -scores]
     tails = [_tail_rates(side, mass) for side in sides]
-    size, made, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
+    size, guess_rate, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
     if size.size == 0:
         return np.inf, -np.inf, NO_GUESS
     kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
-    best, expected = objective.best_rule(right, made, kind == 0)
+    best, expected = objective.best_rule(right, guess_rate, kind == 0)
     # Scores have atoms; a cut exactly on one would read float rounding.
     cut = float(size[best]) * (1 - 1e-9)
     upper = np.inf if kind[best] == 2 else cut
@@ -204,11 +205,11 @@ def best_cuts(
 
 def _tail_rates(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
     """Cuts of positive scores, the share of runs beyond each, and that of right guesses there."""
-    place = np.flatnonzero(scores > 0)
-    place = place[np.argsort(-scores[place], kind="stable")]
-    size, share = scores[place], mass[place]
-    made, right = np.cumsum(share), np.cumsum(share / (1 + np.exp(-size)))
+    order = np.flatnonzero(scores > 0)
+    order = order[np.argsort(-scores[order], kind="stable")]
+    size, share = scores[order], mass[order]
+    guess_rate, right = np.cumsum(share), np.cumsum(share / (1 + np.exp(-size)))
     # a cut takes all runs of its size or more; about 500 cuts are enough
     at = np.flatnonzero(np.append(size[1:] < size[:-1], True)[: size.size])
     at = at[np.unique(np.linspace(0, at.size - 1, 500).astype(int))] if at.size else at
-    return size[at], made[at], right[at]
+    return size[at], guess_rate[at], right[at]

@@ -36,17 +36,17 @@ def row_codes(rows: NDArray[Any]) -> Codes:
     """
     rows = np.ascontiguousarray(rows)
     if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
-        words = rows.view(np.uint64)
+        bit_patterns = rows.view(np.uint64)
     elif rows.dtype.kind in "iub":
-        words = rows.astype(np.uint64)
+        bit_patterns = rows.astype(np.uint64)
     else:
-        words = rows.astype(np.float64).view(np.uint64)
-    count, width = words.shape
+        bit_patterns = rows.astype(np.float64).view(np.uint64)
+    count, width = bit_patterns.shape
     code, odd = np.zeros(count, np.uint64), _multipliers(width)
     step = max(1, MAX_BLOCK // max(width, 1))
     for at in range(0, count, step):
-        some = words[at : at + step]
-        mixed = (some ^ (some >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        block = bit_patterns[at : at + step]
+        mixed = (block ^ (block >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
         code[at : at + step] = np.einsum("ij,j->i", mixed, odd)
     return code

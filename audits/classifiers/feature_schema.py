@@ -30,7 +30,9 @@ def as_numbers(outputs: Outputs) -> Outputs:
     """Outputs of a release of single numbers; an output of another kind counts as NaN."""
     if single_numbers(outputs):
         return outputs
-    return np.array([one if isinstance(one, (int, float)) else np.nan for one in outputs], float)
+    return np.array(
+        [output if isinstance(output, (int, float)) else np.nan for output in outputs], float
+    )
 
 
 @final
@@ -54,20 +56,20 @@ class FeatureSchema:
         """Columns to learn from: numbers, their summaries, frequent structures."""
         return self.columns(self.features_of(outputs))
 
-    def columns(self, found: Features) -> Array:
+    def columns(self, features: Features) -> Array:
         """The columns of features that are known."""
-        numbers = self.padded(found)
+        numbers = self.padded(features)
         raw = numbers[:, :RAW_COLUMNS]
-        return np.hstack([raw, summary_columns(numbers), self.shapes(found)])
+        return np.hstack([raw, summary_columns(numbers), self.shapes(features)])
 
-    def shapes(self, found: Features) -> Array:
+    def shapes(self, features: Features) -> Array:
         """One column for each frequent structure."""
-        columns: Array = (found.structure[:, None] == self.structures).astype(float)
+        columns: Array = (features.structure[:, None] == self.structures).astype(float)
         return columns
 
-    def padded(self, found: Features) -> Array:
+    def padded(self, features: Features) -> Array:
         """The numbers of each output, padded with NaN to the width."""
-        numbers = found.numbers[:, : self.width]
+        numbers = features.numbers[:, : self.width]
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers
 
@@ -78,8 +80,8 @@ class FeatureSchema:
             return extract_features(outputs)
         if alike:  # a chunk that happened to hold one type only
             boxed = np.empty(len(outputs), dtype=object)
-            for place, one in enumerate(outputs):
-                boxed[place] = one
+            for index, output in enumerate(outputs):
+                boxed[index] = output
             return extract_features(boxed)
         return extract_features(outputs)
 
@@ -89,8 +91,10 @@ def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
     kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
     arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
     blank = FeatureSchema(arrays, 0, np.empty(0, np.uint64))
-    found = [blank.features_of(side) for side in (first, second)]
-    seen, counts = np.unique(np.concatenate([f.structure for f in found]), return_counts=True)
-    width = max(f.numbers.shape[1] for f in found)
-    often = seen[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
-    return FeatureSchema(arrays, width, often if seen.size > 1 else often[:0])
+    features = [blank.features_of(side) for side in (first, second)]
+    structures, counts = np.unique(
+        np.concatenate([f.structure for f in features]), return_counts=True
+    )
+    width = max(f.numbers.shape[1] for f in features)
+    often = structures[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
+    return FeatureSchema(arrays, width, often if structures.size > 1 else often[:0])

@@ -16,9 +16,9 @@ def _read_frame(output: Any, walk: OutputWalk) -> None:
     for word in frame_words(output, labels, dtypes):
         walk.word(word)
     walk.part(".columns", labels)
-    for place, label in enumerate(labels):
+    for position, label in enumerate(labels):
         walk.path.append(f"[{label!r}]")
-        _read_column(output.iloc[:, place], walk)
+        _read_column(output.iloc[:, position], walk)
         walk.path.pop()
     _read_index_and_notes(output, walk)
 
@@ -116,9 +116,9 @@ def _read_lazy(output: Any, walk: OutputWalk) -> None:
 @reads("pyarrow.Table", "pyarrow.RecordBatch")
 def _read_table(output: Any, walk: OutputWalk) -> None:
     walk.word(f"{type_name(output)} {output.shape} {output.schema.metadata}")
-    for place, name in enumerate(output.column_names):
-        walk.word(f"column {name!r} {output.schema.field(place).metadata}")
-        walk.part(f"[{name!r}]", output.column(place))
+    for position, name in enumerate(output.column_names):
+        walk.word(f"column {name!r} {output.schema.field(position).metadata}")
+        walk.part(f"[{name!r}]", output.column(position))
 
 
 @reads("pyarrow.Array", "pyarrow.ChunkedArray")

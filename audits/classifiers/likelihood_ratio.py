@@ -37,8 +37,7 @@ class LogOddsTable:
 
     def __call__(self, output: NDArray[Any]) -> Array:
         """The log-odds of outputs."""
-        found: Array = self.log_odds[output]
-        return found
+        return np.asarray(self.log_odds[output])
 
 
 def likelihood_ratio_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> ScoreFunction:

@@ -66,10 +66,10 @@ class Pipeline:
 
 def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
     """Log-odds of each distinct output, as `raw_log_odds` has them; 0 for outputs never seen."""
-    known, place = np.unique(codes, return_inverse=True)
-    ones = np.bincount(place, labels, minlength=known.size).astype(float)
-    zeros = np.bincount(place, 1 - labels, minlength=known.size).astype(float)
-    return CategoryTable(known, raw_log_odds(ones, zeros))
+    categories, category_index = np.unique(codes, return_inverse=True)
+    ones = np.bincount(category_index, labels, minlength=categories.size).astype(float)
+    zeros = np.bincount(category_index, 1 - labels, minlength=categories.size).astype(float)
+    return CategoryTable(categories, raw_log_odds(ones, zeros))
 
 
 def mean_difference_weights(rows: Array, labels: Array) -> Array:
@@ -84,10 +84,10 @@ def mean_difference_weights(rows: Array, labels: Array) -> Array:
 
 def _gap_of_means(rows: NDArray[Any], labels: Array) -> Array:
     """The difference of the means of both values; 0 where all runs are of one of them."""
-    first, second = rows[labels == 1], rows[labels == 0]
-    if not (len(first) and len(second)):
+    rows_of_ones, rows_of_zeros = rows[labels == 1], rows[labels == 0]
+    if not (len(rows_of_ones) and len(rows_of_zeros)):
         return np.zeros(rows.shape[1])
-    gap: Array = first.mean(axis=0) - second.mean(axis=0)
+    gap: Array = rows_of_ones.mean(axis=0) - rows_of_zeros.mean(axis=0)
     return gap
 
 
@@ -98,7 +98,7 @@ class SplineBasis:
 
     columns: tuple[tuple[int, Array, float, float], ...]
     missing: tuple[int, ...]
-    crossed: int = 0  # columns below this one also act in pairs
+    crossed: int = 0  # products of the columns below this index are in the basis too
 
     def __call__(self, rows: Array) -> NDArray[np.float32]:
         """The basis functions at rows, one column each, after a constant."""
@@ -108,17 +108,17 @@ class SplineBasis:
             if spread == 0.0:  # few values
                 groups[column] = [x == value for value in knots]
             else:
-                with np.errstate(over="ignore"):  # of a number that hardly moves
+                with np.errstate(over="ignore"):  # a nearly constant number overflows here
                     z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
                 groups[column] = [z, *(np.maximum(z - knot, 0.0) for knot in knots), z > 0.0]
         parts = [part for group in groups.values() for part in group]
         few = [column for column in groups if column < self.crossed]
-        for one, other in itertools.combinations(few, 2):
-            parts += [u * v for u in groups[one][:-1] for v in groups[other][:-1]]
+        for left_column, right_column in itertools.combinations(few, 2):
+            parts += [u * v for u in groups[left_column][:-1] for v in groups[right_column][:-1]]
         parts += [np.isnan(rows[:, column]) for column in self.missing]
         design = np.ones((len(rows), 1 + len(parts)), np.float32)
-        for place, part in enumerate(parts, 1):
-            design[:, place] = part
+        for position, part in enumerate(parts, 1):
+            design[:, position] = part
         return design
 
 
@@ -136,16 +136,16 @@ def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
     chosen = np.sort(np.argsort(-strength, kind="stable")[:MAX_COLUMNS])
     columns, missing = [], []
     for column in chosen.tolist():
-        known = x[:, column][~np.isnan(rows[:, column])]
-        if 0 < known.size < len(rows):
+        observed = x[:, column][~np.isnan(rows[:, column])]
+        if 0 < observed.size < len(rows):
             missing.append(column)
-        values = np.unique(known[: 1 << 14])
+        values = np.unique(observed[: 1 << 14])
         if values.size <= FEW_VALUES:
             if values.size > 1:
                 columns.append((column, values, 0.0, 0.0))
             continue
-        low, middle, high = np.quantile(known, [0.25, 0.5, 0.75])
-        spread = (high - low) if high > low else float(np.std(np.clip(known, -1e150, 1e150)))
+        low, middle, high = np.quantile(observed, [0.25, 0.5, 0.75])
+        spread = (high - low) if high > low else float(np.std(np.clip(observed, -1e150, 1e150)))
         knots = (np.array([low, middle, high]) - middle) / max(spread, 1e-300)
         columns.append((column, knots, float(middle), max(float(spread), 1e-300)))
     return SplineBasis(tuple(columns), tuple(missing), width if width <= MAX_CROSSED_COLUMNS else 0)
@@ -162,8 +162,8 @@ class PooledSteps:
     def __call__(self, rows: Array) -> NDArray[np.float32]:
         """One column per step, after a constant."""
         design = np.ones((len(rows), 1 + len(self.knots)), np.float32)
-        for place, knot in enumerate(self.knots, 1):
-            design[:, place] = _weighted_sums((rows > knot).astype(np.float32), self.signs)
+        for position, knot in enumerate(self.knots, 1):
+            design[:, position] = _weighted_sums((rows > knot).astype(np.float32), self.signs)
         return design
 
 
@@ -178,9 +178,8 @@ def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     return PooledSteps(signs.astype(np.float32), knots)
 
 
-DesignBlock = tuple[
-    NDArray[np.float32], NDArray[np.float32], Array
-]  # design, labels, design' design
+# design, labels, design' design
+DesignBlock = tuple[NDArray[np.float32], NDArray[np.float32], Array]
 
 
 def design_block(first: NDArray[np.float32], second: NDArray[np.float32]) -> DesignBlock:
@@ -210,6 +209,6 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
 
 
 def _weighted_sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
-    # not BLAS: its bits may depend on its threads, which wait for each other on busy cores
+    # not BLAS: its result may depend on its threads, which also wait for each other on busy cores
     sums: NDArray[Any] = np.einsum("ij,j->i", rows, weights)
     return sums

@@ -34,9 +34,9 @@ from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histog
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
-REDUCED_PENALTIES = (100.0,)  # of the columns of a reduction
+REDUCED_PENALTIES = (100.0,)  # ridge penalties for the columns of a reduction
 NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves
-SAME_CORRELATION = 1 - 1e-9  # of columns that say the same
+SAME_CORRELATION = 1 - 1e-9  # absolute correlation above which two columns count as the same
 MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
 
@@ -51,7 +51,7 @@ class ModelCandidate:
     train: Callable[[list[int]], Callable[[Any], Array]]
     extract: Callable[[Outputs], Any]
     is_number: bool = False
-    columns: frozenset[int] | None = None  # of a reduction; None for all
+    columns: frozenset[int] | None = None  # the columns of a reduction that are used; None for all
 
 
 def model_candidates(
@@ -67,14 +67,16 @@ def model_candidates(
 
 
 def _number_candidates(
-    words: str,
+    description: str,
     first: Outputs,
     second: Outputs,
     extract: Callable[[Outputs], Any],
     is_number: bool = False,
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    yield ModelCandidate(words, [(first, second)], lambda _: _identity, extract, is_number, columns)
+    yield ModelCandidate(
+        description, [(first, second)], lambda _: _identity, extract, is_number, columns
+    )
     cells = histogram_cells(first, second)
     few = cells.smoothing is None and cells.mass.size <= FEW_CELLS
     parts = [(first, second)] if few else _split_folds(first, second)
@@ -82,8 +84,8 @@ def _number_candidates(
     def train(folds: list[int]) -> Callable[[Any], Array]:
         return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), cells.smoothing))
 
-    words = f"smoothed log-odds of {words}"
-    yield ModelCandidate(words, parts, train, extract, is_number, columns)
+    smoothed = f"smoothed log-odds of {description}"
+    yield ModelCandidate(smoothed, parts, train, extract, is_number, columns)
 
 
 def reduced_candidates(
@@ -99,37 +101,38 @@ def reduced_candidates(
     left the ``known`` columns, only they are tried again.
     """
     sums = len(reduction.sums)
-    alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
-    columns = [one for one in (*alone, *range(sums)) if known is None or one in known]
+    single_numbers = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
+    columns = [c for c in (*single_numbers, *range(sums)) if known is None or c in known]
     for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
-        found = _number_candidates(
+        candidates = _number_candidates(
             reduction.describe(column), take(first), take(second),
             Pipeline((read(needed), take)), columns=needed,
         )  # fmt: skip
-        yield from itertools.islice(found, 1 if column < sums else None)
+        yield from itertools.islice(candidates, 1 if column < sums else None)
     if known is not None and len(known) == 1:
         return
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
-    used = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
+    used_columns = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
     yield from _additive_candidates(
         "additive log-odds of features", REDUCED_PENALTIES,
-        _split_folds(basis(first), basis(second)), Pipeline((read(used), basis)), used,
+        _split_folds(basis(first), basis(second)),
+        Pipeline((read(used_columns), basis)), used_columns,
     )  # fmt: skip
 
 
 def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
-    """The columns of rows that no earlier one equals but for its scale: it would be no better."""
+    """The columns, without those that equal an earlier column up to scale and are no better."""
     x = rows[:, columns]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         x = (x - x.mean(axis=0)) / x.std(axis=0)
-    kept: list[int] = []
-    for place in range(len(columns)):
-        products = np.abs(np.einsum("ij,i->j", x[:, kept], x[:, place])) / len(x)
-        if not (products > SAME_CORRELATION).any():  # false of what is not a number
-            kept.append(place)
-    return [columns[place] for place in kept]
+    distinct: list[int] = []
+    for position in range(len(columns)):
+        products = np.abs(np.einsum("ij,i->j", x[:, distinct], x[:, position])) / len(x)
+        if not (products > SAME_CORRELATION).any():  # comparisons with NaN are false
+            distinct.append(position)
+    return [columns[position] for position in distinct]
 
 
 @final
@@ -155,9 +158,9 @@ class ReducedOutputs:
 
     def __call__(self, outputs: Outputs) -> Array:
         """The rows."""
-        found = self.layout.features_of(outputs)
-        numbers = self.reduction(self.layout.padded(found))
-        return np.hstack([numbers, self.layout.shapes(found)])
+        features = self.layout.features_of(outputs)
+        numbers = self.reduction(self.layout.padded(features))
+        return np.hstack([numbers, self.layout.shapes(features)])
 
 
 def _identity(numbers: Any) -> Any:
@@ -166,12 +169,13 @@ def _identity(numbers: Any) -> Any:
 
 def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
     layout = infer_schema(first, second)
-    found = [layout.features_of(side) for side in (first, second)]
-    atoms_a, atoms_b = (one.category for one in found)
+    features = [layout.features_of(side) for side in (first, second)]
+    atoms_a, atoms_b = (side_features.category for side_features in features)
     runs = len(atoms_a) + len(atoms_b)
     distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
-        # folds would shrink a rare output of a few three times; of many some are best by luck
+        # if there are few outputs, a fold would have too few runs of a rare one; if there are
+        # many, some seem best by chance unless they are scored out of fold
         few = distinct <= FEW_CELLS
         parts = [(atoms_a, atoms_b)] if few else _split_folds(atoms_a, atoms_b)
         yield ModelCandidate(
@@ -180,9 +184,9 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
             layout.categories,
         )  # fmt: skip
     if layout.width > RAW_COLUMNS:
-        yield from _screened_candidates(layout, *found)
+        yield from _screened_candidates(layout, *features)
         return
-    raw = _split_folds(*(layout.padded(one) for one in found))
+    raw = _split_folds(*(layout.padded(side_features) for side_features in features))
     if layout.width > 1:
 
         def summed(folds: list[int]) -> Callable[[Array], Array]:
@@ -191,7 +195,7 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
 
         yield ModelCandidate("a weighted sum", raw, summed, layout.numbers)
         yield _pooled_candidate(raw, layout.numbers)
-    rows = [layout.columns(one) for one in found]
+    rows = [layout.columns(side_features) for side_features in features]
     basis = fit_spline_basis(*_with_labels(*rows), layout.width)
     yield from _additive_candidates(
         "additive log-odds of features", PENALTIES, _split_folds(*map(basis, rows)),
@@ -203,9 +207,9 @@ def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCan
     """Step functions summed over numbers; the steps too are learned without the fold they score."""
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
-        first, second = _concatenate_folds(raw, folds)
-        steps = fit_pooled_steps(*_with_labels(first, second))
-        block = design_block(steps(first), steps(second))
+        first_rows, second_rows = _concatenate_folds(raw, folds)
+        steps = fit_pooled_steps(*_with_labels(first_rows, second_rows))
+        block = design_block(steps(first_rows), steps(second_rows))
         weights = fit_logistic([block], PENALTIES[0]).astype(np.float32)
         return Pipeline((steps, LinearScore(weights)))
 
@@ -234,7 +238,7 @@ def _screened_candidates(
 
 
 def _additive_candidates(
-    words: str,
+    description: str,
     penalties: Sequence[float],
     parts: Folds,
     extract: Callable[[Outputs], Any],
@@ -250,7 +254,7 @@ def _additive_candidates(
         return train
 
     for penalty in penalties:
-        yield ModelCandidate(words, parts, trained(penalty), extract, columns=columns)
+        yield ModelCandidate(description, parts, trained(penalty), extract, columns=columns)
 
 
 def _replace_nonfinite(rows: Array) -> Array:

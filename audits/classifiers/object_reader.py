@@ -29,8 +29,8 @@ def read_any(output: Any, walk: OutputWalk) -> None:
         read_items(output, walk)
     elif any(hasattr(type(output), name) for name in ("__float__", "__int__", "__index__")):
         _read_conversion(output, walk)
-    some = (len(walk.words), len(walk.numbers)) != before
-    if not some or _has_own_state(type(output)):
+    was_read = (len(walk.words), len(walk.numbers)) != before
+    if not was_read or _has_own_state(type(output)):
         _read_state(output, walk)
     if (len(walk.words), len(walk.numbers)) == before:
         walk.blind(type(output).__name__)
@@ -45,17 +45,17 @@ def read_enum(output: enum.Enum, walk: OutputWalk) -> None:
 def read_items(output: Any, walk: OutputWalk) -> None:
     """Items of anything that iterates, consumed once and never more than are used."""
     endless = not hasattr(type(output), "__len__")
-    most = walk.items_left if endless else MAX_WORDS
-    some = list(itertools.islice(iter(output), most))
-    walk.items_left -= len(some) if endless else 0
-    walk.word(f"length {len(some)}")
-    walk.items(some)
-    if len(some) == most:
-        walk.blind(f"{ITEMS_BEYOND} {most:,}")
+    limit = walk.items_left if endless else MAX_WORDS
+    listed = list(itertools.islice(iter(output), limit))
+    walk.items_left -= len(listed) if endless else 0
+    walk.word(f"length {len(listed)}")
+    walk.items(listed)
+    if len(listed) == limit:
+        walk.blind(f"{ITEMS_BEYOND} {limit:,}")
 
 
 def read_own_fields(output: Any, walk: OutputWalk) -> None:
-    """Fields that a subclass of a built-in type has beside its value."""
+    """Fields that a subclass of a built-in type adds to its value."""
     if getattr(output, "__dict__", None):
         read_fields(output, walk)
 
@@ -77,8 +77,8 @@ def read_fields(output: Any, walk: OutputWalk) -> None:
 
 def _has_own_state(kind: type) -> bool:
     """Whether a type says itself what a copy is made from: that may be more than its fields."""
-    own = ("__reduce__", "__reduce_ex__")
-    return any(name in vars(base) for base in kind.__mro__[:-1] for name in own)
+    reducers = ("__reduce__", "__reduce_ex__")
+    return any(name in vars(base) for base in kind.__mro__[:-1] for name in reducers)
 
 
 def _read_conversion(output: Any, walk: OutputWalk) -> None:
@@ -91,14 +91,14 @@ def _read_conversion(output: Any, walk: OutputWalk) -> None:
 def _read_state(output: Any, walk: OutputWalk) -> None:
     """What a copy of the object would be made from, where it says so."""
     try:
-        made = output.__reduce_ex__(4)
+        recipe = output.__reduce_ex__(4)
     except Exception:  # it cannot be copied
         return
-    if isinstance(made, str):  # a name of its own
-        walk.word(made)
+    if isinstance(recipe, str):  # the object is a global, which is known by its name
+        walk.word(recipe)
         return
-    arguments = made[1][1:] if made[0] is copyreg.__newobj__ else made[1]  # type: ignore[attr-defined]
-    for one in (*arguments, *made[2:3]):
-        empty = one is None or (isinstance(one, (dict, tuple)) and not one)
-        if not empty and not isinstance(one, type):
-            walk.part(".state", one)
+    arguments = recipe[1][1:] if recipe[0] is copyreg.__newobj__ else recipe[1]  # type: ignore[attr-defined]
+    for state in (*arguments, *recipe[2:3]):
+        empty = state is None or (isinstance(state, (dict, tuple)) and not state)
+        if not empty and not isinstance(state, type):
+            walk.part(".state", state)

@@ -59,44 +59,54 @@ class Objective:
     every_run: bool = False
 
     def best_rule(
-        self, right: Array, made: Array, both: NDArray[np.bool_]
+        self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
     ) -> tuple[int, ExpectedOutcome]:
         """The place of the best of some rules, and its expected outcome.
 
-        ``right`` and ``made`` are shares of all runs; ``both`` marks rules that guess both values.
+        ``right`` and ``guess_rate`` are shares of all runs; ``two_sided`` marks the rules that
+        guess both values.
         """
         bound, sureness = self._bounds_and_z_scores(
-            right, made, both, SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN
+            right,
+            guess_rate,
+            two_sided,
+            SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN,
         )
         at = int(np.argmax(bound))
         if self.learning_runs is not None and self.delta == 0 and not self.every_run:
-            at = self._broader(at, right, made, both)
+            at = self._broader(at, right, guess_rate, two_sided)
         if self.epsilon is not None:
-            surest = int(np.argmax(sureness - self._learning_error(right, made, both)))
-            # scaled up from the learning runs, the luck of these is in it too
+            surest = int(np.argmax(sureness - self._learning_error(right, guess_rate, two_sided)))
+            # the guesses are scaled up from the learning runs, and so is the error of their counts
             luck = math.sqrt(1 + self.runs / max(self.learning_runs or self.runs, 1))
             if sureness[surest] > Z_IN_REACH * luck and sureness[at] < Z_CERTAIN:
                 at = surest
-        share = float(right[at] / max(made[at], 1e-300))
-        return at, ExpectedOutcome(float(bound[at]), float(sureness[at]), float(made[at]), share)
+        share = float(right[at] / max(guess_rate[at], 1e-300))
+        return at, ExpectedOutcome(
+            float(bound[at]), float(sureness[at]), float(guess_rate[at]), share
+        )
 
-    def _broader(self, at: int, right: Array, made: Array, both: NDArray[np.bool_]) -> int:
+    def _broader(
+        self, at: int, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
+    ) -> int:
         """A rule of more guesses, unless rule ``at`` is clearly better in the learning runs.
 
         Shares of right guesses of a rule and of a part of it differ by a standard error of
         sqrt((1 / part - 1 / whole) share (1 - share)).
         """
-        broad, _ = self._bounds_and_z_scores(right, made, both, BROAD_MARGIN)
-        other = int(np.argmax(broad))
-        if made[other] <= made[at] or not made[at] > 0:
+        broad, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, BROAD_MARGIN)
+        broadest = int(np.argmax(broad))
+        if guess_rate[broadest] <= guess_rate[at] or not guess_rate[at] > 0:
             return at
-        plain, _ = self._bounds_and_z_scores(right, made, both, 0.0)
-        share = right[other] / made[other]
-        error = np.sqrt((1 / made[at] - 1 / made[other]) / (self.learning_runs or 1))
+        plain, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, 0.0)
+        share = right[broadest] / guess_rate[broadest]
+        error = np.sqrt((1 / guess_rate[at] - 1 / guess_rate[broadest]) / (self.learning_runs or 1))
         error /= np.sqrt(max(share * (1 - share), 1e-12))
-        return other if plain[at] - plain[other] <= CLEARLY * error else at
+        return broadest if plain[at] - plain[broadest] <= CLEARLY * error else at
 
-    def _learning_error(self, right: Array, made: Array, both: NDArray[np.bool_]) -> Array:
+    def _learning_error(
+        self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
+    ) -> Array:
         """The standard error, in z-scores, that the learning runs leave to each rule at a delta.
 
         Rare guesses that all seem right may have been lucky on one side; it is the same for all
@@ -106,34 +116,37 @@ class Objective:
             return np.zeros(right.shape)
         allowed = max_correct_probability(self.epsilon or 0.0)
         # a run adds 1 - allowed if the guess is right, takes allowed if it is wrong
-        rate = right * (1 - allowed) ** 2 + (made - right) * allowed**2
-        error: Array = self.runs * np.sqrt(rate / self.learning_runs) / self._spread(made, both)
+        rate = right * (1 - allowed) ** 2 + (guess_rate - right) * allowed**2
+        error: Array = (
+            self.runs * np.sqrt(rate / self.learning_runs) / self._spread(guess_rate, two_sided)
+        )
         return error
 
-    def _spread(self, made: Array, both: NDArray[np.bool_]) -> Array:
+    def _spread(self, guess_rate: Array, two_sided: NDArray[np.bool_]) -> Array:
         """The standard deviation of right guesses if the claim holds with equality."""
         allowed = max_correct_probability(self.epsilon or 0.0)
-        leaks = self.runs * self.delta * np.where(both, 1.0, 0.5)
-        guesses = np.maximum(made * self.runs - leaks, 1.0)
+        leaks = self.runs * self.delta * np.where(two_sided, 1.0, 0.5)
+        guesses = np.maximum(guess_rate * self.runs - leaks, 1.0)
         variance = guesses * max(allowed * (1 - allowed), 1e-12) + leaks * (1 - allowed) ** 2
         spread: Array = np.sqrt(variance)
         return spread
 
     def _bounds_and_z_scores(
-        self, right: Array, made: Array, both: NDArray[np.bool_], margin: float
+        self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_], margin: float
     ) -> tuple[Array, Array]:
         """The expected bound of each rule, and its z-score against the claim."""
         from scipy.special import ndtri
 
         if self.every_run:
-            return self._z_scores_every_run(right, made)
-        leaks = self.runs * self.delta * np.where(both, 1.0, 0.5)
-        guesses = made * self.runs - leaks
-        some = guesses > 1.0
-        guesses = np.where(some, guesses, 1.0)
-        wrong = np.clip((made - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
+            return self._z_scores_every_run(right, guess_rate)
+        leaks = self.runs * self.delta * np.where(two_sided, 1.0, 0.5)
+        guesses = guess_rate * self.runs - leaks
+        enough_guesses = guesses > 1.0
+        guesses = np.where(enough_guesses, guesses, 1.0)
+        wrong = np.clip((guess_rate - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
         errors = -float(ndtri(self.alpha))
-        if self.learning_runs is not None:  # of counts that are scaled up to the test's
+        # the counts of the learning runs are scaled up to the number of test runs
+        if self.learning_runs is not None:
             errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
         # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)
@@ -143,16 +156,16 @@ class Objective:
         root = np.sqrt(np.maximum(linear**2 - 4 * wrong**2 * curve, 0.0))
         chance = np.where(curve > 0, (linear + root) / (2 * np.maximum(curve, 1e-300)), 1.0)
         chance = np.clip(chance, 1e-300, 1 - 1e-9)
-        bound = np.where(some, np.log1p(-chance) - np.log(chance), -np.inf)
+        bound = np.where(enough_guesses, np.log1p(-chance) - np.log(chance), -np.inf)
         if self.epsilon is None:
             return bound, np.full(bound.shape, -np.inf)
         allowed = max_correct_probability(self.epsilon)
-        sureness = guesses * (1 - wrong - allowed) / self._spread(made, both)
-        return bound, np.where(some, sureness, -np.inf)
+        sureness = guesses * (1 - wrong - allowed) / self._spread(guess_rate, two_sided)
+        return bound, np.where(enough_guesses, sureness, -np.inf)
 
-    def _z_scores_every_run(self, right: Array, made: Array) -> tuple[Array, Array]:
+    def _z_scores_every_run(self, right: Array, guess_rate: Array) -> tuple[Array, Array]:
         allowed = max_correct_probability(self.epsilon or 0.0)
         allowed = self.delta + (1 - self.delta) * allowed
         error = np.sqrt(max(allowed * (1 - allowed), 1e-12) / self.runs)
-        sureness = np.where(made >= 1 - 1e-9, (right - allowed) / error, -np.inf)
+        sureness = np.where(guess_rate >= 1 - 1e-9, (right - allowed) / error, -np.inf)
         return sureness, sureness

@@ -30,7 +30,8 @@ from audits.runs.release_functions import Draw, RaisedOutcome
 
 RAW_COLUMNS = 64  # numbers with a column of their own
 MIN_GROUP = 4  # outputs of one kind that are read together
-ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64  # of iterators without an end, in all runs and in each
+# items read from endless iterators, in all runs together and at least in each
+ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
 MAX_UNSEEN = 16  # parts that a finding names
 Codes = feature_codes.Codes
 # outputs that stay as they are: rules of single numbers look at them
@@ -79,7 +80,7 @@ class ReadDraw:
 
     def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
         """The same, with fewer items of each output if the one that was read has no end."""
-        endless = any(ITEMS_BEYOND in words for words in unseen_parts(output))
+        endless = any(ITEMS_BEYOND in unseen for unseen in unseen_parts(output))
         items = min(max(ENDLESS_ITEMS // runs, MIN_ITEMS), MAX_WORDS)
         return replace(self, items=items) if endless else self
 
@@ -90,16 +91,16 @@ def read_outputs(outputs: NDArray[Any], items: int = MAX_WORDS) -> NDArray[Any]:
         return outputs
     listed = list(outputs)
     array = np.empty(len(listed), dtype=object)
-    left = []
-    for place, one in enumerate(listed):
-        array[place] = one
-        kind: Any = type(one)
+    objects = []
+    for index, output in enumerate(listed):
+        array[index] = output
+        kind: Any = type(output)
         stays = issubclass(kind, (*AS_THEY_ARE, OutputFeatures)) and kind is not np.timedelta64
         if kind not in PLAIN and not stays:
-            left.append(place)
-    found = _features_of_each([listed[place] for place in left], items)
-    for place, one in zip(left, found, strict=True):
-        array[place] = one
+            objects.append(index)
+    features = _features_of_each([listed[index] for index in objects], items)
+    for index, output in zip(objects, features, strict=True):
+        array[index] = output
     return array
 
 
@@ -117,30 +118,30 @@ def extract_features(outputs: NDArray[Any]) -> Features:
             flat = np.hstack([flat.real, flat.imag])
         flat = flat.astype(np.int64) if kind in "mM" else flat
         return Features(flat.astype(float), np.zeros(count, np.uint64), row_codes(flat))
-    read = list(read_outputs(outputs))
-    plain = [place for place, one in enumerate(read) if not isinstance(one, OutputFeatures)]
-    found = _features_of_each([read[place] for place in plain])
-    for place, one in zip(plain, found, strict=True):
-        read[place] = one
+    items = list(read_outputs(outputs))
+    plain = [index for index, item in enumerate(items) if not isinstance(item, OutputFeatures)]
+    new_features = _features_of_each([items[index] for index in plain])
+    for index, item in zip(plain, new_features, strict=True):
+        items[index] = item
     return Features(
-        _padded_table([one.numbers for one in read]),
-        np.array([one.structure for one in read], dtype=np.uint64),
-        np.array([one.category for one in read], dtype=np.uint64),
+        _padded_table([item.numbers for item in items]),
+        np.array([item.structure for item in items], dtype=np.uint64),
+        np.array([item.category for item in items], dtype=np.uint64),
     )
 
 
 def unseen_parts(*sides: NDArray[Any]) -> tuple[str, ...]:
     """Parts of outputs that nothing could look into: path and type, the first ones."""
-    found: dict[str, None] = {}
+    unseen: dict[str, None] = {}
     for outputs in sides:
         if outputs.dtype != object:
             if outputs.ndim > 1 and np.prod(outputs.shape[1:]) > MAX_NUMBERS:
-                found[f"output: numbers beyond the first {MAX_NUMBERS:,}"] = None
+                unseen[f"output: numbers beyond the first {MAX_NUMBERS:,}"] = None
             continue
-        for one in outputs:
-            if isinstance(one, OutputFeatures) and one.unseen:
-                found |= dict.fromkeys(one.unseen)
-    return tuple(found)[:MAX_UNSEEN]
+        for output in outputs:
+            if isinstance(output, OutputFeatures) and output.unseen:
+                unseen |= dict.fromkeys(output.unseen)
+    return tuple(unseen)[:MAX_UNSEEN]
 
 
 def summary_columns(numbers: Array) -> Array:
@@ -148,26 +149,26 @@ def summary_columns(numbers: Array) -> Array:
     count, width = numbers.shape
     if width < 2:
         return np.empty((count, 0))
-    known = np.isfinite(numbers)
+    is_finite = np.isfinite(numbers)
     x = lowest = highest = numbers
-    if not known.all():
-        x, lowest, highest = (np.where(known, numbers, end) for end in (0.0, np.inf, -np.inf))
-    top, least = highest.argmax(axis=1), lowest.argmin(axis=1)
+    if not is_finite.all():
+        x, lowest, highest = (np.where(is_finite, numbers, end) for end in (0.0, np.inf, -np.inf))
+    top, bottom = highest.argmax(axis=1), lowest.argmin(axis=1)
     rows = np.arange(count)
     changed = numbers != numbers[:, :1]
     moves = np.count_nonzero(changed, axis=1)
-    first = np.where(moves > 0, changed.argmax(axis=1), width)
-    there = numbers[rows, np.minimum(first, width - 1)]
+    first_change = np.where(moves > 0, changed.argmax(axis=1), width)
+    changed_number = numbers[rows, np.minimum(first_change, width - 1)]
     middle = np.arange(width) - (width - 1) / 2
     greatest, others = highest[rows, top], highest.copy()
     others[rows, top] = -np.inf
     positive, negative = (np.count_nonzero(side, axis=1) for side in (x > 0, x < 0))
-    with np.errstate(invalid="ignore", over="ignore"):  # outputs may be as large as they like
+    with np.errstate(invalid="ignore", over="ignore"):  # outputs may be arbitrarily large
         columns = [
-            x.sum(axis=1), greatest, lowest[rows, least], top, least, first, there,
-            width - moves, x @ middle, greatest - others.max(axis=1),
+            x.sum(axis=1), greatest, lowest[rows, bottom], top, bottom,
+            first_change, changed_number, width - moves, x @ middle, greatest - others.max(axis=1),
             np.abs(x).sum(axis=1), positive - negative, np.clip(x, -1, 1).sum(axis=1),
-            np.count_nonzero(known, axis=1),
+            np.count_nonzero(is_finite, axis=1),
         ]  # fmt: skip
     result: Array = np.column_stack(columns).astype(float)
     return result
@@ -176,15 +177,17 @@ def summary_columns(numbers: Array) -> Array:
 def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:
     """Features of outputs: those of one kind together where they can be, else one by one."""
     groups: dict[Any, list[int]] = {}
-    for place, one in enumerate(outputs):
-        groups.setdefault(_kind_of(one), []).append(place)
-    found: list[Any] = [None] * len(outputs)
+    for index, output in enumerate(outputs):
+        groups.setdefault(_kind_of(output), []).append(index)
+    features: list[Any] = [None] * len(outputs)
     for places in groups.values():
-        some = [outputs[place] for place in places]
-        read = _read_together(some) if len(some) >= MIN_GROUP else None
-        for place, one in zip(places, _walked(some, items) if read is None else read, strict=True):
-            found[place] = one
-    return found
+        group = [outputs[index] for index in places]
+        together = _read_together(group) if len(group) >= MIN_GROUP else None
+        for index, output in zip(
+            places, _walked(group, items) if together is None else together, strict=True
+        ):
+            features[index] = output
+    return features
 
 
 def _kind_of(output: Any) -> Any:
@@ -211,14 +214,14 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
 
 def _walked(outputs: Iterable[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:
     """Features of outputs, each walked by itself."""
-    found = []
+    features = []
     for output in outputs:
         walk = OutputWalk(reader_of, items)
         walk.read(output)
         row, structure = walk.row(), structure_code(walk.words)
         code = combined_codes(structure, exact_code(walk.exact), row_codes(row[None, :]))
-        found.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen)))
-    return found
+        features.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen)))
+    return features
 
 
 def _padded_table(rows: Sequence[Array]) -> Array:

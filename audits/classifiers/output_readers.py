@@ -22,9 +22,9 @@ __all__ = ["container_readers", "frame_readers", "reader_of", "value_readers"]
 def reader_of(kind: type) -> Reader:
     """The reader of a type: by name for libraries, else the table's, else that of any object."""
     for base in kind.__mro__:
-        found = LIBRARY_READERS.get(f"{base.__module__.partition('.')[0]}.{base.__qualname__}")
-        if found is not None:
-            return found
+        reader = LIBRARY_READERS.get(f"{base.__module__.partition('.')[0]}.{base.__qualname__}")
+        if reader is not None:
+            return reader
     if issubclass(kind, enum.Enum):
         return read_enum
     return read_any.dispatch(kind)

@@ -27,7 +27,7 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 
-class EnoughRead(Exception):  # no error: it ends a walk
+class EnoughRead(Exception):  # not an error: it ends a walk
     """The walk has read as much of an output as is used."""
 
 
@@ -44,7 +44,7 @@ class OutputWalk:
 
     def __init__(self, reader_of: Callable[[type], Reader], items: int = MAX_WORDS) -> None:
         self.reader_of = reader_of
-        self.items_left = items  # of iterators that do not say how long they are, in all
+        self.items_left = items  # items of iterators without a length that may still be read
         self.words: list[str] = []  # the structure
         self.numbers: list[Any] = []  # floats, and arrays of them
         self.exact: list[bytes] = []  # values that their floats do not determine
@@ -61,8 +61,8 @@ class OutputWalk:
             if self.items_left == 0:
                 self.blind(f"{ITEMS_BEYOND} {MAX_WORDS:,}", 1)
             else:
-                most = f"{MAX_NUMBERS:,} numbers and {MAX_WORDS:,} words"
-                self.blind(f"more than the first {most}", 1)
+                limits = f"{MAX_NUMBERS:,} numbers and {MAX_WORDS:,} words"
+                self.blind(f"more than the first {limits}", 1)
 
     def part(self, name: str, value: Any) -> None:
         """Read a part by the reader of its type; ``name`` is what the path calls it."""
@@ -86,8 +86,8 @@ class OutputWalk:
 
     def items(self, values: Iterable[Any]) -> None:
         """Read the items of a sequence, each at its place."""
-        for place, value in enumerate(values):
-            self.part(f"[{place}]", value)
+        for index, value in enumerate(values):
+            self.part(f"[{index}]", value)
 
     def word(self, text: str) -> None:
         """Add a word of structure."""
@@ -122,23 +122,23 @@ class OutputWalk:
 
     def blind(self, what: str, depth: int | None = None) -> None:
         """Name what cannot be looked into at this place; its type has been read."""
-        words = f"{''.join(self.path[:depth]) or 'output'}: {what}"
-        if len(self.unseen) < MAX_UNSEEN and words not in self.unseen:
-            self.unseen.append(words)
+        blind_spot = f"{''.join(self.path[:depth]) or 'output'}: {what}"
+        if len(self.unseen) < MAX_UNSEEN and blind_spot not in self.unseen:
+            self.unseen.append(blind_spot)
 
     def row(self) -> Array:
         """All numbers, as one row."""
-        if all(type(one) is float for one in self.numbers):
+        if all(type(numbers) is float for numbers in self.numbers):
             return np.array(self.numbers, dtype=float)
-        return np.concatenate([np.ravel(one) for one in self.numbers]).astype(float)
+        return np.concatenate([np.ravel(numbers) for numbers in self.numbers]).astype(float)
 
     def _add(self, numbers: Array, exactly: NDArray[Any]) -> None:
         if not_exact(exactly):
             self.exact.append(exactly.tobytes())
-        kept = numbers[: self._left]
-        self._left -= kept.size
-        self.numbers.append(kept)
-        if kept.size < numbers.size:
+        accepted = numbers[: self._left]
+        self._left -= accepted.size
+        self.numbers.append(accepted)
+        if accepted.size < numbers.size:
             raise EnoughRead
 
 

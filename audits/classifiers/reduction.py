@@ -28,7 +28,8 @@ from audits.classifiers.screening import (
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
 CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
 CLEAR_CORRELATION = 6.0  # standard errors
-MAX_NOISE_SHARE = 0.8  # of squared correlations, above which they count as noise
+# share of sampling noise in the squared correlations above which they count as noise
+MAX_NOISE_SHARE = 0.8
 MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
 SUMMARIES = 14
 LOOKED_RUNS = 100  # runs of each value, beyond the width, in which correlations are looked for
@@ -45,24 +46,24 @@ class WeightedSum:
     description: str
 
     def __call__(
-        self, rows: NDArray[Any], reference: Reference, read: dict[str, NDArray[Any]]
+        self, rows: NDArray[Any], reference: Reference, cached: dict[str, NDArray[Any]]
     ) -> Array:
         """The sums of rows; ``read`` keeps the values of all numbers for other sums."""
-        weights, some = self.weights / reference.spread, np.flatnonzero(self.weights)
-        if some.size * FEW_OF <= weights.size:
-            rows, weights, reference = rows[:, some], weights[some], reference.of(some)
+        weights, support = self.weights / reference.spread, np.flatnonzero(self.weights)
+        if support.size * FEW_OF <= weights.size:
+            rows, weights, reference = rows[:, support], weights[support], reference.of(support)
             values = feature_values(self.feature, rows, reference)
         else:
-            if self.feature not in read:
-                read[self.feature] = feature_values(self.feature, rows, reference)
-            values = read[self.feature]
+            if self.feature not in cached:
+                cached[self.feature] = feature_values(self.feature, rows, reference)
+            values = cached[self.feature]
         with np.errstate(invalid="ignore", over="ignore"):
             # not BLAS: its bits may depend on its threads
             sums: Array = np.einsum("ij,j->i", values, weights)
             if self.feature != "number" and np.isnan(sums).any():
                 missing = reference.middle if self.feature != "size" else 0.0
-                known = np.where(np.isnan(values), missing, values)
-                sums = np.einsum("ij,j->i", known, weights)
+                imputed = np.where(np.isnan(values), missing, values)
+                sums = np.einsum("ij,j->i", imputed, weights)
         return sums
 
 
@@ -117,16 +118,16 @@ class Reduction:
         return table
 
     def _fill(self, table: Array, rows: NDArray[Any]) -> None:
-        first, last = len(self.sums), len(self.sums) + self.chosen.size
+        start, stop = len(self.sums), len(self.sums) + self.chosen.size
         needed = range(self.width) if self.needed is None else self.needed
-        read: dict[str, NDArray[Any]] = {}
-        for column, one in enumerate(self.sums):
+        cached: dict[str, NDArray[Any]] = {}
+        for column, weighted_sum in enumerate(self.sums):
             if column in needed:
-                table[:, column] = one(rows, self.reference, read)
-        if any(first <= column < last for column in needed):
-            table[:, first:last] = rows[:, self.chosen]
-        if any(column >= last for column in needed):
-            table[:, last:] = summary_columns(rows)
+                table[:, column] = weighted_sum(rows, self.reference, cached)
+        if any(start <= column < stop for column in needed):
+            table[:, start:stop] = rows[:, self.chosen]
+        if any(column >= stop for column in needed):
+            table[:, stop:] = summary_columns(rows)
 
 
 @final
@@ -151,26 +152,28 @@ def fit_reduction(
     first: Array, second: Array, reference: Reference, rows: tuple[Any, Any] | None = None
 ) -> Reduction:
     """The reduction that the sums of screening runs choose; ``rows`` estimate covariances."""
-    found = contrasts(first, second)
+    contrast_of = contrasts(first, second)
     width = reference.width
     sums = []
     whitened = None if rows is None else _whitened_weights(*rows, reference)
     if whitened is not None:
         sums.append(WeightedSum("number", whitened, f"a discriminant of {width:,} numbers"))
-    for feature, of, words in (
+    for feature, of, noun in (
         ("number", "mean", "numbers"), ("mean", "mean", "clipped numbers"),
         ("step", "step", "steps of numbers"), ("size", "size", "sizes of numbers"),
     ):  # fmt: skip
-        one = found[of]
-        clear = np.abs(one.z_scores) > CLEAR
-        sums.append(WeightedSum(feature, one.weights, f"a weighted sum of {width:,} {words}"))
+        contrast = contrast_of[of]
+        clear = np.abs(contrast.z_scores) > CLEAR
+        sums.append(WeightedSum(feature, contrast.weights, f"a weighted sum of {width:,} {noun}"))
         if 0 < clear.sum() < width:
-            some = np.where(clear, one.weights, 0.0)
-            sums.append(WeightedSum(feature, some, f"a weighted sum of {clear.sum():,} {words}"))
+            clear_weights = np.where(clear, contrast.weights, 0.0)
+            sums.append(
+                WeightedSum(feature, clear_weights, f"a weighted sum of {clear.sum():,} {noun}")
+            )
     same = np.ones(width)
     sums.append(WeightedSum("number", same, f"the sum of {width:,} numbers"))
     sums.append(WeightedSum("size", same, f"the sum of {width:,} sizes of numbers"))
-    strength = np.max([np.abs(one.z_scores) for one in found.values()], axis=0)
+    strength = np.max([np.abs(contrast.z_scores) for contrast in contrast_of.values()], axis=0)
     chosen = np.argsort(-strength, kind="stable")[:CHOSEN_NUMBERS]
     return Reduction(reference, tuple(sums), chosen)
 
@@ -184,7 +187,7 @@ def _whitened_weights(
     runs, width = len(first) + len(second), reference.width
     if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
         return None
-    if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # false of NaN too
+    if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # also false for NaN
         return None
     # enough to see whether numbers are correlated at all, in half the digits
     few = width + LOOKED_RUNS

@@ -132,8 +132,13 @@ def contrasts(first: Array, second: Array) -> dict[str, Contrast]:
     """The contrasts of the mean, of the step and of the size of each number, and of its absence."""
     runs = np.maximum(np.array([first[6, 0], second[6, 0]]), 1.0)
     return {
-        name: _contrast(first[one], second[one], first[square], second[square], runs)
-        for name, one, square in (("mean", 0, 2), ("step", 3, 4), ("size", 1, 2), ("absence", 5, 5))
+        name: _contrast(first[moment], second[moment], first[square], second[square], runs)
+        for name, moment, square in (
+            ("mean", 0, 2),
+            ("step", 3, 4),
+            ("size", 1, 2),
+            ("absence", 5, 5),
+        )
     }
 
 
@@ -158,8 +163,8 @@ def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> in
     what exceeds the claim, and near it a better sum is worth more than more runs.
     """
     runs, width = int(first[6, 0] + second[6, 0]), first.shape[1]
-    squares = np.stack([one.z_scores**2 for one in contrasts(first, second).values()])
-    # z^2 is 1 on average of a number that tells nothing, and 2 ln d of the greatest of d such
+    squares = np.stack([contrast.z_scores**2 for contrast in contrasts(first, second).values()])
+    # without a signal z^2 is 1 on average, and the largest of d such values is about 2 ln d
     dense = 4 / runs * max(float(np.max(squares.sum(axis=1))) - width, 1.0)
     top = np.sort(squares.max(axis=0))[-CLEAREST:]
     sparse = 4 / runs * float(np.maximum(top - 2 * math.log(width), 0.0).sum())

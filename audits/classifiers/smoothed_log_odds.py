@@ -69,7 +69,7 @@ def histogram_cells(
     """
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
-    # numbers that hardly repeat are no atoms, however few they are
+    # few numbers that rarely repeat are a small sample, not atoms
     few = values.size <= max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
     edges = edges_between(values) if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
@@ -82,18 +82,22 @@ def histogram_cells(
         np.nan_to_num(pooled.astype(float), nan=1e300, posinf=1e300, neginf=-1e300),
         minlength=edges.size + 1,
     )  # fmt: skip
-    place = total / np.maximum(ones + zeros, 1.0)
+    centres = total / np.maximum(ones + zeros, 1.0)
     rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
-    some = (~rare).astype(float)
-    chosen = best_smoothing(ones * some, zeros * some, place) if smoothing is None else smoothing
-    log_odds = smoothed_log_odds(ones * some, zeros * some, place, chosen)
+    smooth_cells = (~rare).astype(float)
+    chosen = (
+        best_smoothing(ones * smooth_cells, zeros * smooth_cells, centres)
+        if smoothing is None
+        else smoothing
+    )
+    log_odds = smoothed_log_odds(ones * smooth_cells, zeros * smooth_cells, centres, chosen)
     if rare.any():
         runs = ones + zeros
         share = 1 / (1 + np.exp(-log_odds - np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))))
         error = np.sqrt(np.maximum(runs * share * (1 - share), 1e-12))
         unlike = rare & (np.abs(ones - runs * share) > UNLIKE * error)
-        some = (~unlike).astype(float)
-        log_odds = smoothed_log_odds(ones * some, zeros * some, place, chosen)
+        smooth_cells = (~unlike).astype(float)
+        log_odds = smoothed_log_odds(ones * smooth_cells, zeros * smooth_cells, centres, chosen)
         log_odds = np.where(unlike, raw_log_odds(ones, zeros, 0.5), log_odds)
     return HistogramCells(edges, log_odds, mass, chosen)
 
@@ -116,7 +120,7 @@ def raw_log_odds(ones: Array, zeros: Array, pseudo_runs: float | None = None) ->
     return odds
 
 
-def best_smoothing(ones: Array, zeros: Array, place: Array) -> Smoothing:
+def best_smoothing(ones: Array, zeros: Array, centres: Array) -> Smoothing:
     """The smoothing whose fit to half of the counts has the largest likelihood on the other half.
 
     Differences are taken along the cells' numbers (a Gaussian's log-odds are a line there) or
@@ -125,24 +129,24 @@ def best_smoothing(ones: Array, zeros: Array, place: Array) -> Smoothing:
     rng = np.random.default_rng(0)  # splits counts, never noise: the learner is deterministic
     half_ones, half_zeros = (rng.binomial(n.astype(int), 0.5).astype(float) for n in (ones, zeros))
     tried = [(by_rank, weight) for by_rank in (False, True) for weight in SMOOTHING_WEIGHTS]
-    rough = _roughness(place), _roughness(np.arange(ones.size, dtype=float))
-    penalties = [weight * rough[by_rank] for by_rank, weight in tried]
-    held = np.zeros(len(tried))
+    roughness = _roughness(centres), _roughness(np.arange(ones.size, dtype=float))
+    penalties = [weight * roughness[by_rank] for by_rank, weight in tried]
+    log_likelihood = np.zeros(len(tried))
     for x, y in ((half_ones, half_zeros), (ones - half_ones, zeros - half_zeros)):
         fits = _fit_log_odds(
             np.tile(x, (len(tried), 1)), np.tile(y, (len(tried), 1)), np.hstack(penalties)
         )
-        held -= np.logaddexp(0, -fits) @ (ones - x) + np.logaddexp(0, fits) @ (zeros - y)
-    by_rank, weight = tried[int(np.argmax(held))]
+        log_likelihood -= np.logaddexp(0, -fits) @ (ones - x) + np.logaddexp(0, fits) @ (zeros - y)
+    by_rank, weight = tried[int(np.argmax(log_likelihood))]
     return by_rank, 2 * weight
 
 
-def smoothed_log_odds(ones: Array, zeros: Array, place: Array, smoothing: Smoothing) -> Array:
+def smoothed_log_odds(ones: Array, zeros: Array, centres: Array, smoothing: Smoothing) -> Array:
     """Penalised log-odds of each cell, of sides drawn equally often."""
     by_rank, weight = smoothing
-    rough = _roughness(np.arange(ones.size, dtype=float) if by_rank else place)
+    roughness = _roughness(np.arange(ones.size, dtype=float) if by_rank else centres)
     total_odds = np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))
-    log_odds: Array = _fit_log_odds(ones[None], zeros[None], weight * rough)[0] - total_odds
+    log_odds: Array = _fit_log_odds(ones[None], zeros[None], weight * roughness)[0] - total_odds
     return log_odds
 
 
@@ -151,10 +155,10 @@ def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any])
     # not np.quantile: NaN stands beyond every number
     shares = QUANTILE_SHARES[:: max(1, -(-QUANTILE_SHARES.size * MIN_CELL_RUNS // pooled.size))]
     cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]
-    own = np.flatnonzero(counts >= max(0.005 * pooled.size, 2.0))
-    own = np.union1d(own, np.searchsorted(values, _rare_atoms(values, counts)))
-    below = values[own[own > 0] - 1]
-    ends: NDArray[Any] = np.unique(np.concatenate([cuts, values[own], below]))
+    atoms = np.flatnonzero(counts >= max(0.005 * pooled.size, 2.0))
+    atoms = np.union1d(atoms, np.searchsorted(values, _rare_atoms(values, counts)))
+    below = values[atoms[atoms > 0] - 1]
+    ends: NDArray[Any] = np.unique(np.concatenate([cuts, values[atoms], below]))
     edges: NDArray[Any] = ends[ends <= values[-2]]  # the greatest value ends the last cell
     return edges
 
@@ -162,28 +166,28 @@ def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any])
 def _rare_atoms(values: NDArray[Any], counts: NDArray[np.intp]) -> NDArray[Any]:
     """The most frequent of the numbers that repeat, though in less than 0.5 % of the runs."""
     rare = np.flatnonzero((counts >= MIN_ATOM_RUNS) & (counts < 0.005 * counts.sum()))
-    most = rare[np.argsort(-counts[rare], kind="stable")[:MAX_RARE_ATOMS]]
-    atoms: NDArray[Any] = values[np.sort(most)]
+    most_frequent = rare[np.argsort(-counts[rare], kind="stable")[:MAX_RARE_ATOMS]]
+    atoms: NDArray[Any] = values[np.sort(most_frequent)]
     return atoms
 
 
 def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
     """Penalised likelihoods by Newton's method, one in each row, all in one banded system.
 
-    ``penalty`` is banded, diagonal first, that of one row after that of another.
+    ``penalty`` is in banded form, diagonal first; the penalties of the rows follow each other.
     """
     from scipy.linalg.lapack import dpbsv
 
-    each = np.log((ones.sum(axis=1) + 1.0) / (zeros.sum(axis=1) + 1.0))
+    total_log_odds = np.log((ones.sum(axis=1) + 1.0) / (zeros.sum(axis=1) + 1.0))
     won, runs = ones.ravel(), (ones + zeros).ravel()
-    odds = np.repeat(each, ones.shape[1])
+    odds = np.repeat(total_log_odds, ones.shape[1])
     for _ in range(25):
         chance = 1 / (1 + np.exp(-odds))
         slope = won - runs * chance - _banded_product(penalty, odds) - RIDGE * odds
         hessian = penalty.copy()
         hessian[0] += runs * chance * (1 - chance) + RIDGE
         _, step, failed = dpbsv(hessian, slope, lower=1)
-        if failed and len(ones) > 1:  # one row may not keep the others from their ends
+        if failed and len(ones) > 1:  # a row that fails must not keep the others from converging
             parts = zip(ones, zeros, np.hsplit(penalty, len(ones)), strict=True)
             return np.vstack([_fit_log_odds(a[None], b[None], part) for a, b, part in parts])
         if failed:
@@ -205,16 +209,16 @@ def _banded_product(banded: Array, x: Array) -> Array:
     return result
 
 
-def _roughness(place: Array) -> Array:
+def _roughness(centres: Array) -> Array:
     """Banded form of the integrated square of the second derivative, place in quartiles."""
-    low, middle, high = (place[int(share * (place.size - 1))] for share in (0.25, 0.5, 0.75))
-    t = np.clip((place - middle) / max(high - low, 1e-300), -50.0, 50.0)
+    low, middle, high = (centres[int(share * (centres.size - 1))] for share in (0.25, 0.5, 0.75))
+    t = np.clip((centres - middle) / max(high - low, 1e-300), -50.0, 50.0)
     gap = np.maximum(np.diff(t), 0.02)
-    left, right = 1 / gap[:-1], 1 / gap[1:]
+    left_slope, right_slope = 1 / gap[:-1], 1 / gap[1:]
     weight = 2 / (gap[:-1] + gap[1:])
-    rows = np.stack([left, -left - right, right])
-    banded = np.zeros((3, place.size))
-    count = place.size - 2
+    rows = np.stack([left_slope, -left_slope - right_slope, right_slope])
+    banded = np.zeros((3, centres.size))
+    count = centres.size - 2
     for i in range(3):
         for j in range(i, 3):
             banded[j - i, i : i + count] += weight * rows[i] * rows[j]

@@ -54,27 +54,26 @@ class TrainedScore:
         if self.candidate.is_number:
             return NumericRule(self._interval_rule(low, high, up, expected))
         # other processes receive the score, not the runs that it was learned from
-        edges, words = self.cells.edges, self.candidate.description
+        edges, description = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
         if isinstance(self.score, StepFunction):
-            least, cut = self._cuts_of_steps(self.score.cells, low, high)
+            lower_cut, cut = self._cuts_of_steps(self.score.cells, low, high)
         else:  # the lower tail is at most, the upper tail above, an edge
-            least = -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
+            lower_cut = (
+                -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
+            )
             cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
             cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
         if up < 0:
             return ThresholdRule(
-                Pipeline((score, np.negative)), -least, expected, f"minus {words}", -cut
+                Pipeline((score, np.negative)), -lower_cut, expected, f"minus {description}", -cut
             )
-        return ThresholdRule(score, cut, expected, words, least)
+        return ThresholdRule(score, cut, expected, description, lower_cut)
 
     def log_odds(self, outputs: Outputs) -> Array:
         """Calibrated log-odds of the first value."""
-        return self.cells.log_odds[self.cells.cell_of(self._scores(outputs))]
-
-    def _scores(self, outputs: Outputs) -> Array:
-        result: Array = self.score(self.candidate.extract(outputs))
-        return result
+        scores = self.score(self.candidate.extract(outputs))
+        return self.cells.log_odds[self.cells.cell_of(scores)]
 
     def _interval_rule(
         self, low: int, high: int, up: int, expected: ExpectedOutcome
@@ -84,26 +83,26 @@ class TrainedScore:
         upper, lower = at >= high, at < low
         if isinstance(self.score, StepFunction):
             steps = self.score.cells
-            least, cut = self._cuts_of_steps(steps, low, high)
-            edges, upper, lower = steps.edges, steps.log_odds >= cut, steps.log_odds <= least
+            lower_cut, cut = self._cuts_of_steps(steps, low, high)
+            edges, upper, lower = steps.edges, steps.log_odds >= cut, steps.log_odds <= lower_cut
         labels = np.where(upper, up, np.where(lower, -up, 0)).astype(np.int8)
         return merge_intervals(edges, labels, expected)
 
     def _cuts_of_steps(self, steps: HistogramCells, low: int, high: int) -> tuple[float, float]:
-        """(least, cut) of steps: the lower tail is at most, the upper tail at least.
+        """(lower cut, cut) of steps: the lower tail is at most, the upper tail at least its cut.
 
         Steps that were learned without a fold are not at the levels of those learned from all, so
         the tails keep their shares of runs.
         """
         tails = self.cells.mass[:low].sum(), self.cells.mass[high:].sum()
-        found = []
+        cuts = []
         for share, sign in zip(tails, (1, -1), strict=True):
             order = np.argsort(sign * steps.log_odds, kind="stable")
             mass = steps.mass[order]
             count = int(np.count_nonzero(np.cumsum(mass) - mass / 2 <= share))
             empty = share <= 0 or count == 0
-            found.append(-sign * np.inf if empty else float(steps.log_odds[order[count - 1]]))
-        return found[0], found[1]
+            cuts.append(-sign * np.inf if empty else float(steps.log_odds[order[count - 1]]))
+        return cuts[0], cuts[1]
 
 
 @final
@@ -149,19 +148,19 @@ def train_score(
 
 def best_candidate(candidates: Iterable[ModelCandidate], objective: Objective) -> TrainedScore:
     """The candidate with the largest out-of-fold bound, trained on all its folds."""
-    best, most, runs = None, -math.inf, 0
-    for one in candidates:
-        runs = sum(len(a) + len(b) for a, b in one.folds)
+    best, largest_bound, runs = None, -math.inf, 0
+    for candidate in candidates:
+        runs = sum(len(a) + len(b) for a, b in candidate.folds)
         objective = replace(objective, learning_runs=runs)
         margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
-        cells = histogram_cells(*_out_of_fold(one))
+        cells = histogram_cells(*_out_of_fold(candidate))
         expected = best_tails(cells, objective)[3].bound
-        if best is None or expected > most + margin:
-            best, most = (one, cells), expected
+        if best is None or expected > largest_bound + margin:
+            best, largest_bound = (candidate, cells), expected
     if best is None:
         raise AssertionError("there is always a candidate")
-    one, cells = best
-    return TrainedScore(one, one.train(list(range(len(one.folds)))), cells, runs)
+    candidate, cells = best
+    return TrainedScore(candidate, candidate.train(list(range(len(candidate.folds)))), cells, runs)
 
 
 def best_tails(
@@ -174,36 +173,38 @@ def best_tails(
     """
     from scipy.special import expit
 
-    mass, first, second = (
+    mass, first_mass, second_mass = (
         np.append(0.0, np.cumsum(cells.mass * weight))
         for weight in (1.0, expit(cells.log_odds), expit(-cells.log_odds))
     )
     size = cells.mass.size
     low, high = np.triu_indices(size + 1)
-    made = mass[low] + mass[-1] - mass[high]
-    both = (low > 0) & (high < size)
+    guess_rate = mass[low] + mass[-1] - mass[high]
+    two_sided = (low > 0) & (high < size)
     right = np.concatenate(
         [
             below[low] + above[-1] - above[high]
-            for below, above in ((second, first), (first, second))
+            for below, above in ((second_mass, first_mass), (first_mass, second_mass))
         ]
     )
-    at, expected = objective.best_rule(right, np.tile(made, 2), np.tile(both, 2))
+    at, expected = objective.best_rule(right, np.tile(guess_rate, 2), np.tile(two_sided, 2))
     if not expected.bound > -np.inf:
         return 0, size, 1, NO_GUESS
-    up, place = (1, at) if at < low.size else (-1, at - low.size)
-    return int(low[place]), int(high[place]), up, expected
+    up, tail_pair = (1, at) if at < low.size else (-1, at - low.size)
+    return int(low[tail_pair]), int(high[tail_pair]), up, expected
 
 
-def _out_of_fold(one: ModelCandidate) -> tuple[Array, Array]:
+def _out_of_fold(candidate: ModelCandidate) -> tuple[Array, Array]:
     """Scores of both values, each run's by weights that were learned from the other folds."""
-    folds = range(len(one.folds))
+    folds = range(len(candidate.folds))
 
-    def each() -> Iterator[tuple[Array, Array]]:
+    def fold_scores() -> Iterator[tuple[Array, Array]]:
         for fold in folds:
-            score = one.train([other for other in folds if other != fold or len(folds) == 1])
-            a, b = one.folds[fold]
+            score = candidate.train(
+                [fitted_fold for fitted_fold in folds if fitted_fold != fold or len(folds) == 1]
+            )
+            a, b = candidate.folds[fold]
             yield score(a), score(b)
 
-    first, second = zip(*each(), strict=True)
-    return np.concatenate(first), np.concatenate(second)
+    first_scores, second_scores = zip(*fold_scores(), strict=True)
+    return np.concatenate(first_scores), np.concatenate(second_scores)

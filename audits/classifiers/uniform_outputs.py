@@ -41,13 +41,13 @@ class UniformBlock:
     exact: list[bytes] = field(default_factory=list)
     columns: list[Array] = field(default_factory=list)
 
-    def append(self, other: UniformBlock | None) -> bool:
+    def append(self, block: UniformBlock | None) -> bool:
         """Append what a part holds; False if its structure differs between outputs."""
-        if other is not None:
-            self.words.extend(other.words)
-            self.exact.extend(other.exact)
-            self.columns.extend(other.columns)
-        return other is not None
+        if block is not None:
+            self.words.extend(block.words)
+            self.exact.extend(block.exact)
+            self.columns.extend(block.columns)
+        return block is not None
 
     def append_array(self, values: NDArray[Any]) -> bool:
         """Append numbers, a row for each output; False if their floats are not exact."""
@@ -60,10 +60,10 @@ class UniformBlock:
 
 def uniform_block(values: Sequence[Any]) -> UniformBlock | None:
     """Outputs of one structure as a block; None if it differs, or is not known here."""
-    found = _block(values, 1)
-    if found is None or len(found.words) > MAX_WORDS:
+    block = _block(values, 1)
+    if block is None or len(block.words) > MAX_WORDS:
         return None
-    return found if sum(one.shape[1] for one in found.columns) <= MAX_NUMBERS else None
+    return block if sum(column.shape[1] for column in block.columns) <= MAX_NUMBERS else None
 
 
 def _block(values: Sequence[Any], depth: int) -> UniformBlock | None:
@@ -100,7 +100,7 @@ def _numbers(values: Sequence[Any], kind: type) -> UniformBlock | None:
 
 def _constant(values: Sequence[Any]) -> UniformBlock | None:
     """A value that all outputs share, such as a label."""
-    if any(one != values[0] for one in values):
+    if any(output != values[0] for output in values):
         return None
     walk = OutputWalk(reader_of)
     walk.read(values[0])
@@ -110,32 +110,32 @@ def _constant(values: Sequence[Any]) -> UniformBlock | None:
 
 def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
     keys = list(values[0])
-    if len(keys) > MAX_WORDS or any(list(one) != keys for one in values):
+    if len(keys) > MAX_WORDS or any(list(output) != keys for output in values):
         return None
     if set(map(type, itertools.chain.from_iterable(values))) - {str}:  # as 1 equals 1.0
         return None
-    words = list(map(repr, keys))
+    key_words = list(map(repr, keys))
     walk = OutputWalk(reader_of)
-    mapping_words("dict", words, walk)
+    mapping_words("dict", key_words, walk)
     block = UniformBlock(walk.words)
-    for at in sorted(range(len(keys)), key=words.__getitem__):
+    for at in sorted(range(len(keys)), key=key_words.__getitem__):
         key = keys[at]
-        if not block.append(_block([one[key] for one in values], depth + 1)):
+        if not block.append(_block([output[key] for output in values], depth + 1)):
             return None
     return block
 
 
 def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | None:
     length = len(values[0])
-    if length > MAX_NUMBERS or any(len(one) != length for one in values):
+    if length > MAX_NUMBERS or any(len(output) != length for output in values):
         return None
     numbers = equal_numbers(values)
     if numbers is not None:
         block = UniformBlock([f"{kind.__name__} {length} {numbers.dtype}"])
         return block if block.append_array(numbers) else None
     block = UniformBlock([f"{kind.__name__} {length}"])
-    for place in range(length):
-        if not block.append(_block([one[place] for one in values], depth + 1)):
+    for position in range(length):
+        if not block.append(_block([output[position] for output in values], depth + 1)):
             return None
     return block
 
@@ -143,65 +143,70 @@ def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | 
 def _arrays(values: Sequence[Any]) -> UniformBlock | None:
     word = array_word(values[0])
     same = values[0].dtype, values[0].shape
-    if any((one.dtype, one.shape) != same for one in values):
+    if any((output.dtype, output.shape) != same for output in values):
         return None
     block = UniformBlock([word])
     return block if block.append_array(np.stack(values)) else None
 
 
 def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
-    first = values[0]
-    labels, dtypes = first.columns.tolist(), first.dtypes.tolist()
-    for one in values:
+    first_frame = values[0]
+    labels, dtypes = first_frame.columns.tolist(), first_frame.dtypes.tolist()
+    for frame in values:
         if (
-            len(one) != len(first) or one.columns.tolist() != labels
-            or one.dtypes.tolist() != dtypes or one.attrs
+            len(frame) != len(first_frame) or frame.columns.tolist() != labels
+            or frame.dtypes.tolist() != dtypes or frame.attrs
         ):  # fmt: skip
             return None
-    if not labels or not len(first):
+    if not labels or not len(first_frame):
         return None
-    block = UniformBlock(frame_words(first, labels, dtypes))
-    if not block.append(_block([one.columns.tolist() for one in values], depth + 1)):
+    block = UniformBlock(frame_words(first_frame, labels, dtypes))
+    if not block.append(_block([frame.columns.tolist() for frame in values], depth + 1)):
         return None
-    whole = sys.modules["pandas"].concat(values, ignore_index=True)
-    for place in range(len(labels)):
-        if not block.append(_columns(whole.iloc[:, place], len(values), depth)):
+    stacked = sys.modules["pandas"].concat(values, ignore_index=True)
+    for position in range(len(labels)):
+        if not block.append(_columns(stacked.iloc[:, position], len(values), depth)):
             return None
-    return block if block.append(_indices([one.index for one in values], depth + 1)) else None
+    return block if block.append(_indices([frame.index for frame in values], depth + 1)) else None
 
 
 def _series(values: Sequence[Any], depth: int) -> UniformBlock | None:
-    first = values[0]
-    if any(len(one) != len(first) or one.dtype != first.dtype or one.attrs for one in values):
+    first_series = values[0]
+    if any(
+        len(series) != len(first_series) or series.dtype != first_series.dtype or series.attrs
+        for series in values
+    ):
         return None
-    block = UniformBlock([series_word(first)])
-    if not (len(first) and block.append(_block([one.name for one in values], depth + 1))):
+    block = UniformBlock([series_word(first_series)])
+    if not (
+        len(first_series) and block.append(_block([series.name for series in values], depth + 1))
+    ):
         return None
-    whole = sys.modules["pandas"].concat(values, ignore_index=True)
-    if not block.append(_columns(whole, len(values), depth)):
+    stacked = sys.modules["pandas"].concat(values, ignore_index=True)
+    if not block.append(_columns(stacked, len(values), depth)):
         return None
-    return block if block.append(_indices([one.index for one in values], depth + 1)) else None
+    return block if block.append(_indices([series.index for series in values], depth + 1)) else None
 
 
-def _columns(whole: Any, count: int, depth: int) -> UniformBlock | None:
+def _columns(stacked: Any, count: int, depth: int) -> UniformBlock | None:
     """The values of ``count`` columns of one dtype and length, which stand one after the other."""
-    dtype, block = whole.dtype, UniformBlock()
+    dtype, block = stacked.dtype, UniformBlock()
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return block if block.append_array(whole.to_numpy().reshape(count, -1)) else None
+        return block if block.append_array(stacked.to_numpy().reshape(count, -1)) else None
     if hasattr(dtype, "categories") or getattr(dtype, "kind", "O") in "biufmM":
         return None
-    items, size = whole.tolist(), len(whole) // count
+    items, size = stacked.tolist(), len(stacked) // count
     return _block([items[at : at + size] for at in range(0, len(items), size)], depth + 1)
 
 
 def _indices(values: Sequence[Any], depth: int) -> UniformBlock | None:
     word = index_word(values[0])
     block = UniformBlock([word])
-    if any(index_word(one) != word for one in values) or depth >= MAX_DEPTH:
+    if any(index_word(index) != word for index in values) or depth >= MAX_DEPTH:
         return None
     if word.startswith("RangeIndex"):
         return block
-    if not block.append(_block([list(one.names) for one in values], depth + 1)):
+    if not block.append(_block([list(index.names) for index in values], depth + 1)):
         return None
-    whole = values[0].append(list(values[1:]))
-    return block if block.append(_columns(whole, len(values), depth)) else None
+    stacked = values[0].append(list(values[1:]))
+    return block if block.append(_columns(stacked, len(values), depth)) else None

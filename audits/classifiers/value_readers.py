@@ -65,7 +65,7 @@ def _(output: Any, walk: OutputWalk) -> None:
 
 @read_any.register(np.ndarray)
 @read_any.register(np.generic)
-@read_any.register(np.timedelta64)  # whose base is that of integers
+@read_any.register(np.timedelta64)  # numbers whose base is the same as that of integer literals
 def _(output: Any, walk: OutputWalk) -> None:
     read_array(output, walk)
     read_own_fields(output, walk)

@@ -68,15 +68,15 @@ def hockey_sticks(
     mechanism: Mechanism, pair: tuple[Any, Any], epsilons: Sequence[float]
 ) -> list[float]:
     """`hockey_stick` of one pair at each epsilon; the densities of cells are computed once."""
-    first, second = pair
-    cells = mechanism.support.cells(first, second)
+    first_value, second_value = pair
+    cells = mechanism.support.cells(first_value, second_value)
     if cells is not None:
         p, q = (mechanism.log_density(cells.outputs, value) for value in pair)
         return [float(np.sum(cells.measure * _hockey_stick_terms(p, q, e))) for e in epsilons]
     line = mechanism.support
-    if np.size(first) != 1 or not isinstance(line, RealLine):
-        raise ParameterError("pair", f"shape {np.shape(first)}", "two single numbers")
-    values = float(np.sum(first)), float(np.sum(second))
+    if np.size(first_value) != 1 or not isinstance(line, RealLine):
+        raise ParameterError("pair", f"shape {np.shape(first_value)}", "two single numbers")
+    values = float(np.sum(first_value)), float(np.sum(second_value))
     return [_integrate_on_line(mechanism, line, values, e) for e in epsilons]
 
 
@@ -145,9 +145,9 @@ def _sign_changes(
         inner = np.minimum(low + shares * (high - low), high)
         before = (excess(inner.ravel()) > 0).reshape(inner.shape) != rising
         # the first point behind the change, or the end of the cell
-        first = np.where(before.all(axis=0), parts - 1, before.argmin(axis=0))
+        change = np.where(before.all(axis=0), parts - 1, before.argmin(axis=0))
         edges = np.concatenate([low[None], inner, high[None]])
-        low, high = edges[first, column], edges[first + 1, column]
+        low, high = edges[change, column], edges[change + 1, column]
     return low
 
 

@@ -27,8 +27,7 @@ class OutcomePair:
     def losses(self) -> Array:
         """``ln first / second`` of each outcome."""
         with np.errstate(divide="ignore"):
-            found: Array = np.log(self.first) - np.log(self.second)
-        return found
+            return np.asarray(np.log(self.first) - np.log(self.second))
 
 
 def two_outcomes(truth: float) -> OutcomePair:
@@ -39,17 +38,17 @@ def two_outcomes(truth: float) -> OutcomePair:
 
 def ten_outcomes(truth: float) -> OutcomePair:
     """Ten-ary randomised response."""
-    keep, other = math.exp(truth) / (math.exp(truth) + 9), 1 / (math.exp(truth) + 9)
-    first = np.array([keep, other, 8 * other])
-    return OutcomePair("ten outcomes", first, first[[1, 0, 2]])
+    keep, lie = math.exp(truth) / (math.exp(truth) + 9), 1 / (math.exp(truth) + 9)
+    probabilities = np.array([keep, lie, 8 * lie])
+    return OutcomePair("ten outcomes", probabilities, probabilities[[1, 0, 2]])
 
 
 def laplace(truth: float) -> OutcomePair:
     """Laplace noise whose two values are ``truth`` scales apart."""
     x = np.linspace(0.0, truth, CELLS + 1)
     # cells between the values, and one beyond either
-    first = 0.5 * np.concatenate([[1.0], -np.diff(np.exp(-x)), [math.exp(-truth)]])
-    return OutcomePair("Laplace", first, first[::-1].copy())
+    probabilities = 0.5 * np.concatenate([[1.0], -np.diff(np.exp(-x)), [math.exp(-truth)]])
+    return OutcomePair("Laplace", probabilities, probabilities[::-1].copy())
 
 
 def gaussian(truth: float, delta: float) -> OutcomePair:
@@ -59,39 +58,44 @@ def gaussian(truth: float, delta: float) -> OutcomePair:
     from accountant.planning.calibration import calibrate
     from mechanisms.gaussian import Gaussian
 
-    found: Any = calibrate(Gaussian, sensitivity=1.0, epsilon=truth, delta=delta)
-    mu = 1 / found.scale
+    mechanism: Any = calibrate(Gaussian, sensitivity=1.0, epsilon=truth, delta=delta)
+    mu = 1 / mechanism.scale
     x = np.concatenate([[-np.inf], np.linspace(-8.5, 8.5 + mu, CELLS), [np.inf]])
     # differences of the smaller tail, so that far cells keep their digits
-    first, second = (
+    first_masses, second_masses = (
         np.where(x[1:] + x[:-1] < 2 * at, np.diff(ndtr(x - at)), -np.diff(ndtr(at - x)))
         for at in (0.0, mu)
     )
-    keep = (first > 0) & (second > 0)
-    return OutcomePair("Gaussian", first[keep], second[keep])
+    keep = (first_masses > 0) & (second_masses > 0)
+    return OutcomePair("Gaussian", first_masses[keep], second_masses[keep])
 
 
 def example_pairs(truth: float, delta: float) -> list[OutcomePair]:
     """Shapes of releases with a true epsilon, from the easiest to detect to the hardest."""
-    found = [two_outcomes(truth), laplace(truth), ten_outcomes(truth)]
-    return [*found, gaussian(truth, delta)] if delta > 0 else found
+    pure_pairs = [two_outcomes(truth), laplace(truth), ten_outcomes(truth)]
+    return [*pure_pairs, gaussian(truth, delta)] if delta > 0 else pure_pairs
 
 
 def worst_outcome_pair(mechanism: Mechanism, epsilon: float) -> OutcomePair:
     """The worst pair of a declared mechanism: its outcomes, or 200,000 draws with their density."""
-    first, second = mechanism.worst_pair(epsilon)
-    cells = mechanism.support.cells(first, second)
+    first_value, second_value = mechanism.worst_pair(epsilon)
+    cells = mechanism.support.cells(first_value, second_value)
     if cells is not None:
         p, q = (np.ravel(cells.measure * np.exp(mechanism.log_density(cells.outputs, value)))
-                for value in (first, second))  # fmt: skip
+                for value in (first_value, second_value))  # fmt: skip
         keep = (p > 0) | (q > 0)
         return OutcomePair(repr(mechanism), p[keep], q[keep])
     rng, half = np.random.default_rng(0), DRAWS // 2
-    drawn = [mechanism.release(value, rng, half) for value in (first, second)]
-    losses = np.concatenate([
-        np.ravel(mechanism.log_density(one, first) - mechanism.log_density(one, second))
-        for one in drawn
-    ])  # fmt: skip
+    drawn = [mechanism.release(value, rng, half) for value in (first_value, second_value)]
+    losses = np.concatenate(
+        [
+            np.ravel(
+                mechanism.log_density(outputs, first_value)
+                - mechanism.log_density(outputs, second_value)
+            )
+            for outputs in drawn
+        ]
+    )
     # the mixture's draws weigh equally; the first value's share of each is its posterior
     p, q = 1 / (1 + np.exp(-losses)), 1 / (1 + np.exp(losses))
     return OutcomePair(repr(mechanism), p / p.sum(), q / q.sum())

@@ -48,7 +48,7 @@ def runs_needed(
 def guess_test_sees(
     pair: OutcomePair, runs: int, claim: float, delta: float, alpha: float, power: float
 ) -> bool:
-    """Whether the guess test detects the violation with probability ``power`` in so many runs."""
+    """Whether the guess test detects the violation with probability ``power`` in ``runs`` runs."""
     return any(
         guess_test_power(runs, *guess_rates(pair, cut), claim, delta, alpha) >= power
         for cut in _promising_cuts(pair, claim, delta, alpha, power)
@@ -61,11 +61,11 @@ def neyman_pearson_runs(
     """Neyman & Pearson's runs against the nearest pair that keeps the claim."""
     from scipy.special import ndtri
 
-    near = nearest_allowed_pair(pair, claim, delta)
+    nearest = nearest_allowed_pair(pair, claim, delta)
     truth = 0.5 * np.concatenate([pair.first, pair.second])
-    null = 0.5 * np.concatenate(near)
-    some = truth > 0
-    truth, null = truth[some], null[some]
+    null = 0.5 * np.concatenate(nearest)
+    possible = truth > 0
+    truth, null = truth[possible], null[possible]
     score = np.log(truth) - np.log(null)
     gap = truth @ score - null @ score
     if gap <= 0:
@@ -83,41 +83,46 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
     to spend, ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``; ``nu = 1 - lam delta``.
     """
     odds, p, q = math.exp(claim), pair.first, pair.second
-    both = p + q
+    pooled = p + q
 
     def at(lam: float) -> tuple[Array, Array, float]:
         nu = 1 - lam * delta
-        spent, found = [], []
-        for one, other in ((p, q), (q, p)):
-            price = nu * (one - odds * other) / (odds * both)  # Lagrange's, where it is tight
+        spent, solutions = [], []
+        for higher, lower in ((p, q), (q, p)):
+            # the Lagrange multiplier if the bound is tight here
+            price = nu * (higher - odds * lower) / (odds * pooled)
             free, tight = price > lam, (price > 0) & (price <= lam)
-            mine = np.where(tight, odds * both / (nu * (1 + odds)), one / nu)
-            yours = np.where(tight, both / (nu * (1 + odds)), other / nu)
-            mine = np.where(free, one / (nu + lam), mine)
-            yours = np.where(free, other / (nu - lam * odds), yours)
-            spent.append(float(np.sum(np.maximum(mine - odds * yours, 0.0)[free])))
-            found.append((mine, yours, free | tight))
-        (a, b, here), (c, d, there) = found
+            higher_allowed = np.where(tight, odds * pooled / (nu * (1 + odds)), higher / nu)
+            lower_allowed = np.where(tight, pooled / (nu * (1 + odds)), lower / nu)
+            higher_allowed = np.where(free, higher / (nu + lam), higher_allowed)
+            lower_allowed = np.where(free, lower / (nu - lam * odds), lower_allowed)
+            spent.append(
+                float(np.sum(np.maximum(higher_allowed - odds * lower_allowed, 0.0)[free]))
+            )
+            solutions.append((higher_allowed, lower_allowed, free | tight))
+        (a, b, here), (c, d, there) = solutions
         return np.where(there, d, a), np.where(there, c, b), max(spent) if here.any() else 0.0
 
     high = 1 / (odds + delta) * (1 - 1e-12)  # nu - lam e^claim stays positive
     if delta == 0:
-        first, second, _ = at(high)
-        return first, second
-    first, second, _ = at(least_float_that(lambda lam: at(lam)[2] <= delta, 0.0, high, steps=100))
-    return first, second
+        first_masses, second_masses, _ = at(high)
+        return first_masses, second_masses
+    first_masses, second_masses, _ = at(
+        least_float_that(lambda lam: at(lam)[2] <= delta, 0.0, high, steps=100)
+    )
+    return first_masses, second_masses
 
 
 def guess_test_runs(
     pair: OutcomePair, cut: float, claim: float, delta: float, alpha: float, power: float
 ) -> float:
     """Fewest runs with which the guess test at this cut detects the violation; by bisection."""
-    made, right = guess_rates(pair, cut)
+    guess_rate, right = guess_rates(pair, cut)
     if right <= 1 / (1 + math.exp(-claim)):
         return math.inf
 
     def suffice(runs: int) -> bool:
-        return guess_test_power(runs, made, right, claim, delta, alpha) >= power
+        return guess_test_power(runs, guess_rate, right, claim, delta, alpha) >= power
 
     _, high = grow_until(suffice, 2, MAX_RUNS + 1)
     if high > MAX_RUNS:
@@ -129,8 +134,8 @@ def guess_rates(pair: OutcomePair, cut: float) -> tuple[float, float]:
     """The share of runs with a guess, and the share of right guesses among them."""
     up, down = pair.losses >= cut, pair.losses <= -cut
     right = float(pair.first[up].sum() + pair.second[down].sum()) / 2
-    made = right + float(pair.first[down].sum() + pair.second[up].sum()) / 2
-    return min(made, 1.0), right / made if made > 0 else 0.0
+    guess_rate = right + float(pair.first[down].sum() + pair.second[up].sum()) / 2
+    return min(guess_rate, 1.0), right / guess_rate if guess_rate > 0 else 0.0
 
 
 def guess_test_power(
@@ -149,8 +154,10 @@ def guess_test_power(
     tried = np.maximum(guesses - leaks, 0)
     # fewest right guesses k with P(Bin(tried, allowed) >= k) <= share
     allowed = 1 / (1 + math.exp(-claim))
-    least = leaks + binom.isf(share, tried, allowed) + 1
-    return float(weight @ np.where(guesses >= leaks, binom.sf(least - 1, guesses, right), 0.0))
+    fewest_right = leaks + binom.isf(share, tried, allowed) + 1
+    return float(
+        weight @ np.where(guesses >= leaks, binom.sf(fewest_right - 1, guesses, right), 0.0)
+    )
 
 
 def _promising_cuts(
@@ -167,16 +174,16 @@ def _promising_cuts(
     allowed, about = 1 / (1 + math.exp(-claim)), []
     z = -ndtri(alpha if delta == 0 else 0.9 * alpha), ndtri(power), -ndtri(alpha / 10)
     for cut in cuts:
-        made, right = guess_rates(pair, float(cut))
-        if right <= allowed or made <= 0:
+        guess_rate, right = guess_rates(pair, float(cut))
+        if right <= allowed or guess_rate <= 0:
             continue
-        # N made (right - allowed) = sd sqrt(N made)
+        # N guess_rate (right - allowed) = sd sqrt(N guess_rate)
         #   + (N delta + z_leak sqrt(N delta)) (1 - allowed)
-        gain = made * (right - allowed) - delta * (1 - allowed)
+        gain = guess_rate * (right - allowed) - delta * (1 - allowed)
         if gain <= 0:
             continue
         sd = z[0] * math.sqrt(allowed * (1 - allowed)) + z[1] * math.sqrt(right * (1 - right))
-        root = (z[2] * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(made)) / gain
+        root = (z[2] * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(guess_rate)) / gain
         about.append((root**2, float(cut)))
     return [cut for _, cut in sorted(about)[:2]]
 

@@ -26,8 +26,8 @@ def bounding_box(data: Array) -> Box:
         raise ParameterError("space", f"data of type {data.dtype}", "numbers, a row for a record")
     finite = data[np.isfinite(data)].astype(float)
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    whole = data.dtype.kind in "iu"
-    return Box(low, high if high > low else low + 1.0, data.shape, whole)
+    is_integer = data.dtype.kind in "iu"
+    return Box(low, high if high > low else low + 1.0, data.shape, is_integer)
 
 
 def adjacent_chains(
@@ -45,8 +45,8 @@ def adjacent_chains(
         if not (ordered or answers):
             yield from _reordered(data, rng)
         return
-    for one in candidate_pairs(box, relation):
-        yield [(one.kind, one.first), (one.kind, one.second)]
+    for candidate in candidate_pairs(box, relation):
+        yield [(candidate.kind, candidate.first), (candidate.kind, candidate.second)]
     if not box.shape or answers:
         return
     for _, value in box.patterns():
@@ -65,16 +65,16 @@ def _neighbour_steps(
 ) -> Iterator[Iterable[Step]]:
     """Neighbours of one data set, with hostile records among them."""
     for _ in range(min(len(value), 16)):
-        other = random_neighbour(box, relation, value, rng)
-        yield [("a neighbour of the data", value), ("a neighbour of the data", other)]
+        neighbour = random_neighbour(box, relation, value, rng)
+        yield [("a neighbour of the data", value), ("a neighbour of the data", neighbour)]
     if hostile and not box.whole:
         for record in EXTREME_RECORDS:
             row = np.full((1, *value.shape[1:]), record)
             if relation is Adjacency.ADD_REMOVE:
-                other = np.concatenate([value, row])
+                neighbour = np.concatenate([value, row])
             else:
-                other = np.concatenate([row, value[1:]])
-            yield [("", value), (f"a record of {record}", other)]
+                neighbour = np.concatenate([row, value[1:]])
+            yield [("", value), (f"a record of {record}", neighbour)]
 
 
 def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
@@ -116,25 +116,35 @@ def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
             shorter = value[len(value) - size :]
             for end, number in zip(("low", "high"), box.ends, strict=True):
                 row = box.array(np.full((1, *box.shape[1:]), number))
-                more = np.concatenate([row, shorter])
-                yield [(name, shorter), (f"{name}, {size} records and a {end} one", more)]
+                longer = np.concatenate([row, shorter])
+                yield [(name, shorter), (f"{name}, {size} records and a {end} one", longer)]
 
 
 def neighbours_near(
     box: Box, relation: Relation, pair: tuple[Any, Any], rng: np.random.Generator
 ) -> list[Step]:
     """Both data sets changed in the same few places, or a new neighbour of the first."""
-    first, second = pair
+    first_value, second_value = pair
     name = "near the best"
-    if np.shape(first) == np.shape(second) and np.ndim(first) and rng.random() < 0.7:
-        places = rng.integers(0, len(first), size=int(rng.integers(1, 1 + max(1, len(first) // 8))))
-        fresh = np.asarray(box.random(rng))[: len(first)] if len(first) <= box.shape[0] else None
+    if (
+        np.shape(first_value) == np.shape(second_value)
+        and np.ndim(first_value)
+        and rng.random() < 0.7
+    ):
+        places = rng.integers(
+            0, len(first_value), size=int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
+        )
+        fresh = (
+            np.asarray(box.random(rng))[: len(first_value)]
+            if len(first_value) <= box.shape[0]
+            else None
+        )
         if fresh is not None:
-            one, two = first.copy(), second.copy()
-            same = [at for at in places if np.array_equal(first[at], second[at])]
-            one[same], two[same] = fresh[same], fresh[same]
-            return [(name, one), (name, two)]
-    if np.ndim(first) == 0 or np.shape(first) == box.shape:
-        return [(name, first), (name, random_neighbour(box, relation, first, rng))]
+            changed_first, changed_second = first_value.copy(), second_value.copy()
+            same = [at for at in places if np.array_equal(first_value[at], second_value[at])]
+            changed_first[same], changed_second[same] = fresh[same], fresh[same]
+            return [(name, changed_first), (name, changed_second)]
+    if np.ndim(first_value) == 0 or np.shape(first_value) == box.shape:
+        return [(name, first_value), (name, random_neighbour(box, relation, first_value, rng))]
     value = box.random(rng)
     return [(name, value), (name, random_neighbour(box, relation, value, rng))]

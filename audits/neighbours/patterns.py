@@ -74,24 +74,24 @@ def candidate_pairs(
 
 def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
     """The candidates whose two values differ, each pair once."""
-    seen, kept = set(), []
-    for one in candidates:
-        key = tuple((np.shape(v), np.asarray(v).tobytes()) for v in one.pair)
-        if key[0] != key[1] and key not in seen:
-            seen.add(key)
-            kept.append(one)
-    return kept
+    keys, distinct = set(), []
+    for candidate in candidates:
+        key = tuple((np.shape(v), np.asarray(v).tobytes()) for v in candidate.pair)
+        if key[0] != key[1] and key not in keys:
+            keys.add(key)
+            distinct.append(candidate)
+    return distinct
 
 
 def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
     patterns = list(space.patterns())
     if relation is ValueMoves.ANY or (relation is Adjacency.REPLACE_ONE and not space.shape):
-        for (a, first), (b, second) in itertools.combinations(patterns, 2):
-            yield NeighbourPair(f"{a} against {b}", first, second)
+        for (a, first_value), (b, second_value) in itertools.combinations(patterns, 2):
+            yield NeighbourPair(f"{a} against {b}", first_value, second_value)
         return
     for name, value in patterns:
-        for how, other in _structured_neighbours(space, relation, value):
-            yield NeighbourPair(f"{name}, {how}", value, other)
+        for how, neighbour in _structured_neighbours(space, relation, value):
+            yield NeighbourPair(f"{name}, {how}", value, neighbour)
 
 
 def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
@@ -111,23 +111,23 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
         ):
             yield how, space.array(value + (step if size else step.flat[0]))
         return
-    last = len(value) - 1
+    last_row = len(value) - 1
     if relation is Adjacency.ADD_REMOVE:
-        if last > 0:
+        if last_row > 0:
             yield "without its first", value[1:]
             yield "without its last", value[:-1]
         for name, end in zip(("low", "high"), space.ends, strict=True):
-            more = space.array(np.full((1, *space.shape[1:]), end))
-            yield f"with a {name} one more", np.concatenate([value, more])
+            added_row = space.array(np.full((1, *space.shape[1:]), end))
+            yield f"with a {name} one more", np.concatenate([value, added_row])
         return
-    for place, at in (("first", 0), ("middle", last // 2), ("last", last)):
+    for position_name, at in (("first", 0), ("middle", last_row // 2), ("last", last_row)):
         for name, number in zip(("low", "high"), space.ends, strict=True):
-            other = value.copy()
-            other[at] = space.array(number)
-            yield f"{place} {name}", other
-        other = value.copy()
-        other[at] = value[at - 1]
-        yield f"{place} a tie", other
+            neighbour = value.copy()
+            neighbour[at] = space.array(number)
+            yield f"{position_name} {name}", neighbour
+        neighbour = value.copy()
+        neighbour[at] = value[at - 1]
+        yield f"{position_name} a tie", neighbour
 
 
 def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
@@ -137,23 +137,29 @@ def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
         size = space.dimension or (2 if space.axes == 1 else 0)
         step = space.sensitivity if isinstance(space, Reals) else math.floor(space.sensitivity)
         for start in (0, -step, 1000 * step):
-            first = np.full(size, start) if size else start
-            second = first + (np.eye(size, dtype=type(step))[0] * step if size else step)
-            yield NeighbourPair(f"one sensitivity from {start:g}", first, second)
+            first_value = np.full(size, start) if size else start
+            second_value = first_value + (
+                np.eye(size, dtype=type(step))[0] * step if size else step
+            )
+            yield NeighbourPair(f"one sensitivity from {start:g}", first_value, second_value)
     elif isinstance(space, Categories):
         for a, b in ((0, 1), (0, space.count - 1), (space.count - 2, space.count - 1)):
             yield NeighbourPair(f"label {a} against {b}", a, b)
     elif isinstance(space, BoundedNumbers):
         for a, b in ((-1, 1), (0, 1), (0, -1)):
-            yield NeighbourPair(
-                "ends" if a else "the middle and an end", *_scaled_pair(space.radius, a, b)
-            )
+            kind = "ends" if a else "the middle and an end"
+            yield NeighbourPair(kind, space.radius * a, space.radius * b)
     elif isinstance(space, Ball):
-        flat = np.ones(space.dimension) * _diagonal_length(space)
+        coordinate = 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
+        flat = np.full(space.dimension, coordinate)
         axis = np.eye(space.dimension)[0]
-        for name, way in (("along an axis", axis), ("along the diagonal", flat)):
-            yield NeighbourPair(f"opposite {name}", space.radius * way, -space.radius * way)
-            yield NeighbourPair(f"the middle and an end {name}", 0 * way, space.radius * way)
+        for name, direction in (("along an axis", axis), ("along the diagonal", flat)):
+            yield NeighbourPair(
+                f"opposite {name}", space.radius * direction, -space.radius * direction
+            )
+            yield NeighbourPair(
+                f"the middle and an end {name}", 0 * direction, space.radius * direction
+            )
     elif isinstance(space, Scores):
         for count in (2, 5, 10):
             for how, steps in _score_steps(count, space.monotone):
@@ -166,19 +172,11 @@ def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
         yield NeighbourPair("drawn at random", value, space.neighbour(value, rng))
 
 
-def _scaled_pair(radius: float, a: float, b: float) -> tuple[float, float]:
-    return radius * a, radius * b
-
-
-def _diagonal_length(space: Ball) -> float:
-    return 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
-
-
 def _score_steps(count: int, monotone: bool) -> Iterator[tuple[str, Array]]:
-    one = np.eye(count)[0]
-    yield "one above", one
-    yield "all but one above", 1 - one
+    unit_vector = np.eye(count)[0]
+    yield "one above", unit_vector
+    yield "all but one above", 1 - unit_vector
     yield "all above", np.ones(count)
     if not monotone:
-        yield "one above, the rest below", 2 * one - 1
+        yield "one above, the rest below", 2 * unit_vector - 1
         yield "half above, half below", np.where(2 * np.arange(count) < count, 1.0, -1.0)

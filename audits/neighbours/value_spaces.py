@@ -13,18 +13,18 @@ from accountant.errors import ParameterError
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 
 Generator = np.random.Generator
-UNBOUNDED_END = 2.0**50  # stands for a bound that a space does not have
+UNBOUNDED_END = 2.0**50  # replaces a bound that a space does not have
 
 
 class ValueMoves(enum.StrEnum):
-    """Neighbours of a value that is no data set of records."""
+    """Neighbours of a value that is not a data set of records."""
 
     EACH = "each"  # every number moves by at most 1, as answers to counting queries do
     ANY = "any"  # any two values, as in the local model
 
 
 Relation = Adjacency | ValueMoves
-# of a value that is one number, replace-one changes the number itself
+# if the value is one number, replace-one changes that number
 ALL_RELATIONS: tuple[Relation, ...] = (*RECORD_RELATIONS, *ValueMoves)
 
 
@@ -91,10 +91,10 @@ class Box:
         float, int or array
             A Python number if the numbers have no axis, else an array.
         """
-        kept = np.clip(np.asarray(numbers, dtype=float), *self.ends)
+        clipped = np.clip(np.asarray(numbers, dtype=float), *self.ends)
         if self.whole:
-            kept = np.rint(kept).astype(np.int64)
-        return kept.item() if kept.ndim == 0 else kept
+            clipped = np.rint(clipped).astype(np.int64)
+        return clipped.item() if clipped.ndim == 0 else clipped
 
     def patterns(self) -> Iterator[tuple[str, Any]]:
         """Yield named values: extremes, halves, one record different, alternating, a ramp, ties.
@@ -111,12 +111,12 @@ class Box:
         if not shape:
             return
         rows = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1)) + np.zeros(shape)
-        last = max(shape[0] - 1, 1)
+        last_row = max(shape[0] - 1, 1)
         yield "half low, half high", self.array(np.where(2 * rows < shape[0], low, high))
         yield "one high", self.array(np.where(rows == 0, high, low))
-        yield "one low", self.array(np.where(rows == last, low, high))
+        yield "one low", self.array(np.where(rows == last_row, low, high))
         yield "alternating", self.array(np.where(rows % 2 == 0, low, high))
-        yield "a ramp", self.array(low + (high - low) * rows / last)
+        yield "a ramp", self.array(low + (high - low) * rows / last_row)
         yield "ties around one middle", self.array(np.where(rows == shape[0] // 2, middle, high))
 
     def random(self, rng: Generator) -> Any:
@@ -163,6 +163,6 @@ def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator)
     if relation is Adjacency.ADD_REMOVE:
         few = len(value) < 2
         return np.append(value, fresh[None], axis=0) if few else np.delete(value, at, axis=0)
-    other = value.copy()
-    other[at] = fresh
-    return other
+    neighbour = value.copy()
+    neighbour[at] = fresh
+    return neighbour

@@ -107,13 +107,13 @@ class Canaries:
         """
         try:
             if Path(path).suffix == ".json":
-                found = json.loads(Path(path).read_text(encoding="utf-8"))
-                coins = np.array([{"1": True, "0": False}[one] for one in found["coins"]])
+                document = json.loads(Path(path).read_text(encoding="utf-8"))
+                coins = np.array([{"1": True, "0": False}[digit] for digit in document["coins"]])
             else:
                 with np.load(path, allow_pickle=False) as arrays:
-                    found = {name: arrays[name] for name in arrays.files}
-                coins = found["coins"]
-            seed = int(found["seed"])
+                    document = {name: arrays[name] for name in arrays.files}
+                coins = document["coins"]
+            seed = int(document["seed"])
         except OSError as error:
             why = error.strerror or "not a .npz file"
             raise ParameterError("path", str(path), f"a file to read ({why})") from None
@@ -132,7 +132,7 @@ class Canaries:
         """
         seed, file = -1 if self.seed is None else self.seed, Path(path)
         if file.suffix == ".json":
-            text = "".join("1" if one else "0" for one in self.coins.tolist())
+            text = "".join("1" if coin else "0" for coin in self.coins.tolist())
             document = {"schema": SCHEMA, "seed": seed, "coins": text}
             write_text(str(file), json.dumps(document, indent=2) + "\n")
         elif file.suffix == ".npz":
@@ -160,7 +160,7 @@ class Canaries:
         if Path(path).suffix == ".npy":
             np.save(path, self.indices)
         else:
-            write_text(str(path), "".join(f"{one}\n" for one in self.indices.tolist()))
+            write_text(str(path), "".join(f"{index}\n" for index in self.indices.tolist()))
 
     def included(self, data: Any) -> Any:
         """Select the canaries that go into the data.
@@ -236,9 +236,9 @@ class Canaries:
         OneRunFinding
             The verdict and a lower bound on epsilon, rounded down.
         """
-        found = checked_scores("scores", scores)
-        self._check_length(found)
-        return audit_in_order(found, self.coins, claim, delta, confidence)
+        canary_scores = checked_scores("scores", scores)
+        self._check_length(canary_scores)
+        return audit_in_order(canary_scores, self.coins, claim, delta, confidence)
 
     def _chosen(self, data: Any, indices: NDArray[np.int64]) -> Any:
         self._check_length(data)
@@ -246,7 +246,7 @@ class Canaries:
             return data.iloc[indices]
         if hasattr(data, "dtype"):  # an array or a tensor
             return data[indices]
-        return [data[one] for one in indices.tolist()]
+        return [data[index] for index in indices.tolist()]
 
     def _check_length(self, data: Any) -> None:
         try:
@@ -273,5 +273,5 @@ class JoinedDataset(Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         """Return one record."""
         at = range(len(self))[int(index)]
-        first = len(self.base)
-        return self.base[at] if at < first else self.canaries[int(self.chosen[at - first])]
+        base_size = len(self.base)
+        return self.base[at] if at < base_size else self.canaries[int(self.chosen[at - base_size])]

@@ -73,8 +73,8 @@ class OneRunFinding(TableDisplay):
 
     def __repr__(self) -> str:
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
-        least = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
-        return f"<OneRunFinding: {self.outcome.name}, {least}{claimed}, {self.coins:,} coins>"
+        bound_text = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
+        return f"<OneRunFinding: {self.outcome.name}, {bound_text}{claimed}, {self.coins:,} coins>"
 
     def _table(self) -> Table:
         rows = [

@@ -1,4 +1,4 @@
-"""Which coins are guessed from the scores: rules that no coin has a part in.
+"""Which coins are guessed from the scores: rules that do not depend on the coins.
 
 A rule guesses a number of coins that is fixed beforehand: those with the most extreme scores, both
 ways or "in" alone.  Rules share the error by fixed weights.  Half of it goes to the rule that is
@@ -21,8 +21,8 @@ from audits.statistics.single_run import tail_of_right_guesses
 
 PLANNED, EVERY = 0.5, 0.125  # shares of the error: the planned rule, and a guess of every coin
 LEAST_GUESSES, LADDER_STEP = 8, 4
-PLANNED_LINES = 32  # of a curve, for a plan
-SHIFTS = np.geomspace(0.02, 12.0, 160)  # of the normal scores that a rule is planned for
+PLANNED_LINES = 32  # points of a curve for which a rule is planned
+SHIFTS = np.geomspace(0.02, 12.0, 160)  # shifts of the normal scores that a rule is planned for
 
 
 @final
@@ -63,7 +63,7 @@ class RankedCoins:
 
 
 def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
-    """Coins of their own.  Equal scores stay in the given order, which no coin may have decided."""
+    """Ranked single coins.  Equal scores keep their order, which must not depend on the coins."""
     order = np.argsort(-scores, kind="stable")
     inside = is_in[order].astype(np.int64)
     return RankedCoins(
@@ -89,39 +89,39 @@ def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> Ran
 def _split(falling: Array) -> int:
     """The middle, or the end next to it of the equal scores there."""
     middle = falling.size // 2
-    here = falling[middle]
-    first = int(np.searchsorted(-falling, -here, side="left"))
-    last = int(np.searchsorted(-falling, -here, side="right"))
-    ends = [end for end in (first, last) if 0 < end < falling.size]
+    middle_score = falling[middle]
+    start = int(np.searchsorted(-falling, -middle_score, side="left"))
+    stop = int(np.searchsorted(-falling, -middle_score, side="right"))
+    ends = [end for end in (start, stop) if 0 < end < falling.size]
     return min(ends, key=lambda end: abs(end - middle), default=middle)
 
 
 @functools.lru_cache(maxsize=64)
 def ladder(coins: int, *, one_way: bool) -> tuple[GuessRule, ...]:
     """The rules for scores of any shape; ``one_way`` says whether to guess "in" alone as well."""
-    both = _steps(coins // LADDER_STEP)
-    alone = _steps(coins // 2) if one_way else []
-    rest = (1 - PLANNED - EVERY) / max(len(both) + len(alone), 1)
+    two_way = _steps(coins // LADDER_STEP)
+    one_way_counts = _steps(coins // 2) if one_way else []
+    error_share = (1 - PLANNED - EVERY) / max(len(two_way) + len(one_way_counts), 1)
     return (
         GuessRule(coins, True, EVERY),
-        *(GuessRule(count, True, rest) for count in both),
-        *(GuessRule(count, False, rest) for count in alone),
+        *(GuessRule(count, True, error_share) for count in two_way),
+        *(GuessRule(count, False, error_share) for count in one_way_counts),
     )
 
 
-def _steps(most: int) -> list[int]:
-    """``most`` and a fourth of the one before, as long as there are enough."""
-    found = []
-    while most >= LEAST_GUESSES:
-        found.append(most)
-        most //= LADDER_STEP
-    return found
+def _steps(largest: int) -> list[int]:
+    """Counts of guesses: the ``largest``, then a fourth of the count before, while it suffices."""
+    counts = []
+    while largest >= LEAST_GUESSES:
+        counts.append(largest)
+        largest //= LADDER_STEP
+    return counts
 
 
 def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> GuessRule:
     """The rule that refutes a curve at the smallest shift of normal scores, nearly.
 
-    No score has a part in it.
+    It does not depend on the scores.
     """
     sizes, accuracy = _normal_accuracy(coins)
     share, thin = alpha * PLANNED, max(1, epsilons.size // PLANNED_LINES)
@@ -130,15 +130,16 @@ def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> Gue
         tails = tail_of_right_guesses(
             np.floor(right)[:, None], sizes[:, None], epsilons[::thin], leaks[::thin]
         )
-        found: NDArray[np.bool_] = tails.min(axis=1) > share
-        return found
+        return np.asarray(tails.min(axis=1) > share)
 
-    # the least number of right guesses that refutes, more than there are if none does
-    most = np.where(not_enough(sizes), 2 * sizes, sizes)
-    needed = np.where(most > sizes, most, furthest_that(not_enough, sizes / 2, sizes, steps=12))
-    enough = accuracy * sizes >= needed - 0.5  # a row for each shift
-    least = np.where(enough.any(axis=0), np.argmax(enough, axis=0), SHIFTS.size)
-    return GuessRule(int(sizes[int(np.argmin(least))]), True, PLANNED)
+    # the least number of right guesses that refutes, above the number of guesses if none does
+    largest_right = np.where(not_enough(sizes), 2 * sizes, sizes)
+    needed = np.where(
+        largest_right > sizes, largest_right, furthest_that(not_enough, sizes / 2, sizes, steps=12)
+    )
+    is_refuted = accuracy * sizes >= needed - 0.5  # a row for each shift
+    smallest_shift = np.where(is_refuted.any(axis=0), np.argmax(is_refuted, axis=0), SHIFTS.size)
+    return GuessRule(int(sizes[int(np.argmin(smallest_shift))]), True, PLANNED)
 
 
 @functools.lru_cache(maxsize=16)
@@ -152,7 +153,7 @@ def _normal_accuracy(coins: int) -> tuple[Array, Array]:
     rows = []
     for shift in SHIFTS:
         right, wrong = ndtr(shift / 2 - cut), ndtr(-shift / 2 - cut)
-        made = np.interp(sizes / coins, (right + wrong)[::-1], cut[::-1])
-        right, wrong = ndtr(shift / 2 - made), ndtr(-shift / 2 - made)
+        cut_of_size = np.interp(sizes / coins, (right + wrong)[::-1], cut[::-1])
+        right, wrong = ndtr(shift / 2 - cut_of_size), ndtr(-shift / 2 - cut_of_size)
         rows.append(right / np.maximum(right + wrong, 1e-300))
     return sizes, np.array(rows)

@@ -22,8 +22,8 @@ from audits.statistics.single_run import (
     tail_of_right_guesses,
 )
 
-LINES, PLAN_LINES = 160, 64  # of a curve, each at one epsilon: of a loss, and of a plan
-BLOCK = 1.15  # hypotheses whose planned rule is the same: up to so many times the least of them
+LINES, PLAN_LINES = 160, 64  # points of a curve, each at one epsilon: for a loss, and for a plan
+BLOCK = 1.15  # ratio of the largest to the least hypothesis with the same planned rule
 LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 
 
@@ -97,23 +97,25 @@ class Evidence:
         refuted: Callable[[float, tuple[GuessRule, ...]], bool],
         lines: Callable[[float], tuple[Array, Array]],
         start: float,
-        most: float,
+        largest: float,
     ) -> float:
         """The largest hypothesis up to which all are refuted, each at the error of its block.
 
         Inside a block the rules are fixed, so what refutes its end refutes all of it.
         """
         fixed = ladder(self.coins.coins, one_way=self.one_way)
-        least = 0.0
+        ladder_bound = 0.0
         if refuted(start, fixed):
-            least = greatest_float_that(lambda x: refuted(x, fixed), start, most, relative=1e-3)
+            ladder_bound = greatest_float_that(
+                lambda x: refuted(x, fixed), start, largest, relative=1e-3
+            )
         low, high = 0.0, start
-        while high < most:
-            # the ladder is in the rules of every block: below its own bound all are refuted
-            rules = self._rules(lines(high)) if high > least else fixed
-            if high > least and not refuted(high, rules):
+        while high < largest:
+            # every block has the ladder's rules, which refute all hypotheses below their bound
+            rules = self._rules(lines(high)) if high > ladder_bound else fixed
+            if high > ladder_bound and not refuted(high, rules):
                 break
-            low, high = high, min(high * BLOCK, most)
+            low, high = high, min(high * BLOCK, largest)
         rules = self._rules(lines(high))
         return greatest_float_that(lambda x: refuted(x, rules), low, high, relative=1e-6, steps=40)
 
@@ -129,8 +131,8 @@ def curve_lines(claim: Plan, coins: int, alpha: float) -> tuple[Array, Array]:
         epsilons = np.minimum(Tight().epsilons(claim, deltas), MOST_EPSILON)
         order = np.argsort(-epsilons, kind="stable")
         return epsilons[order], deltas[order]
-    least = max(claim.infinity, claim.reversed.infinity)
-    top = min(claim.epsilon_at(min(least + spare, 0.5)), MOST_EPSILON)
+    infinity_mass = max(claim.infinity, claim.reversed.infinity)
+    top = min(claim.epsilon_at(min(infinity_mass + spare, 0.5)), MOST_EPSILON)
     epsilons = np.linspace(top, 0.0, LINES)
-    both = [one.profile_bounds(epsilons)[1] for one in {claim, claim.reversed}]
-    return epsilons, np.minimum(np.max(both, axis=0), 1.0)
+    profiles = [direction.profile_bounds(epsilons)[1] for direction in {claim, claim.reversed}]
+    return epsilons, np.minimum(np.max(profiles, axis=0), 1.0)

@@ -34,7 +34,7 @@ from audits.one_run.hypotheses import LEAST_EPSILON, Evidence
 from audits.statistics.single_run import MOST_EPSILON, tail_of_right_guesses
 
 LEAST_COINS = 10
-UNLIKELY = 1e-9  # chance of numbers of canaries that fair coins are not believed to give
+UNLIKELY = 1e-9  # a split of the canaries that is less likely under fair coins is refused
 SPLITS = OneOf(("coins", "fixed"))
 
 
@@ -97,8 +97,8 @@ def audit_scores(
     >>> from audits import audit_scores
     >>> rng = np.random.default_rng(0)
     >>> inside, outside = rng.normal(2, 1, 5010), rng.normal(0, 1, 4990)
-    >>> found = audit_scores(inside, outside, ApproxLoss(3.0, 1e-6))
-    >>> found.outcome.name, found.right, found.guesses
+    >>> finding = audit_scores(inside, outside, ApproxLoss(3.0, 1e-6))
+    >>> finding.outcome.name, finding.right, finding.guesses
     ('FALSIFIED', 1021, 1024)
     >>> audit_scores(inside, outside, GaussianLoss(2.0)).outcome.name
     'SURVIVED'
@@ -107,9 +107,9 @@ def audit_scores(
     scores = checked_scores("inside", inside), checked_scores("outside", outside)
     claimed = checked_plan(claim)
     level = CONFIDENCE.check("confidence", confidence)
-    own = OrNone(DELTA).check("delta", delta)
+    own_delta = OrNone(DELTA).check("delta", delta)
     paired = SPLITS.check("split", split) == "fixed"
-    at = _delta_of(claimed) if own is None else float(own)  # type: ignore[arg-type]
+    at = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
     seed, source = seed_and_generator(rng)
     _check_sizes(scores[0].size, scores[1].size, paired=paired)
     if paired:
@@ -117,8 +117,8 @@ def audit_scores(
     else:
         mixed = source.permutation(scores[0].size + scores[1].size)
         ranked = ranked_coins(np.concatenate(scores)[mixed], mixed < scores[0].size)
-    found = _audited(Evidence(ranked, 1 - level, one_way=not paired), claimed, at, seed)
-    return replace(found, seconds=time.perf_counter() - start)
+    finding = _audited(Evidence(ranked, 1 - level, one_way=not paired), claimed, at, seed)
+    return replace(finding, seconds=time.perf_counter() - start)
 
 
 def audit_in_order(
@@ -127,11 +127,11 @@ def audit_in_order(
     """Audit scores in the order of the coins, which puts equal scores in order without a draw."""
     start = time.perf_counter()
     claimed, level = checked_plan(claim), CONFIDENCE.check("confidence", confidence)
-    own = OrNone(DELTA).check("delta", delta)
-    at = _delta_of(claimed) if own is None else float(own)  # type: ignore[arg-type]
+    own_delta = OrNone(DELTA).check("delta", delta)
+    at = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
     evidence = Evidence(ranked_coins(scores, is_in), 1 - level, one_way=True)
-    found = _audited(evidence, claimed, at, None)
-    return replace(found, seconds=time.perf_counter() - start)
+    finding = _audited(evidence, claimed, at, None)
+    return replace(finding, seconds=time.perf_counter() - start)
 
 
 def checked_scores(argument: str, scores: Any) -> Array:
@@ -145,13 +145,13 @@ def checked_scores(argument: str, scores: Any) -> Array:
     if raw.dtype.kind not in "iuf" or raw.ndim != 1 or raw.size == 0:
         shown = f"an array of {raw.dtype}, shape {raw.shape}"
         raise ParameterError(argument, shown, "real numbers along one axis: one score a canary")
-    found: Array = raw.astype(float)
-    if not np.isfinite(found).all():
-        wrong = int(np.count_nonzero(~np.isfinite(found)))
+    checked: Array = raw.astype(float)
+    if not np.isfinite(checked).all():
+        wrong = int(np.count_nonzero(~np.isfinite(checked)))
         raise ParameterError(argument, f"{wrong} scores that are NaN or infinite",
                              "finite: put a number in their place that does not depend on the "
                              "coins")  # fmt: skip
-    return found
+    return checked
 
 
 def load_numbers(argument: str, path: str | Path) -> Any:
@@ -171,12 +171,12 @@ def checked_plan(claim: Any) -> Plan | None:
 
 
 def _delta_of(claim: Plan | None) -> float:
-    """The delta of the bound where none is given."""
+    """The delta of the bound if the caller names none."""
     return claimed_delta(claim) if claim is None or isinstance(claim, Loss) else 1e-5
 
 
 def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
-    """Refuse too few canaries, and numbers that fair coins do not give."""
+    """Refuse too few canaries, and splits that are unlikely under fair coins."""
     from scipy.special import bdtr
 
     coins = min(inside, outside) if paired else inside + outside
@@ -194,7 +194,7 @@ def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
 def _audited(
     evidence: Evidence, claim: Plan | None, delta: float, seed: int | None
 ) -> OneRunFinding:
-    """The verdict, the bound, and the rule that shows most."""
+    """The verdict, the bound, and the rule with the strongest evidence."""
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
     wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
@@ -252,7 +252,7 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
 
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
-    """What the scores prove, and what so many coins could have proved."""
+    """What the scores prove, and what as many coins could have proved."""
     which = "most extreme" if rule.both else "highest"
     what = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"

@@ -42,7 +42,8 @@ from audits.pytest_support.failures import (
 from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
 
-RUNS_OF_ONE_LOSS = 1000  # runs of a release that one run and replay of an algorithm count as
+# one run and replay of an algorithm counts as this number of runs of a release
+RUNS_OF_ONE_LOSS = 1000
 MOST_RUNS = 10**12
 TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
 RETURN_FORMS = (
@@ -68,14 +69,14 @@ def assert_returned(
     with report_parameter_errors():
         requested = checked_claim(claim) or ApproxLoss(epsilon, delta)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
-    first, *rest = returned if isinstance(returned, tuple) and returned else (returned,)
-    if isinstance(first, Mechanism) and not rest:
-        _assert_returned_release(first, None, None, requested, runs, trial)
-    elif _is_algorithm(first) and len(rest) in {2, 3}:
-        _assert_algorithm(first, *rest, requested=requested, runs=runs, trial=trial)
-    elif _is_release(first) and len(rest) in {1, 2}:
-        given = rest[1] if len(rest) == 2 else None
-        _assert_returned_release(first, rest[0], given, requested, runs, trial)
+    subject, *parameters = returned if isinstance(returned, tuple) and returned else (returned,)
+    if isinstance(subject, Mechanism) and not parameters:
+        _assert_returned_release(subject, None, None, requested, runs, trial)
+    elif _is_algorithm(subject) and len(parameters) in {2, 3}:
+        _assert_algorithm(subject, *parameters, requested=requested, runs=runs, trial=trial)
+    elif _is_release(subject) and len(parameters) in {1, 2}:
+        returned_claim = parameters[1] if len(parameters) == 2 else None
+        _assert_returned_release(subject, parameters[0], returned_claim, requested, runs, trial)
     else:
         fail_misuse(f"{RETURN_FORMS}. This one returned {type_text(returned)}")
 
@@ -104,20 +105,20 @@ def assert_release(
 
 
 def _assert_returned_release(
-    release: Any, pair: Any, given: Any, requested: Loss, runs: int, trial: Trial
+    release: Any, pair: Any, returned_claim: Any, requested: Loss, runs: int, trial: Trial
 ) -> None:
     """Attack the declared claim (given, or the mechanism's own), else the requested one.
 
     The declared claim costs at most the requested one, so it is attacked where it reveals most.
     """
     with report_parameter_errors():
-        given = checked_claim(given)
+        returned_claim = checked_claim(returned_claim)
     if isinstance(release, Mechanism):
         _assert_within(repr(release), release, requested, trial)
         _attack(release, pair, release.loss, DECLARED_CLAIM, None, runs, trial)
-    elif given is not None:
-        _assert_within(f"the claim {given!r}", given, requested, trial)
-        _attack(release, pair, given, "returned by the test", None, runs, trial)
+    elif returned_claim is not None:
+        _assert_within(f"the claim {returned_claim!r}", returned_claim, requested, trial)
+        _attack(release, pair, returned_claim, "returned by the test", None, runs, trial)
     else:
         delta = requested.delta if isinstance(requested, ApproxLoss) else None
         _attack(release, pair, requested, TEST_CLAIM, delta, runs, trial)
@@ -146,22 +147,24 @@ def _attack(
     headline = f"FALSIFIED: {display_name(release)}"
     event = finding.witness.partition(" was right ")[0]
     hidden = "" if pair is None else describe_hidden_pair(*pair)
-    more = ({"pair": hidden} if hidden else {}) | (
+    optional_facts = ({"pair": hidden} if hidden else {}) | (
         {"notes": " ".join(finding.notes)} if finding.notes else {}
     )
     if point is None:  # a claim of sensitivity has no guesses
         raise ClaimFailed(
-            failure_text(headline, trial, event=event, claim=f"{claim!r}, {claim_source}", **more)
+            failure_text(
+                headline, trial, event=event, claim=f"{claim!r}, {claim_source}", **optional_facts
+            )
         )
     guesses, allowed = point.guesses, 1 / (1 + math.exp(-point.epsilon))
-    least = guesses.epsilon_lower(point.delta, trial.confidence)
+    epsilon_bound = guesses.epsilon_lower(point.delta, trial.confidence)
     leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
     raise ClaimFailed(
         failure_text(
-            headline, trial, event=event, **more,
+            headline, trial, event=event, **optional_facts,
             counts=f"{guesses.correct:,} right of {guesses.made:,} guesses ({guesses.share:.2%}; "
             f"the claim allows {allowed:.2%}{leaks}) in {guesses.runs:,} runs",
-            bound=bound_text(least, point.delta, trial),
+            bound=bound_text(epsilon_bound, point.delta, trial),
             claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {claim_source}",
         )
     )  # fmt: skip
@@ -184,16 +187,18 @@ def _assert_algorithm(
     cost = _assert_costs(f"the plan of {name}", plan, requested, delta, trial)
     declared = ApproxLoss(cost, delta)
     losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
-    found = audit_algorithm(algorithm, data, neighbour, declared, losses, rng, public=public)
-    why = found.refutation(trial.confidence)
+    algorithm_audit = audit_algorithm(
+        algorithm, data, neighbour, declared, losses, rng, public=public
+    )
+    why = algorithm_audit.refutation(trial.confidence)
     if why:
-        bound = found.epsilon_lower(delta, trial.confidence)
-        words = "none: the replay already differs, so no losses were sampled"
+        bound = algorithm_audit.epsilon_lower(delta, trial.confidence)
+        no_bound = "none: the replay already differs, so no losses were sampled"
         raise ClaimFailed(
             failure_text(
                 f"FALSIFIED: {name}", trial, event=why,
-                counts=f"a run and its replay, {found.losses.size:,} privacy losses",
-                bound=words if bound is None else bound_text(bound, delta, trial),
+                counts=f"a run and its replay, {algorithm_audit.losses.size:,} privacy losses",
+                bound=no_bound if bound is None else bound_text(bound, delta, trial),
                 claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {DECLARED_CLAIM}",
             )
         )  # fmt: skip
@@ -237,8 +242,12 @@ def _fail_inconclusive(
     if point is None:  # a claim of sensitivity has no guesses
         fail_misuse(f"{finding.outcome.value}: {finding.witness}")
     share = point.guesses.runs / runs
-    _, more = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
-    advice = f"; use {more:,} (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
+    _, needed_runs = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
+    advice = (
+        f"; use {needed_runs:,} (--dp-runs, or runs= of the test)"
+        if needed_runs < MOST_RUNS
+        else ""
+    )
     fail_misuse(
         f"{runs:,} runs are too few: no outcome could falsify a claim of epsilon = "
         f"{point.epsilon:.6g} at delta = {point.delta:.4g}{advice}"
@@ -247,13 +256,13 @@ def _fail_inconclusive(
 
 def _could_refute(point: ClaimPoint, runs: float, trial: Trial) -> bool:
     """True if runs that are all guessed, and all rightly, falsify the claim."""
-    most = replace(point.guesses, runs=int(runs), blocks=()).all_right
-    return replace(point, guesses=most).refutes(trial.confidence)
+    best_guesses = replace(point.guesses, runs=int(runs), blocks=()).all_right
+    return replace(point, guesses=best_guesses).refutes(trial.confidence)
 
 
 def _is_algorithm(value: Any) -> bool:
-    both = (getattr(value, name, None) for name in ("plan", "run"))
-    return not isinstance(value, (type, Mechanism)) and all(map(callable, both))
+    methods = (getattr(value, name, None) for name in ("plan", "run"))
+    return not isinstance(value, (type, Mechanism)) and all(map(callable, methods))
 
 
 def _is_release(value: Any) -> bool:

@@ -39,7 +39,7 @@ def bound_text(epsilon: float, delta: float, trial: Trial) -> str:
 def failure_text(headline: str, trial: Trial, **facts: str) -> str:
     """A headline, the facts, and the command that repeats the audit."""
     facts |= {"seed": str(trial.seed), "repeat": trial.repeat_command}
-    return "\n".join([headline, *(f"  {name:<8}{words}" for name, words in facts.items())])
+    return "\n".join([headline, *(f"  {name:<8}{fact}" for name, fact in facts.items())])
 
 
 def display_name(value: Any) -> str:
@@ -67,7 +67,7 @@ def report_parameter_errors() -> Iterator[None]:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def fail_misuse(words: str) -> NoReturn:
+def fail_misuse(reason: str) -> NoReturn:
     """Fail a test that does not say what to audit, or that cannot fail."""
     __tracebackhide__ = True
-    pytest.fail(words, pytrace=False)
+    pytest.fail(reason, pytrace=False)

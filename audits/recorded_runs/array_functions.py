@@ -62,7 +62,7 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
     if function in (np.triu, np.tril) and is_followed:
         return thing * function(np.ones(np.shape(plain(thing))), *arguments[1:], **options)
     if function is np.append:
-        pick = lambda one, other: np.append(one, other, *arguments[2:], **options)  # noqa: E731
+        pick = lambda array, appended: np.append(array, appended, *arguments[2:], **options)  # noqa: E731
         return choose(tape, name, list(arguments[:2]), pick, wrap)
     if function in JOINING:
         pick = lambda *parts: function(parts, *arguments[1:], **options)  # noqa: E731
@@ -70,9 +70,9 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
     if function is np.where and len(arguments) == 3:
         return _where(tape, wrap, *arguments)
     if function in (np.searchsorted, np.digitize) and (
-        found := _inverted(function, *arguments, **options)
+        inverted := _inverted(function, *arguments, **options)
     ):
-        return found[0]
+        return inverted[0]
     followed = [event for event in map(event_of, arguments) if event is not None]
     if not followed or not all(event.pure for event in followed):
         return NotImplemented
@@ -80,11 +80,11 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
         linear = linear_step(tape, name, function, arguments, options, wrap)
         if linear is not NotImplemented:
             return linear
-    made = function(*map(plain, arguments), **options)
-    if not isinstance(made, (np.ndarray, np.generic)):
+    computed = function(*map(plain, arguments), **options)
+    if not isinstance(computed, (np.ndarray, np.generic)):
         return NotImplemented
     others = plain_arguments(arguments, options)
-    return noise_from_noise(tape, name, made, list(arguments), others, wrap)
+    return noise_from_noise(tape, name, computed, list(arguments), others, wrap)
 
 
 def chosen(tape: Tape, name: str, thing: Any, pick: Callable[[Any], Any], wrap: Wrap) -> Any:

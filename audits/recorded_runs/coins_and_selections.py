@@ -10,24 +10,31 @@ from audits.recorded_runs.noise_shifts import Constraints, Laws
 from audits.recorded_runs.shared_parts import Moved
 from audits.recorded_runs.spent import Spent
 
-ROUND_OFF = 1e-12  # of sums of probabilities
+ROUND_OFF = 1e-12  # rounding of sums of probabilities
 
 
-def without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
-    """Take out comparisons of uniform numbers with plain ones: coins with known probabilities."""
-    left = Constraints(released=found.released)
+def without_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove the coins: uniform numbers that are compared with plain numbers."""
+    remaining = Constraints(released=constraints.released)
     levels: dict[int, list[tuple[float, float]]] = {}
-    for one, other, event in found.compared:
-        coin = _coin_levels(one, other, laws) or _coin_levels(other, one, laws)
+    for left_side, right_side, event in constraints.compared:
+        coin = _coin_levels(left_side, right_side, laws) or _coin_levels(
+            right_side, left_side, laws
+        )
         if coin is None:
-            left.compared.append((one, other, event))
+            remaining.compared.append((left_side, right_side, event))
             continue
-        for noise, first, second in coin:
-            levels.setdefault(noise, []).append((first, second))
-    for seen in levels.values():
-        if all(first == second for first, second in seen):
+        for noise, data_level, neighbour_level in coin:
+            levels.setdefault(noise, []).append((data_level, neighbour_level))
+    for level_pairs in levels.values():
+        if all(data_level == neighbour_level for data_level, neighbour_level in level_pairs):
             continue
-        ordered = sorted({(_level(first), _level(second)) for first, second in seen})
+        ordered = sorted(
+            {
+                (_level(data_level), _level(neighbour_level))
+                for data_level, neighbour_level in level_pairs
+            }
+        )
         cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
         if min(cell.min() for cell in cells) < 0:
             spent.no_coins = True
@@ -35,7 +42,7 @@ def without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
             continue
         for loss, count in pair_losses(cells[0], cells[1]):
             spent.losses[loss] += count
-    return left
+    return remaining
 
 
 def _level(level: float) -> float:
@@ -45,54 +52,62 @@ def _level(level: float) -> float:
     return 1.0 if level > 1 - ROUND_OFF else level
 
 
-def _coin_levels(one: Moved, other: Moved, laws: Laws) -> list[tuple[int, float, float]] | None:
+def _coin_levels(
+    noisy: Moved, threshold: Moved, laws: Laws
+) -> list[tuple[int, float, float]] | None:
     """Noise, and its level in both runs, if one side is uniform noise alone and the other plain."""
-    if not one.noises.size:
+    if not noisy.noises.size:
         return []
-    if (other.noises >= 0).any() or one.noises.shape[-1] != 1 or (one.noises < 0).any():
+    if (threshold.noises >= 0).any() or noisy.noises.shape[-1] != 1 or (noisy.noises < 0).any():
         return None
-    if any(laws.block(k).law != "uniform" for k in {int(one.noises.min()), int(one.noises.max())}):
+    if any(
+        laws.block(k).law != "uniform" for k in {int(noisy.noises.min()), int(noisy.noises.max())}
+    ):
         return None
-    noises = one.noises[:, 0]
+    noises = noisy.noises[:, 0]
     with np.errstate(all="ignore"):
-        first = (other.value - one.value) / one.factors[:, 0]
-        second = (other.value + other.moved - one.value - one.moved) / one.other_factors[:, 0]
-    return list(zip(noises.tolist(), first.tolist(), second.tolist(), strict=True))
+        data_levels = (threshold.value - noisy.value) / noisy.factors[:, 0]
+        neighbour_levels = (
+            threshold.value + threshold.moved - noisy.value - noisy.moved
+        ) / noisy.other_factors[:, 0]
+    return list(zip(noises.tolist(), data_levels.tolist(), neighbour_levels.tolist(), strict=True))
 
 
-def without_selections(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
-    """Take out the largest of numbers with Gumbel noise: the exponential mechanism."""
-    left = Constraints(released=found.released)
-    for one, other, event in found.compared:
-        numbers = one if event.name == "argmin" else other
+def without_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove selections with Gumbel noise: the exponential mechanism."""
+    remaining = Constraints(released=constraints.released)
+    for left_side, right_side, event in constraints.compared:
+        numbers = left_side if event.name == "argmin" else right_side
         selects = event.name in ("argmax", "argmin") and numbers.noises.shape[-1] == 1
         blocks = {laws.block(int(k)).law for k in numbers.noises[:1, 0] if k >= 0}
         if not selects or blocks != {"gumbel"} or len(set(numbers.factors.ravel())) != 1:
-            left.compared.append((one, other, event))
+            remaining.compared.append((left_side, right_side, event))
             continue
         scale = abs(float(numbers.factors[0, 0])) * laws.law(int(numbers.noises[0, 0]))[1]
         if not np.all(np.isfinite(numbers.moved)) or scale <= 0:
             spent.infinite.append((event, "a score is no number, or the noise has scale 0"))
             continue
-        first = softmax(numbers.value / scale)
-        second = softmax((numbers.value + numbers.moved) / scale)
-        for loss, count in pair_losses(first, second):
+        probabilities = softmax(numbers.value / scale)
+        neighbour_probabilities = softmax((numbers.value + numbers.moved) / scale)
+        for loss, count in pair_losses(probabilities, neighbour_probabilities):
             spent.losses[loss] += count
-    return left
+    return remaining
 
 
-def gaussians_released(found: Constraints, laws: Laws) -> Constraints:
-    """Take compared Gaussian noise for released: a bound, as comparisons say less."""
+def gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
+    """Treat compared Gaussian noise as released: a bound, since a comparison reveals less."""
     gaussian = {k for k, block in enumerate(laws.blocks) if block.law == "gaussian"}
-    left = Constraints(released=list(found.released))
-    for one, other, event in found.compared:
+    remaining = Constraints(released=list(constraints.released))
+    for left_side, right_side, event in constraints.compared:
         kinds = [
             {int(np.searchsorted([b.start for b in laws.blocks], k, side="right")) - 1
              for k in side.noises.ravel() if k >= 0}
-            for side in (one, other)
+            for side in (left_side, right_side)
         ]  # fmt: skip
         if any(kind & gaussian for kind in kinds):
-            left.released += [(side, event) for side in (one, other) if (side.noises >= 0).any()]
+            remaining.released += [
+                (side, event) for side in (left_side, right_side) if (side.noises >= 0).any()
+            ]
         else:
-            left.compared.append((one, other, event))
-    return left
+            remaining.compared.append((left_side, right_side, event))
+    return remaining

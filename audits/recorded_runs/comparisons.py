@@ -17,7 +17,7 @@ SKIPPED = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, type,
 )  # fmt: skip
 DEEPEST = 12
-ROUND_OFF = 1e-9  # relative: sums of the same rows may differ by it
+ROUND_OFF = 1e-9  # relative rounding error of a sum of the same rows in another order
 
 
 def plain_result(result: Any, depth: int = 0) -> Any:
@@ -31,16 +31,16 @@ def plain_result(result: Any, depth: int = 0) -> Any:
     below = depth + 1
     if isinstance(result, np.ndarray):
         if result.dtype.hasobject:
-            return [plain_result(one, below) for one in result.ravel().tolist()]
+            return [plain_result(part, below) for part in result.ravel().tolist()]
         return np.array(result)
     if isinstance(result, dict):
-        # other keys than texts are shown as in code: 1 is not "1"
+        # keys that are not strings are shown as in code, so that 1 and "1" differ
         names = {key: key if isinstance(key, str) else f"[{key!r}]" for key in result}
         return {names[key]: plain_result(value, below) for key, value in result.items()}
     if isinstance(result, (list, tuple)):
-        return [plain_result(one, below) for one in result]
+        return [plain_result(part, below) for part in result]
     if isinstance(result, (set, frozenset)):
-        return sorted((plain_result(one, below) for one in result), key=repr)
+        return sorted((plain_result(part, below) for part in result), key=repr)
     return _plain_object(result, below)
 
 
@@ -49,21 +49,21 @@ def _plain_object(result: Any, depth: int) -> Any:
         convert = getattr(result, method, None)
         if callable(convert):
             try:
-                found = np.asarray(convert())
-            except Exception:  # e.g. it asks for arguments: look at its attributes
+                array = np.asarray(convert())
+            except Exception:  # the method may need arguments: the attributes are read instead
                 continue
             names = getattr(result, "columns", None)
             columns = [] if names is None else list(map(str, names))
-            return [plain_result(found, depth), columns]
-    kept = dict(getattr(result, "__dict__", {}))
+            return [plain_result(array, depth), columns]
+    attributes = dict(getattr(result, "__dict__", {}))
     for kind in type(result).__mro__:
         slots = getattr(kind, "__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if hasattr(result, name):
-                kept[name] = getattr(result, name)
-    if not kept and isinstance(result, Iterator):
-        return [plain_result(one, depth) for one in result]
-    return {"class": type(result).__name__, **plain_result(kept, depth)}
+                attributes[name] = getattr(result, name)
+    if not attributes and isinstance(result, Iterator):
+        return [plain_result(part, depth) for part in result]
+    return {"class": type(result).__name__, **plain_result(attributes, depth)}
 
 
 def where_they_differ(one: Any, other: Any, path: str = "") -> str:
@@ -73,12 +73,16 @@ def where_they_differ(one: Any, other: Any, path: str = "") -> str:
         if list(one) != list(other):
             return f"the names in {here}"
         pairs = ((f"{path}.{name}" if path else name, one[name], other[name]) for name in one)
-        return next(filter(None, (where_they_differ(a, b, place) for place, a, b in pairs)), "")
+        return next(
+            filter(None, (where_they_differ(a, b, part_path) for part_path, a, b in pairs)), ""
+        )
     if isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
             return f"the length of {here}"
         places = ((f"{here}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)))
-        return next(filter(None, (where_they_differ(a, b, place) for place, a, b in places)), "")
+        return next(
+            filter(None, (where_they_differ(a, b, part_path) for part_path, a, b in places)), ""
+        )
     return "" if same_value(one, other) else here
 
 
@@ -89,10 +93,10 @@ def same_value(one: Any, other: Any) -> bool:
         if a.shape != b.shape:
             return False
         with np.errstate(all="ignore"):
-            most = max(np.max(np.abs(a), initial=0.0), np.max(np.abs(b), initial=0.0))
-            room = ROUND_OFF * most if np.isfinite(most) else 0.0
-            near = np.abs(a - b) <= room
-        return bool(np.all(near | (a == b) | (np.isnan(a) & np.isnan(b))))
+            largest = max(np.max(np.abs(a), initial=0.0), np.max(np.abs(b), initial=0.0))
+            room = ROUND_OFF * largest if np.isfinite(largest) else 0.0
+            is_close = np.abs(a - b) <= room
+        return bool(np.all(is_close | (a == b) | (np.isnan(a) & np.isnan(b))))
     try:
         return not difference(one, other)
     except (ParameterError, TypeError, ValueError):

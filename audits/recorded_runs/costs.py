@@ -36,24 +36,24 @@ SMALL = 1e-9  # relative: shifts that differ by less count as equal
 def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
     """What the pair of runs cost, and conflicts between what was released."""
     spent = Spent()
-    if not any(one.sides is not None or is_coin(one) for one, _ in pairs):
+    if not any(recorded.sides is not None or is_coin(recorded) for recorded, _ in pairs):
         laws = laws.without_signs()
-    found = constraints_of(pairs)
-    found = without_coins(found, laws, spent)
-    found = without_selections(found, laws, spent)
-    found = gaussians_released(found, laws)
-    moves, conflicts, left = forced_moves(found)
+    constraints = constraints_of(pairs)
+    constraints = without_coins(constraints, laws, spent)
+    constraints = without_selections(constraints, laws, spent)
+    constraints = gaussians_released(constraints, laws)
+    moves, conflicts, remaining = forced_moves(constraints)
     spent.infinite += [conflict for conflict in conflicts if not is_question(conflict[0])]
     spent.unknown += [_compared_at(event) for event, _ in conflicts if is_question(event)]
     _spend_forced(moves, laws, spent)
-    left = _without_gaussian_sums(left, moves, laws, spent)
-    _spend_least(left, moves, laws, spent)
-    for one, other in pairs:
-        if one.losses is not None:
-            for loss, count in one.losses(one, other):
+    remaining = _without_gaussian_sums(remaining, moves, laws, spent)
+    _spend_least(remaining, moves, laws, spent)
+    for recorded, replayed in pairs:
+        if recorded.losses is not None:
+            for loss, count in recorded.losses(recorded, replayed):
                 spent.losses[loss] += count
-        elif one.declared is not None:
-            _spend_call(one, call_moved(one, other), spent)
+        elif recorded.declared is not None:
+            _spend_call(recorded, call_moved(recorded, replayed), spent)
     return spent, conflicts
 
 
@@ -62,8 +62,8 @@ def is_coin(event: Event) -> bool:
     return event.kind is EventKind.DRAW and event.view is None
 
 
-def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
-    loss, limit = one.declared, one.sensitivity
+def _spend_call(recorded: Event, moved: float | None, spent: Spent) -> None:
+    loss, limit = recorded.declared, recorded.sensitivity
     if loss is None or moved == 0:
         return
     spent.calls[loss] += 1
@@ -72,18 +72,20 @@ def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
     spent.scaled[loss] += 1
 
 
-def call_moved(one: Event, other: Event) -> float | None:
+def call_moved(recorded: Event, replayed: Event) -> float | None:
     """By how much the value of a declared call moved, in its norm; None if it is not known."""
-    if one.given is None or other.given is None:
+    if recorded.given is None or replayed.given is None:
         return None
     try:
-        first, second = (np.asarray(event.given, dtype=float) for event in (one, other))
+        value, replayed_value = (
+            np.asarray(event.given, dtype=float) for event in (recorded, replayed)
+        )
     except (TypeError, ValueError):
         return None
-    if first.shape != second.shape:
+    if value.shape != replayed_value.shape:
         return None
-    gap = np.abs(distances(first, second)).ravel()
-    return float(np.linalg.norm(gap, one.norm)) if gap.size else 0.0
+    gap = np.abs(distances(value, replayed_value)).ravel()
+    return float(np.linalg.norm(gap, recorded.norm)) if gap.size else 0.0
 
 
 def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
@@ -93,33 +95,33 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
     squares, shifts = 0.0, []
     numbers = laws.numbers_of_blocks(noises)
     for number in np.unique(numbers):
-        block, mine = laws.blocks[number], numbers == number
-        scale = block.scale[noises[mine] - block.start]
+        block, in_block = laws.blocks[number], numbers == number
+        scale = block.scale[noises[in_block] - block.start]
         if block.law == "unknown":
             spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
-        elif not np.all(np.isfinite(needed[mine])):
+        elif not np.all(np.isfinite(needed[in_block])):
             spent.infinite.append((_event_at(block), "a value is no number, or infinite"))
         elif np.any(scale <= 0):
             spent.infinite.append((_event_at(block), "noise of scale 0"))
         elif block.law == "gaussian":
-            squares += float(np.sum((needed[mine] / scale) ** 2))
+            squares += float(np.sum((needed[in_block] / scale) ** 2))
         elif block.law in ("laplace", "log of uniform", "logistic"):
-            shifts += (needed[mine] / scale).tolist()
+            shifts += (needed[in_block] / scale).tolist()
             if block.law == "log of uniform":
-                words = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
-                spent.assumed.append(words)
+                reason = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
+                spent.assumed.append(reason)
         elif block.law == "uniform":
-            for gap in needed[mine].tolist():
+            for gap in needed[in_block].tolist():
                 if gap < 1:
                     spent.losses[ApproxLoss(0.0, gap)] += 1
                 else:
-                    words = "uniform noise is smaller than a move"
-                    spent.infinite.append((_event_at(block), words))
+                    reason = "uniform noise is smaller than a move"
+                    spent.infinite.append((_event_at(block), reason))
         elif block.law == "gumbel":
             spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
         else:
-            words = f"{block.law} noise shows a move in one direction"
-            spent.infinite.append((_event_at(block), words))
+            reason = f"{block.law} noise shows a move in one direction"
+            spent.infinite.append((_event_at(block), reason))
     if squares:
         spent.losses[GaussianLoss(math.sqrt(squares))] += 1
     for shift, count in _grouped(shifts):
@@ -146,19 +148,19 @@ def _event_at(block: Any) -> Event:
     return Event(EventKind.DRAW, block.name, block.site, (), None)
 
 
-def _spend_least(left: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
-    if not left.released and not left.compared:
+def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    if not remaining.released and not remaining.compared:
         return
     worst = 0.0
     for sign in (1.0, -1.0):
-        cost, words = least_cost(left, moves, laws, sign)
-        if cost == math.inf and words in ("unknown", "gumbel", "gaussian", "uniform"):
-            event = (left.compared or left.released)[0][-1]
-            spent.unknown.append(f"the loss of {words} noise compared at {event.site}")
+        cost, reason = least_cost(remaining, moves, laws, sign)
+        if cost == math.inf and reason in ("unknown", "gumbel", "gaussian", "uniform"):
+            event = (remaining.compared or remaining.released)[0][-1]
+            spent.unknown.append(f"the loss of {reason} noise compared at {event.site}")
             return
         if cost == math.inf:
-            event = (left.compared or left.released)[0][-1]
-            spent.infinite.append((event, words))
+            event = (remaining.compared or remaining.released)[0][-1]
+            spent.infinite.append((event, reason))
             return
         worst = max(worst, cost)
     if worst:
@@ -166,12 +168,12 @@ def _spend_least(left: Constraints, moves: dict[int, float], laws: Laws, spent: 
 
 
 def _without_gaussian_sums(
-    left: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
+    constraints: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
 ) -> Constraints:
-    """Take out released sums of Gaussian noises: the least squares of their moves."""
-    rest = Constraints(compared=left.compared)
+    """Spend and remove released sums of Gaussian noises: their cost is a least-squares norm."""
+    remaining = Constraints(compared=constraints.compared)
     rows: list[tuple[dict[int, float], float]] = []
-    for moved, event in left.released:
+    for moved, event in constraints.released:
         for k in range(len(moved.moved)):
             terms = {
                 int(noise): float(factor)
@@ -183,26 +185,28 @@ def _without_gaussian_sums(
             if free and all(laws.law(n)[0] == "gaussian" for n in free):
                 rows.append((free, float(moved.moved[k]) + fixed))
             else:
-                rest.released.append((some_rows(moved, np.array([k])), event))
+                remaining.released.append((some_rows(moved, np.array([k])), event))
     if any(gap for _, gap in rows):
-        place = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
-        matrix = np.zeros((len(rows), len(place)))
+        column_of = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
+        matrix = np.zeros((len(rows), len(column_of)))
         for k, (free, _) in enumerate(rows):
             for noise, factor in free.items():
-                matrix[k, place[noise]] = factor * laws.law(noise)[1]
+                matrix[k, column_of[noise]] = factor * laws.law(noise)[1]
         gaps = np.array([gap for _, gap in rows])
-        # the equations keep their solutions, and rows of small factors are not taken for rows of 0
+        # scaling keeps the solutions, and rows of small factors are not mistaken for rows of zeros
         lengths = np.linalg.norm(matrix, axis=1)
         lengths[lengths == 0] = 1.0
         matrix, gaps = matrix / lengths[:, None], gaps / lengths
         solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
         small = NO_MOVE * float(np.abs(gaps).max())
         if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=small):
-            asked = next((event for _, event in left.released if is_question(event)), None)
-            if asked is None:
-                spent.infinite.append((left.released[0][1], "no move of the noise does it"))
+            question = next(
+                (event for _, event in constraints.released if is_question(event)), None
+            )
+            if question is None:
+                spent.infinite.append((constraints.released[0][1], "no move of the noise does it"))
             else:
-                spent.unknown.append(_compared_at(asked))
+                spent.unknown.append(_compared_at(question))
         else:
             spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
-    return rest
+    return remaining

@@ -16,7 +16,7 @@ from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
 from audits.recorded_runs.tape import Parted, Tape
 
-TOLERANCE = 1e-9  # relative: sums of the same rows may differ by it
+TOLERANCE = 1e-9  # relative rounding error of a sum of the same rows in another order
 
 
 @final
@@ -50,22 +50,22 @@ class RecordedFinding:
 
 
 def control_flow(parted: Parted) -> RecordedFinding:
-    """The place where the second run left the first."""
+    """The place where the second run diverged from the first."""
     return RecordedFinding("control flow", parted.site, parted.words)
 
 
 def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
     """Inputs of draws and calls that must be equal and are not."""
-    for one, other in pairs:
-        for name in _unequal_names(one, other):
-            words = f"{name} of {one.name} depends on the data"
-            yield RecordedFinding("input", one.site, words)
+    for recorded, replayed in pairs:
+        for name in _unequal_names(recorded, replayed):
+            sentence = f"{name} of {recorded.name} depends on the data"
+            yield RecordedFinding("input", recorded.site, sentence)
 
 
-def unequal_bounds(first: Tape, second: Tape) -> Iterator[RecordedFinding]:
+def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFinding]:
     """Bounds that values are clipped to, and that are not the same."""
-    for site, bounds in first.bounds.items():
-        others = second.bounds.get(site, [])
+    for site, bounds in first_tape.bounds.items():
+        others = second_tape.bounds.get(site, [])
         if len(others) == len(bounds) and not same_value_of_all(bounds, others):
             yield RecordedFinding("input", site, "a bound of clip depends on the data")
 
@@ -73,29 +73,29 @@ def unequal_bounds(first: Tape, second: Tape) -> Iterator[RecordedFinding]:
 def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
     """True if all bounds are the same."""
     return all(
-        len(one) == len(other) and all(map(same_value, one, other))
-        for one, other in zip(bounds, others, strict=True)
+        len(recorded) == len(replayed) and all(map(same_value, recorded, replayed))
+        for recorded, replayed in zip(bounds, others, strict=True)
     )
 
 
 def on_other_data(
-    first: Tape, far: Tape, pairs: list[tuple[Event, Event]]
+    first_tape: Tape, far: Tape, pairs: list[tuple[Event, Event]]
 ) -> Iterator[RecordedFinding]:
     """Arguments, bounds and factors that must be equal on any data of this size, and are not."""
     calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
     yield from unequal_inputs(calls)
-    yield from unequal_bounds(first, far)
+    yield from unequal_bounds(first_tape, far)
     yield from _unequal_factors(pairs)
 
 
-def same_inputs(one: Event, other: Event) -> bool:
-    """True if all is equal that must be."""
-    return next(_unequal_names(one, other), None) is None
+def same_inputs(recorded: Event, replayed: Event) -> bool:
+    """True if all inputs that must be equal are equal."""
+    return next(_unequal_names(recorded, replayed), None) is None
 
 
-def _unequal_names(one: Event, other: Event) -> Iterator[str]:
-    for name in one.equal:
-        if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
+def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
+    for name in recorded.equal:
+        if not same_value(_comparable(recorded.equal[name]), _comparable(replayed.equal.get(name))):
             yield name
 
 
@@ -107,97 +107,99 @@ def _comparable(thing: Any) -> Any:
 
 def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
     """Noise times private numbers."""
-    for one, other in pairs:
-        if one.view is None or other.view is None:
+    for recorded, replayed in pairs:
+        if recorded.view is None or replayed.view is None:
             continue
-        found = moved_view(one.view, other.view)
-        if is_only_compared(one, other):
-            continue  # a law that is inverted: its levels may be times a private sum
-        if not found.same_noise:
-            words = "which noise is in which number depends on the data"
-            yield RecordedFinding("input", one.site, words)
-        elif not found.same_factors:
-            words = f"the number that noise is multiplied by in {one.name} depends on the data"
-            yield RecordedFinding("input", one.site, words)
+        moved = moved_view(recorded.view, replayed.view)
+        if is_only_compared(recorded, replayed):
+            continue  # an inverted distribution: its levels may be multiplied by a private sum
+        if not moved.same_noise:
+            sentence = "which noise is in which number depends on the data"
+            yield RecordedFinding("input", recorded.site, sentence)
+        elif not moved.same_factors:
+            sentence = (
+                f"the number that noise is multiplied by in {recorded.name} depends on the data"
+            )
+            yield RecordedFinding("input", recorded.site, sentence)
 
 
 def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
     """Numbers among noisy ones that moved without noise, and noise times private numbers."""
     yield from _unequal_factors(pairs)
-    for one, other in pairs:
-        if one.view is None or other.view is None:
+    for recorded, replayed in pairs:
+        if recorded.view is None or replayed.view is None:
             continue
-        found = moved_view(one.view, other.view)
-        bare = ~((found.noises >= 0) & (found.factors != 0)).any(axis=1) & (found.moved != 0)
-        if bare.any() and (is_released(one, other) or one.steps == 0):
-            words = f"{int(bare.sum())} of {bare.size} numbers moved and have no noise"
-            yield RecordedFinding("no noise", one.site, words)
+        moved = moved_view(recorded.view, replayed.view)
+        bare = ~((moved.noises >= 0) & (moved.factors != 0)).any(axis=1) & (moved.moved != 0)
+        if bare.any() and (is_released(recorded, replayed) or recorded.steps == 0):
+            sentence = f"{int(bare.sum())} of {bare.size} numbers moved and have no noise"
+            yield RecordedFinding("no noise", recorded.site, sentence)
 
 
 def reused(conflicts: list[tuple[Event, str]]) -> Iterator[RecordedFinding]:
     """Noise that is in two numbers which moved differently."""
-    for event, words in conflicts:
-        if words == "reused noise":
-            said = "the same noise is in two numbers that moved differently: both show the data"
-            yield RecordedFinding("reused noise", event.site, said)
+    for event, reason in conflicts:
+        if reason == "reused noise":
+            sentence = "the same noise is in two numbers that moved differently: both show the data"
+            yield RecordedFinding("reused noise", event.site, sentence)
 
 
 def too_far(
     pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock], declared: Mapping[str, Primitive]
 ) -> Iterator[RecordedFinding]:
     """Values that moved by more than the declared sensitivity of their call or draw."""
-    for one, other in pairs:
-        if one.kind is not EventKind.CALL or one.sensitivity is None:
+    for recorded, replayed in pairs:
+        if recorded.kind is not EventKind.CALL or recorded.sensitivity is None:
             continue
-        moved = call_moved(one, other)
-        if moved is not None and not moved <= one.sensitivity * (1 + TOLERANCE):
-            yield _farther(one.name, one.site, moved, one.sensitivity)
+        distance = call_moved(recorded, replayed)
+        if distance is not None and not distance <= recorded.sensitivity * (1 + TOLERANCE):
+            yield _farther(recorded.name, recorded.site, distance, recorded.sensitivity)
     if not declared:
         return
     laws = Laws(blocks)
-    for one, other in pairs:
-        if one.view is None or other.view is None or not is_released(one, other):
+    for recorded, replayed in pairs:
+        if recorded.view is None or replayed.view is None or not is_released(recorded, replayed):
             continue
-        found = moved_view(one.view, other.view)
+        moved = moved_view(recorded.view, replayed.view)
         with np.errstate(all="ignore"):
-            gaps = np.abs(found.moved / found.factors[:, 0])
-        names = {laws.block(int(k)).name for k in found.noises[:, 0] if k >= 0}
+            gaps = np.abs(moved.moved / moved.factors[:, 0])
+        names = {laws.block(int(k)).name for k in moved.noises[:, 0] if k >= 0}
         for name in names & set(declared):
             limit = sensitivity_of(declared[name], {})
             order = {"l1": 1, "l2": 2, "linf": np.inf}[declared[name].norm]
-            moved = (
-                float(np.linalg.norm(gaps[found.moved != 0], order)) if found.moved.any() else 0.0
+            distance = (
+                float(np.linalg.norm(gaps[moved.moved != 0], order)) if moved.moved.any() else 0.0
             )
-            if limit is not None and not moved <= limit * (1 + TOLERANCE):
-                yield _farther(name, one.site, moved, limit)
+            if limit is not None and not distance <= limit * (1 + TOLERANCE):
+                yield _farther(name, recorded.site, distance, limit)
 
 
 def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFinding:
     # the ratio, not the distance: that would be a value of the data
     ratio = moved / limit if limit else np.inf
-    words = f"{ratio:.3g} times" if np.isfinite(ratio) else "infinitely farther than"
-    said = f"the value of {name} moved {words} its declared sensitivity {limit:.4g}"
-    return RecordedFinding("sensitivity", site, said)
+    ratio_text = f"{ratio:.3g} times" if np.isfinite(ratio) else "infinitely farther than"
+    sentence = f"the value of {name} moved {ratio_text} its declared sensitivity {limit:.4g}"
+    return RecordedFinding("sensitivity", site, sentence)
 
 
 def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFinding | None:
     """The first difference of the results with every drawn number equal."""
-    place = where_they_differ(one, other)
-    if not place:
+    difference_path = where_they_differ(one, other)
+    if not difference_path:
         return None
     raised = [exception_of(result) or "a result" for result in (one, other)]
     if raised[0] != raised[1]:
-        said = f"the first run ends with {raised[0]}, the second with {raised[1]}"
-        return RecordedFinding("control flow", "", said)
+        sentence = f"the first run ends with {raised[0]}, the second with {raised[1]}"
+        return RecordedFinding("control flow", "", sentence)
     if lost:
-        seen = ", ".join(sorted({block.site for block in lost})[:3])
-        said = (
-            f"{place} differs, but noise drawn at {seen} was lost from sight before it was added: "
-            "name the function that adds it in `primitives`"
+        sites = ", ".join(sorted({block.site for block in lost})[:3])
+        sentence = (
+            f"{difference_path} differs, but noise drawn at {sites} was lost from sight before "
+            "it was added: name the function that adds it in `primitives`"
         )
-        return RecordedFinding("lost noise", lost[0].site, said)
-    said = f"{place} differs although every drawn number was the same"
-    return RecordedFinding("result", "", said)
+        return RecordedFinding("lost noise", lost[0].site, sentence)
+    sentence = f"{difference_path} differs although every drawn number was the same"
+    return RecordedFinding("result", "", sentence)
 
 
 def exception_of(result: Any) -> str:
@@ -207,26 +209,27 @@ def exception_of(result: Any) -> str:
 
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
-    """Noise that was never seen in a number, or that code took up alone, as a plain number.
+    """Noise that no number shows, or that the code used alone, as a plain number.
 
-    Uniform numbers that code takes up alone are thresholds as a rule: they are not added.
+    Uniform numbers that the code uses alone are usually thresholds, and are not reported.
     """
     stop = max((block.stop for block in blocks), default=0)
-    seen, alone = np.zeros((2, stop + 1), dtype=bool)
-    for one, _ in pairs:
-        if one.view is None:
+    visible, used_alone = np.zeros((2, stop + 1), dtype=bool)
+    for recorded, _ in pairs:
+        if recorded.view is None:
             continue
-        numbers = one.view.noises.ravel()  # the last element is that of numbers without noise
-        if one.steps or one.asked or not one.pure:
-            seen[numbers] = True
-        if one.pure and one.used:
-            alone[numbers] = True
+        # numbers without noise have index -1: they mark the last element
+        numbers = recorded.view.noises.ravel()
+        if recorded.steps or recorded.asked or not recorded.pure:
+            visible[numbers] = True
+        if recorded.pure and recorded.used:
+            used_alone[numbers] = True
     return [
         block
         for block in blocks
         if block.stop > block.start
         and (
-            not seen[block.start : block.stop].any()
-            or (block.law != "uniform" and alone[block.start : block.stop].any())
+            not visible[block.start : block.stop].any()
+            or (block.law != "uniform" and used_alone[block.start : block.stop].any())
         )
     ]

@@ -30,8 +30,8 @@ from audits.recorded_runs.views import (
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
-HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
-ROUND_OFF = 1e-9  # of sums of probabilities
+HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
+ROUND_OFF = 1e-9  # rounding of sums of probabilities
 Wrap = Callable[[Event], Any]
 
 
@@ -42,7 +42,7 @@ def event_of(thing: Any) -> Event | None:
 
 def plain(thing: Any) -> Any:
     """The plain number, array or nest behind a followed one, without a trace of the use."""
-    if hasattr(thing, "as_plain"):  # also one that is followed no more
+    if hasattr(thing, "as_plain"):  # also a tensor or array that is no longer followed
         return thing.as_plain()
     if type(thing) in (tuple, list):
         return type(thing)(map(plain, thing))
@@ -83,8 +83,8 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any,
         result = _of_pure_noise(tape, ufunc, method, inputs, options, wrap)
     if result is NotImplemented:
         harmless = ufunc.__name__ in HARMLESS
-        given = [plain(x) if harmless else use(x) for x in inputs]
-        result = getattr(ufunc, method)(*given, **options)
+        plain_inputs = [plain(x) if harmless else use(x) for x in inputs]
+        result = getattr(ufunc, method)(*plain_inputs, **options)
     if out is None or out[0] is None:
         return result
     np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
@@ -102,7 +102,9 @@ def is_noise_alone(thing: Any) -> bool:
 
 def _all_pure(followed: list[Any]) -> bool:
     events = [event_of(x) for x in followed]
-    return bool(events) and all(one is not None and one.pure and not one.used for one in events)
+    return bool(events) and all(
+        event is not None and event.pure and not event.used for event in events
+    )
 
 
 def _followed_result(
@@ -123,8 +125,8 @@ def _followed_result(
         view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
     elif name in ("add", "subtract"):
         inputs = _operands_of_sum(tape, inputs)
-        one, other = map(view_of, inputs)
-        view = add(one, other, 1.0 if name == "add" else -1.0)
+        left_view, right_view = map(view_of, inputs)
+        view = add(left_view, right_view, 1.0 if name == "add" else -1.0)
     elif name in ("multiply", "divide", "true_divide"):
         noisy = followed[0]
         at_divisor = name != "multiply" and noisy is not inputs[0]
@@ -135,12 +137,12 @@ def _followed_result(
             view = scale(view_of(noisy), by if name == "multiply" else 1 / by)
     else:
         return NotImplemented
-    kept = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
-    if not kept:
+    still_followed = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
+    if not still_followed:
         return NotImplemented
-    is_noise_alone = len(kept) == len(inputs) or _is_uniform_shifted(tape, inputs)
-    pure = _all_pure(kept) and (name not in ("add", "subtract") or is_noise_alone)
-    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, kept, pure, wrap)
+    is_noise_alone = len(still_followed) == len(inputs) or _is_uniform_shifted(tape, inputs)
+    pure = _all_pure(still_followed) and (name not in ("add", "subtract") or is_noise_alone)
+    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, still_followed, pure, wrap)
 
 
 def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
@@ -163,14 +165,14 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     shape = _shape(inputs)
     pure = [event_of(x) is not None and event_of(x).pure for x in inputs]  # type: ignore[union-attr]
     followable = fits([view_of(x) for x in inputs], shape)
-    made = []
+    operands = []
     for k, thing in enumerate(inputs):
         more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
         followed = more_noise or _still_being_made(thing, shape)
         if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) <= {"uniform"}:
-            followed = False  # one random number for many values, as a first guess, is no noise
-        made.append(thing if followed and followable else use(thing))
-    return tuple(made)
+            followed = False  # one uniform number added to many values is no noise
+        operands.append(thing if followed and followable else use(thing))
+    return tuple(operands)
 
 
 def _is_uniform_shifted(tape: Tape, inputs: tuple[Any, ...]) -> bool:
@@ -235,20 +237,20 @@ def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: l
 
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-    for thing, other in (inputs, inputs[::-1]):
-        if event_of(thing) is not None and _is_threshold(tape, thing, other):
+    for thing, threshold in (inputs, inputs[::-1]):
+        if event_of(thing) is not None and _is_threshold(tape, thing, threshold):
             use(thing)
     if all(event_of(x) is None or event_of(x).used for x in inputs):  # type: ignore[union-attr]
         return NotImplemented
     outcome = ufunc(*map(plain, inputs))
-    one, other = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
+    greater, smaller = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
     followed = [x for x in inputs if event_of(x) is not None]
     if GREATER[ufunc.__name__] < 0:
-        one, other = other, one
+        greater, smaller = smaller, greater
     recorded = None if tape.recorded is None else tape.recorded.events[len(tape.events) :][:1]
-    answer = ask(tape, COMPARISON, outcome, (one, other), followed)
+    answer = ask(tape, COMPARISON, outcome, (greater, smaller), followed)
     pure = all(event_of(x).pure for x in followed)  # type: ignore[union-attr]
-    if recorded and not pure and _plain_side_moved(recorded[0], (one, other)):
+    if recorded and not pure and _plain_side_moved(recorded[0], (greater, smaller)):
         # a private number is compared with a released one: the answer is private too
         tape.events[-1].sides = None
         for thing in followed:
@@ -257,15 +259,15 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     return answer
 
 
-def _is_threshold(tape: Tape, thing: Any, other: Any) -> bool:
+def _is_threshold(tape: Tape, thing: Any, threshold: Any) -> bool:
     """True of a uniform number that is compared with many plain ones.
 
-    Unless these are sums of probabilities, as when a law is inverted, it is no coin: it parts them.
+    It is then no coin but a threshold, unless the plain numbers are cumulative probabilities.
     """
     event = event_of(thing)
-    if event is None or event.used or not event.pure or event_of(other) is not None:
+    if event is None or event.used or not event.pure or event_of(threshold) is not None:
         return False
-    levels = np.asarray(other, dtype=float)
+    levels = np.asarray(threshold, dtype=float)
     numbers = plain(thing)
     as_many = levels.size <= np.size(numbers) and levels.ndim <= np.ndim(numbers)
     if as_many or _laws_of(tape, event) != {"uniform"}:
@@ -281,8 +283,10 @@ def _is_threshold(tape: Tape, thing: Any, other: Any) -> bool:
 
 
 def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:
-    for one, other in zip(recorded.sides or (), sides, strict=False):
-        if (other.noises < 0).all() and not np.array_equal(one.value, other.value, equal_nan=True):
+    for recorded_side, replayed_side in zip(recorded.sides or (), sides, strict=False):
+        if (replayed_side.noises < 0).all() and not np.array_equal(
+            recorded_side.value, replayed_side.value, equal_nan=True
+        ):
             return True
     return False
 
@@ -310,10 +314,10 @@ def _of_pure_noise(
         result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options, wrap)
         if result is not NotImplemented:
             return result
-    given = [plain(x) for x in inputs]
+    plain_inputs = [plain(x) for x in inputs]
     others = plain_arguments(inputs, options)
-    made = getattr(ufunc, method)(*given, **options)
-    return noise_from_noise(tape, ufunc.__name__, made, list(inputs), others, wrap)
+    computed = getattr(ufunc, method)(*plain_inputs, **options)
+    return noise_from_noise(tape, ufunc.__name__, computed, list(inputs), others, wrap)
 
 
 def linear_step(
@@ -347,22 +351,22 @@ def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
 
 
 def noise_from_noise(
-    tape: Tape, name: str, made: Any, things: list[Any], others: dict[str, Any], wrap: Wrap
+    tape: Tape, name: str, computed: Any, things: list[Any], others: dict[str, Any], wrap: Wrap
 ) -> Any:
     """Record noise of an unknown law that was made of other noise and of ``others``.
 
     What is added to that noise must be equal in both runs, like the others.
     """
-    if np.asarray(made).dtype.kind not in "biuf":
+    if np.asarray(computed).dtype.kind not in "biuf":
         return NotImplemented
     followed = [x for x in things if event_of(x) is not None]
     added = {f"what is added to noise {k}": view_of(x).value for k, x in enumerate(followed)}
-    others = {**others, **{words: value for words, value in added.items() if np.any(value)}}
-    shape = np.shape(made)
+    others = {**others, **{label: value for label, value in added.items() if np.any(value)}}
+    shape = np.shape(computed)
     origins = frozenset().union(*(tape.origins_of(view_of(x)) for x in followed))
     numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]
     view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
-    return step(tape, name, lambda: made, view, followed, True, wrap, equal=others)
+    return step(tape, name, lambda: computed, view, followed, True, wrap, equal=others)
 
 
 def _laws_of(tape: Tape, event: Event | None) -> set[str]:
@@ -377,8 +381,8 @@ def _is_uniform(tape: Tape, event: Event | None) -> bool:
     if event is None or event.view is None or event.view.noises.shape[-1] != 1:
         return False
     factors, value = event.view.factors[..., 0], event.view.value
-    known = ((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))
-    return bool(np.all(known)) and _laws_of(tape, event) == {"uniform"}
+    is_rescaled = ((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))
+    return bool(np.all(is_rescaled)) and _laws_of(tape, event) == {"uniform"}
 
 
 def _is_uniform_about_zero(tape: Tape, thing: Any) -> bool:

@@ -43,11 +43,11 @@ def wrap(event: Event) -> Any:
     """The output of an event as a followed number or array."""
     output = event.output
     if isinstance(output, np.ndarray) and output.ndim:
-        made = output.copy().view(FollowedArray)
-        made.followed_event = event
-        return made
-    whole = np.asarray(output).dtype.kind in "biu"
-    number: Any = FollowedInteger(int(output)) if whole else FollowedNumber(float(output))
+        array = output.copy().view(FollowedArray)
+        array.followed_event = event
+        return array
+    is_integer = np.asarray(output).dtype.kind in "biu"
+    number: Any = FollowedInteger(int(output)) if is_integer else FollowedNumber(float(output))
     number.followed_event = event
     return number
 
@@ -58,7 +58,7 @@ def follow_nest(nest: Any) -> Any:
 
     def number(part: Any) -> Any:
         if type(part) in (list, tuple):
-            return [number(one) for one in part]
+            return [number(element) for element in part]
         things.append(part)
         return len(things) - 1
 
@@ -183,9 +183,9 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
             return
 
         def put(places: Any, new: Any) -> Any:
-            kept = places.copy()
-            kept[use(key)] = new
-            return kept
+            updated = places.copy()
+            updated[use(key)] = new
+            return updated
 
         value = value if event_of(value) is not None else np.asarray(value)
         mixed = choose(tape, "[]=", [self, value], put, wrap)
@@ -295,11 +295,11 @@ def _choosing_method(name: str) -> Any:
 
 def _using_method(name: str) -> Any:
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        given = {key: use(value) for key, value in options.items()}
+        plain_options = {key: use(value) for key, value in options.items()}
         function = getattr(np, name, None)
         if function is not None and self.followed_event is not None:
             return function(self, *arguments, **options)
-        return getattr(use(self), name)(*map(use, arguments), **given)
+        return getattr(use(self), name)(*map(use, arguments), **plain_options)
 
     return method
 

@@ -41,7 +41,7 @@ class Laws:
     blocks: list[NoiseBlock]
 
     def without_signs(self) -> Laws:
-        """These laws where no coin chose a sign: the log of a uniform number is one-sided noise."""
+        """The laws if no coin chooses a sign: the log of a uniform number is one-sided noise."""
         one_sided = "negated exponential"
         return Laws(
             [
@@ -67,28 +67,34 @@ class Laws:
 
 def constraints_of(pairs: list[tuple[Event, Event]]) -> Constraints:
     """Collect what was released and what was compared."""
-    found = Constraints()
-    for one, other in pairs:
-        if one.view is not None and other.view is not None and is_released(one, other):
-            found.released.append((moved_view(one.view, other.view), one))
-        if one.sides is not None and other.sides is not None:
-            left, right = (moved_view(a, b) for a, b in zip(one.sides, other.sides, strict=True))
-            found.compared.append((left, right, one))
-    return found
+    constraints = Constraints()
+    for recorded, replayed in pairs:
+        if (
+            recorded.view is not None
+            and replayed.view is not None
+            and is_released(recorded, replayed)
+        ):
+            constraints.released.append((moved_view(recorded.view, replayed.view), recorded))
+        if recorded.sides is not None and replayed.sides is not None:
+            left_side, right_side = (
+                moved_view(a, b) for a, b in zip(recorded.sides, replayed.sides, strict=True)
+            )
+            constraints.compared.append((left_side, right_side, recorded))
+    return constraints
 
 
 def forced_moves(
-    found: Constraints,
+    constraints: Constraints,
 ) -> tuple[dict[int, float], list[tuple[Event, str]], Constraints]:
-    """Moves of noises that alone make up a released number, conflicts, and what is left.
+    """Moves of noises that alone are in a released number, conflicts, and remaining constraints.
 
     A noise that is released in two numbers which moved differently shows their difference.
     Noise that was only compared tells less: there a conflict says only that the loss is not known.
     """
     moves: dict[int, float] = {}
     conflicts: list[tuple[Event, str]] = []
-    left = Constraints(compared=found.compared)
-    for moved, event in found.released:
+    remaining = Constraints(compared=constraints.compared)
+    for moved, event in constraints.released:
         parts = (moved.noises >= 0) & (moved.factors != 0)
         single = parts.sum(axis=1) == 1
         which = parts.argmax(axis=1)
@@ -97,16 +103,18 @@ def forced_moves(
         with np.errstate(all="ignore"):
             needed = -moved.moved[rows] / moved.factors[rows, which[rows]]
         for noise, move in zip(noises.tolist(), needed.tolist(), strict=True):
-            known = moves.setdefault(noise, move)
-            if known != move and not abs(known - move) <= 1e-9 * max(abs(known), abs(move)):
+            earlier_move = moves.setdefault(noise, move)
+            if earlier_move != move and not abs(earlier_move - move) <= 1e-9 * max(
+                abs(earlier_move), abs(move)
+            ):
                 conflicts.append((event, "compared" if is_question(event) else "reused noise"))
         bare = np.flatnonzero(~parts.any(axis=1) & (moved.moved != 0))
         if len(bare):
             conflicts.append((event, "compared" if is_question(event) else "no noise"))
         several = np.flatnonzero(parts.sum(axis=1) > 1)
         if len(several):
-            left.released.append((some_rows(moved, several), event))
-    return moves, conflicts, left
+            remaining.released.append((some_rows(moved, several), event))
+    return moves, conflicts, remaining
 
 
 def is_question(event: Event) -> bool:
@@ -124,19 +132,19 @@ def some_rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
 
 
 def least_cost(
-    left: Constraints, moves: dict[int, float], laws: Laws, sign: float
+    constraints: Constraints, moves: dict[int, float], laws: Laws, sign: float
 ) -> tuple[float, str]:
-    """The least cost of moves that keep released sums and comparisons; and why there is none.
+    """The least cost of moves that keep released sums and comparisons; or why no move does.
 
     ``sign`` is 1 from the first data to the second, -1 back.
     """
-    equal, least = _rows_of(left)
-    noises = sorted({k for terms, _ in equal + least for k in terms} - set(moves))
-    if not equal and not least:
+    equalities, inequalities = _rows_of(constraints)
+    noises = sorted({k for terms, _ in equalities + inequalities for k in terms} - set(moves))
+    if not equalities and not inequalities:
         return 0.0, ""
-    if not all(np.isfinite(gap) for _, gap in equal + least):
+    if not all(np.isfinite(gap) for _, gap in equalities + inequalities):
         return np.inf, "a value is no number, or infinite"
-    place = {noise: k for k, noise in enumerate(noises)}
+    column_of = {noise: k for k, noise in enumerate(noises)}
     scales, rising, falling = [], [], []
     for noise in noises:
         law, scale = laws.law(noise)
@@ -148,37 +156,45 @@ def least_cost(
         rising.append((0.0, 0.0 if law in FALLS else None))
         falling.append((0.0, 0.0 if law in RISES else None))
     # each move, in units of its scale, is a difference of two non-negative parts
-    matrices = [_matrix(rows, place, scales, moves, sign) for rows in (equal, least)]
+    matrices = [
+        _matrix(rows, column_of, scales, moves, sign) for rows in (equalities, inequalities)
+    ]
     count, limits = len(noises), rising + falling
     (a_eq, b_eq), (a_ub, b_ub) = matrices
     if not count:
         ok = (b_eq is None or np.abs(b_eq).max() <= 1e-9) and (b_ub is None or b_ub.min() >= -1e-9)
         return (0.0, "") if ok else (np.inf, "no noise is left that could move")
-    found: Any = linprog(  # type: ignore[call-overload]
+    solution: Any = linprog(  # type: ignore[call-overload]
         np.ones(2 * count), A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=limits,
         method="highs",
     )  # fmt: skip
-    return (float(found.fun), "") if found.status == 0 else (np.inf, "no move of the noise does it")
+    return (
+        (float(solution.fun), "")
+        if solution.status == 0
+        else (np.inf, "no move of the noise does it")
+    )
 
 
 Terms = tuple[dict[int, float], float]
 
 
-def _rows_of(left: Constraints) -> tuple[list[Terms], list[Terms]]:
-    equal = [row for moved, _ in left.released for row in _terms(moved)]
-    least = []
-    for one, other, event in left.compared:
-        rows = list(zip(_terms(one), _terms(other), strict=True))
-        held = np.ravel(event.output).astype(bool) if event.name == COMPARISON else None
-        for k, (first, second) in enumerate(rows):
-            is_first = held is None or held[k]
-            (greater, up), (smaller, down) = (first, second) if is_first else (second, first)
+def _rows_of(constraints: Constraints) -> tuple[list[Terms], list[Terms]]:
+    equalities = [row for moved, _ in constraints.released for row in _terms(moved)]
+    inequalities = []
+    for left_side, right_side, event in constraints.compared:
+        rows = list(zip(_terms(left_side), _terms(right_side), strict=True))
+        answers = np.ravel(event.output).astype(bool) if event.name == COMPARISON else None
+        for k, (left_row, right_row) in enumerate(rows):
+            is_first = answers is None or answers[k]
+            (greater, up), (smaller, down) = (
+                (left_row, right_row) if is_first else (right_row, left_row)
+            )
             terms = dict(greater)
             for noise, factor in smaller.items():
                 terms[noise] = terms.get(noise, 0.0) - factor
             terms = {noise: factor for noise, factor in terms.items() if factor}
-            least.append((terms, up - down))
-    return equal, [row for row in least if row[0] or row[1] < 0]
+            inequalities.append((terms, up - down))
+    return equalities, [row for row in inequalities if row[0] or row[1] < 0]
 
 
 def _terms(moved: Moved) -> list[Terms]:
@@ -194,26 +210,28 @@ def _terms(moved: Moved) -> list[Terms]:
 
 def _matrix(
     rows: list[Terms],
-    place: dict[int, int],
+    column_of: dict[int, int],
     scales: list[float],
     moves: dict[int, float],
     sign: float,
 ) -> tuple[coo_array | None, NDArray[np.float64] | None]:
     """Rows as a matrix for ``sum f t = -d`` and ``-sum f t <= d``, each divided by its size.
 
-    The solver's tolerance is absolute: it is so in units of noise, whatever the units of the data.
+    The solver's tolerance is absolute, so the rows are in units of the noise, not of the data.
     """
     if not rows:
         return None, None
     entries, limits = [], []
     for k, (terms, gap) in enumerate(rows):
-        known = [sign * gap, *(f * sign * moves[n] for n, f in terms.items() if n in moves)]
-        free = {place[n]: f * scales[place[n]] for n, f in terms.items() if f and n not in moves}
-        size = max(map(abs, free.values())) if free else sum(map(abs, known)) or 1.0
+        constants = [sign * gap, *(f * sign * moves[n] for n, f in terms.items() if n in moves)]
+        free = {
+            column_of[n]: f * scales[column_of[n]] for n, f in terms.items() if f and n not in moves
+        }
+        size = max(map(abs, free.values())) if free else sum(map(abs, constants)) or 1.0
         for at, factor in free.items():
-            entries += [(k, at, factor / size), (k, at + len(place), -factor / size)]
-        limits.append(sum(known) / size)
+            entries += [(k, at, factor / size), (k, at + len(column_of), -factor / size)]
+        limits.append(sum(constants) / size)
     row, column, value = np.array(entries).T if entries else np.zeros((3, 0))
-    shape = (len(rows), 2 * len(place))
+    shape = (len(rows), 2 * len(column_of))
     matrix = coo_array((-value, (row.astype(int), column.astype(int))), shape=shape)
     return matrix, np.array(limits)

@@ -45,8 +45,8 @@ def _are_records(data: Any, neighbour: Any) -> bool:
     if missing is None:
         return False
     places = np.delete(np.arange(sizes[0]), missing)
-    kept = _taken_of_all(data, places)
-    return kept is not None and not differing_rows(kept, neighbour)
+    remaining_data = _taken_of_all(data, places)
+    return remaining_data is not None and not differing_rows(remaining_data, neighbour)
 
 
 def _columns(part: Any) -> list[NDArray[np.float64]]:
@@ -74,8 +74,8 @@ def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
     places = np.where(replaced, rng.choice(inner, count), np.arange(count))
     for column in named:
         for lost in np.setdiff1d(column, column[places]):
-            place = np.flatnonzero(column == lost)[0]
-            places[place] = place
+            row = np.flatnonzero(column == lost)[0]
+            places[row] = row
     return places
 
 

@@ -140,7 +140,8 @@ def _replacements(
     for named, primitive in declared.items():
         owner, name, function = named_function(named)
         new: Any = recording_call(function, primitive)
-        yield owner, name, staticmethod(new) if _is_static(owner, name) else new
+        is_static = isinstance(vars(owner).get(name), staticmethod)
+        yield owner, name, staticmethod(new) if is_static else new
 
 
 def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
@@ -204,8 +205,10 @@ class _Clipping:
         def clip(values: Any, *bounds: Any, **options: Any) -> Any:
             tape = current_tape()
             if tape is not None and np.asarray(plain(values)).dtype.kind == "f":
-                kept = [plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)]
-                tape.bounds.setdefault(call_site(), []).append(kept)
+                scalar_bounds = [
+                    plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)
+                ]
+                tape.bounds.setdefault(call_site(), []).append(scalar_bounds)
             return function(values, *bounds, **options)
 
         return clip
@@ -215,15 +218,15 @@ def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Arrays that code makes to write noise into: they remember it."""
 
     def blank(*arguments: Any, **options: Any) -> Any:
-        made = plain(*arguments, **options)
-        within = current_tape() is not None and type(made) is np.ndarray and made.dtype == float
+        array = plain(*arguments, **options)
+        within = current_tape() is not None and type(array) is np.ndarray and array.dtype == float
         caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001
         ours = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
         if not within or ours:
-            return made
+            return array
         if plain.__name__ in ("empty", "empty_like"):
-            made[...] = 0.0  # what was in memory is no number of the code
-        return made.view(FollowedArray)
+            array[...] = 0.0  # uninitialised memory must not reach the results
+        return array.view(FollowedArray)
 
     return blank
 
@@ -269,10 +272,6 @@ def named_function(named: Any) -> tuple[Any, str, Any]:
         raise ParameterError("primitives", named, allowed) from error
 
 
-def _is_static(owner: Any, name: str) -> bool:
-    return isinstance(vars(owner).get(name), staticmethod)
-
-
 def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list[Any]:
     """Replace what modules imported by name, and generators that modules and closures hold.
 
@@ -282,6 +281,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         id(old): vars(owner)[name] for owner, name, old in undo
         if old is not _absent and not isinstance(owner, type) and callable(old)
     }  # fmt: skip
+    replaced, kinds = frozenset(new_of), frozenset(map(id, PLAIN_KINDS))
     generators: dict[int, Any] = {}
 
     def replacement(thing: Any) -> Any:
@@ -295,12 +295,15 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     def replace_in(names: Any) -> None:
         if not isinstance(names, dict):
             return
-        # most of the hundred thousand names of all modules are neither
-        held = [
+        # most of the hundred thousand names of all modules are neither, so look at all at once
+        values = list(names.values())
+        if replaced.isdisjoint(map(id, values)) and kinds.isdisjoint(map(id, map(type, values))):
+            return
+        references = [
             (name, thing) for name, thing in list(names.items())
-            if id(thing) in new_of or type(thing) in PLAIN_KINDS
+            if id(thing) in replaced or id(type(thing)) in kinds
         ]  # fmt: skip
-        for name, thing in held:
+        for name, thing in references:
             undo.append((names, name, thing))
             names[name] = replacement(thing)
 

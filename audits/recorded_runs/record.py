@@ -20,7 +20,7 @@ from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 from audits.values.tracebacks import without_values
 
-MOST_TRIES = 10  # of what may be no noise
+MOST_TRIES = 10  # explanations that are tried, each with more public draws
 
 
 @without_values
@@ -82,8 +82,8 @@ def record(
     >>> from audits import record
     >>> def noisy_mean(data):
     ...     return (np.clip(data, 0, 1).sum() + np.random.laplace(scale=1.0)) / len(data)
-    >>> found = record(noisy_mean, np.ones(5), np.ones(4), claim=1.0)
-    >>> found.sound, found.findings[0].kind
+    >>> verdict = record(noisy_mean, np.ones(5), np.ones(4), claim=1.0)
+    >>> verdict.sound, verdict.findings[0].kind
     (False, 'input')
     """
     named, draws = _declarations(primitives)
@@ -94,29 +94,33 @@ def record(
         while len(tried) < MOST_TRIES:
             go_back()
             runs = Runs(function, data, neighbour, seed, public)
-            first = runs.run()
+            first_run = runs.run()
             if not tried:
-                unsteady = _unsteady(*runs.run(first[0]), first[1])
+                unsteady = _unsteady(*runs.run(first_run[0]), first_run[1])
                 if unsteady is not None:
-                    return without_replay(unsteady, claim, delta, first[0])
-            second = runs.run(first[0], of_neighbour=True)
-            found = explained(first, second, claim, delta, draws)
-            far = (
-                other_data(data, neighbour) if found.counts and not found.verdict.findings else None
+                    return without_replay(unsteady, claim, delta, first_run[0])
+            second_run = runs.run(first_run[0], of_neighbour=True)
+            explanation = explained(first_run, second_run, claim, delta, draws)
+            distant_data = (
+                other_data(data, neighbour)
+                if explanation.counts and not explanation.verdict.findings
+                else None
             )
-            if far is not None:
-                elsewhere = runs._replace(data=far, neighbour=far).run(first[0])
-                found = explained_elsewhere(found, first, elsewhere)
-            tried.append(found)
-            if not found.suspects:
+            if distant_data is not None:
+                elsewhere = runs._replace(data=distant_data, neighbour=distant_data).run(
+                    first_run[0]
+                )
+                explanation = explained_elsewhere(explanation, first_run, elsewhere)
+            tried.append(explanation)
+            if not explanation.suspects:
                 break
-            public |= found.suspects
+            public |= explanation.suspects
         verdict = best(tried)
         if not verdict.findings and verdict is not tried[-1].verdict:
             return verdict
         go_back()
-        known = frozenset() if verdict.findings else runs.public
-        return answered_by_coins(verdict, runs._replace(public=known))
+        public_draws = frozenset() if verdict.findings else runs.public
+        return answered_by_coins(verdict, runs._replace(public=public_draws))
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -138,9 +142,11 @@ def _unsteady(again: Tape, repeated: Any, result: Any) -> RecordedFinding | None
     """A finding if the same data do not give the same run with the same drawn numbers."""
     remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
     if again.parted is not None:
-        words = f"even on the same data {again.parted.words}: {remedy}"
-        return RecordedFinding("randomness", again.parted.site, words)
-    place = where_they_differ(result, repeated)
-    if not place:
+        sentence = f"even on the same data {again.parted.words}: {remedy}"
+        return RecordedFinding("randomness", again.parted.site, sentence)
+    difference_path = where_they_differ(result, repeated)
+    if not difference_path:
         return None
-    return RecordedFinding("randomness", "", f"even on the same data {place} differs: {remedy}")
+    return RecordedFinding(
+        "randomness", "", f"even on the same data {difference_path} differs: {remedy}"
+    )

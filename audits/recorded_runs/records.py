@@ -29,8 +29,8 @@ def parts_of(data: Any) -> list[Any]:
 
 def number_of_records(data: Any) -> int | None:
     """How many records there are; None if the data have no length."""
-    first = parts_of(data)[0]
-    return len(first) if hasattr(first, "__len__") else None
+    first_part = parts_of(data)[0]
+    return len(first_part) if hasattr(first_part, "__len__") else None
 
 
 def missing_record(data: Any, neighbour: Any) -> int | None:
@@ -45,10 +45,10 @@ def missing_record(data: Any, neighbour: Any) -> int | None:
 
 def differing_rows(data: Any, neighbour: Any) -> list[int]:
     """Which of the first rows, as many as both have, are not the same."""
-    found: set[int] = set()
-    for one, other in zip(parts_of(data), parts_of(neighbour), strict=True):
-        found |= set(_differing_in_part(rows_of(one), rows_of(other)))
-    return sorted(found)
+    rows: set[int] = set()
+    for part, neighbour_part in zip(parts_of(data), parts_of(neighbour), strict=True):
+        rows |= set(_differing_in_part(rows_of(part), rows_of(neighbour_part)))
+    return sorted(rows)
 
 
 def _differing_in_part(one: Any, other: Any) -> list[int]:

@@ -24,12 +24,12 @@ from audits.recorded_runs.tape import Redrawn, Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-OTHER_COINS = 8  # of the changed record that are tried where nothing is found
+OTHER_COINS = 8  # redraws of the changed record's coins if nothing was found
 MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data
-REDRAWN_EVENTS = 16_000  # of all these runs, above which there are fewer
-MOST_OUTCOMES = 64  # more are no answers of a coin
-ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # or places drawn one by one
-ALPHA = 1e-7  # of each comparison of two outcomes
+REDRAWN_EVENTS = 16_000  # events of all redraws together; a longer run is redrawn fewer times
+MOST_OUTCOMES = 64  # more different results are not the answers of a coin
+ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
+ALPHA = 1e-7  # error probability of each comparison of two outcomes
 EXPECTED = 14.0  # an outcome that is expected so often and never comes has chance below 1e-6
 
 
@@ -41,9 +41,9 @@ class RecordRedrawn(Redrawn):
     the draws of the next record.
     """
 
-    def __init__(self, first: Tape, record: int, records: int) -> None:
-        draws = [event for event in first.events if event.kind is EventKind.DRAW]
-        singles = Counter((one.site, one.name) for one in draws if one.shape == ())
+    def __init__(self, first_tape: Tape, record: int, records: int) -> None:
+        draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
+        singles = Counter((event.site, event.name) for event in draws if event.shape == ())
         self.leader = next((key for key, count in singles.items() if count == records), None)
         self.record, self.records, self.group = record, records, -1
         self.kept: dict[int, list[Event]] = {}
@@ -73,48 +73,54 @@ class RecordRedrawn(Redrawn):
 
 
 def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
-    """The verdict, with what other coins of the changed record show."""
+    """The verdict, with what redrawn coins of the changed record show."""
     sizes = number_of_records(runs.data), number_of_records(runs.neighbour)
     changed = [0] if None in sizes else differing_rows(runs.data, runs.neighbour)
     if sizes[0] != sizes[1] or len(changed) != 1:
         return verdict
     record, records = changed[0], sizes[0] or 1
-    first = runs.run()[0]
+    first_tape = runs.run()[0]
     if not verdict.findings:
-        found = _with_other_coins(runs, first, record, records)
-        verdict = verdict if found is None else replace(verdict, findings=(found,))
-    if {one.kind for one in verdict.findings} != {"result"}:
+        new_finding = _with_other_coins(runs, first_tape, record, records)
+        verdict = verdict if new_finding is None else replace(verdict, findings=(new_finding,))
+    if {finding.kind for finding in verdict.findings} != {"result"}:
         return verdict
-    seen = _outcomes(runs, first, record, records)
-    if seen is None or not all(_fits(one, verdict.claimed) for one in seen):
+    outcome_counts = _outcomes(runs, first_tape, record, records)
+    if outcome_counts is None or not all(
+        _fits(counts, verdict.claimed) for counts in outcome_counts
+    ):
         return verdict
-    count = sum(a for a, _ in seen)
-    ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in seen)
-    if verdict.claimed is not None and _beyond(seen, verdict.claimed, verdict.delta):
-        words = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
-        finding = RecordedFinding("cost", verdict.findings[0].site, words)
+    count = sum(a for a, _ in outcome_counts)
+    ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in outcome_counts)
+    if verdict.claimed is not None and _beyond(outcome_counts, verdict.claimed, verdict.delta):
+        sentence = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
+        finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
         return replace(verdict, findings=(finding,))
-    said = (
+    caution = (
         f"coins choose what is shown of a record: drawn again {count} times on both data, they "
         f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
     )
-    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, said), cost=None)
+    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
 
 
-def _with_other_coins(runs: Runs, first: Tape, record: int, records: int) -> RecordedFinding | None:
+def _with_other_coins(
+    runs: Runs, first_tape: Tape, record: int, records: int
+) -> RecordedFinding | None:
     """The result that differs where the record has other coins; None if there is none."""
-    if not _are_for_each(first, record, records):
+    if not _are_for_each(first_tape, record, records):
         return None
     for redraw in range(OTHER_COINS):
         fresh = runs._replace(seed=runs.seed + 1 + redraw)
-        one, result = fresh.run(redrawn=RecordRedrawn(first, record, records))
-        other, second = fresh.run(one, of_neighbour=True)
-        if one.parted is None and other.parted is None:
-            lost = lost_noise(list(pairs_of_events(one, other)), one.blocks)
-            found = unequal_result(result, second, lost)
-            if found is not None:
-                words = f"{found.sentence} (with other coins of the record)"
-                return replace(found, sentence=words)
+        redrawn_tape, result = fresh.run(redrawn=RecordRedrawn(first_tape, record, records))
+        replayed_tape, second = fresh.run(redrawn_tape, of_neighbour=True)
+        if redrawn_tape.parted is None and replayed_tape.parted is None:
+            lost = lost_noise(
+                list(pairs_of_events(redrawn_tape, replayed_tape)), redrawn_tape.blocks
+            )
+            finding = unequal_result(result, second, lost)
+            if finding is not None:
+                sentence = f"{finding.sentence} (with other coins of the record)"
+                return replace(finding, sentence=sentence)
     return None
 
 
@@ -125,35 +131,37 @@ def _goes_over_records(event: Event, records: int) -> bool:
     return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
 
 
-def _are_for_each(first: Tape, record: int, records: int) -> bool:
+def _are_for_each(first_tape: Tape, record: int, records: int) -> bool:
     """Whether some coins are drawn for each record."""
-    draws = [event for event in first.events if event.kind is EventKind.DRAW]
-    for_each = any(_goes_over_records(one, records) for one in draws)
-    return for_each or RecordRedrawn(first, record, records).leader is not None
+    draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
+    for_each = any(_goes_over_records(event, records) for event in draws)
+    return for_each or RecordRedrawn(first_tape, record, records).leader is not None
 
 
-def _outcomes(runs: Runs, first: Tape, record: int, records: int) -> list[list[int]] | None:
+def _outcomes(runs: Runs, first_tape: Tape, record: int, records: int) -> list[list[int]] | None:
     """How often each result came on both data; None if coins change none, or share none."""
     results: list[Any] = []
     counts: list[list[int]] = []
-    if records > 1 and not _are_for_each(first, record, records):
+    if records > 1 and not _are_for_each(first_tape, record, records):
         return None
-    most = REDRAWN_EVENTS // max(len(first.events), 1)
-    for redraw in range(max(min(MOST_REDRAWS, most), LEAST_REDRAWS)):
+    affordable_redraws = REDRAWN_EVENTS // max(len(first_tape.events), 1)
+    for redraw in range(max(min(MOST_REDRAWS, affordable_redraws), LEAST_REDRAWS)):
         fresh = runs._replace(seed=runs.seed + 1 + redraw)
         for side in (0, 1):
-            coins = RecordRedrawn(first, record, records)
+            coins = RecordRedrawn(first_tape, record, records)
             tape, result = fresh.run(of_neighbour=bool(side), redrawn=coins)
             if tape.parted is not None:
                 return None
-            place = next((k for k, one in enumerate(results) if not where_they_differ(one, result)),
-                         len(results))  # fmt: skip
-            if place == len(results):
+            matches = (
+                k for k, earlier in enumerate(results) if not where_they_differ(earlier, result)
+            )
+            index = next(matches, len(results))
+            if index == len(results):
                 results.append(result)
                 counts.append([0, 0])
             if len(results) > MOST_OUTCOMES:
                 return None
-            counts[place][side] += 1
+            counts[index][side] += 1
     return counts if len(counts) > 1 and any(a and b for a, b in counts) else None
 
 
@@ -163,13 +171,15 @@ def _fits(counts: list[int], claimed: float | None) -> bool:
     return min(counts) > 0 or expected < EXPECTED
 
 
-def _beyond(seen: list[list[int]], claimed: float, delta: float) -> bool:
+def _beyond(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
     """Whether an outcome is more likely on one of the data than the claim allows."""
-    redraws = sum(a for a, _ in seen)
-    for counts in seen:
-        for more, less in (counts, counts[::-1]):
-            least = clopper_pearson_lower(np.array(more), np.array(redraws), ALPHA)
-            most = 1 - clopper_pearson_lower(np.array(redraws - less), np.array(redraws), ALPHA)
-            if least > math.exp(claimed) * most + delta:
+    redraws = sum(a for a, _ in outcome_counts)
+    for counts in outcome_counts:
+        for count, opposite_count in (counts, counts[::-1]):
+            lower = clopper_pearson_lower(np.array(count), np.array(redraws), ALPHA)
+            upper = 1 - clopper_pearson_lower(
+                np.array(redraws - opposite_count), np.array(redraws), ALPHA
+            )
+            if lower > math.exp(claimed) * upper + delta:
                 return True
     return False

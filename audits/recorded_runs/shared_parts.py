@@ -25,53 +25,55 @@ class Moved(NamedTuple):
     other_factors: NDArray[np.float64]
 
 
-def pairs_of_events(first: Tape, second: Tape) -> Iterator[tuple[Event, Event]]:
+def pairs_of_events(first_tape: Tape, second_tape: Tape) -> Iterator[tuple[Event, Event]]:
     """Events of both runs, up to where they part."""
-    return zip(first.events, second.events, strict=False)
+    return zip(first_tape.events, second_tape.events, strict=False)
 
 
-def moved_view(one: View, other: View) -> Moved:
+def moved_view(recorded: View, replayed: View) -> Moved:
     """Compare the views that two runs have of one output."""
-    parts = one.noises.shape[-1]
-    noises, factors = one.noises.reshape(-1, parts), one.factors.reshape(-1, parts)
-    same_noise = one.noises.shape == other.noises.shape and bool(
-        np.array_equal(one.noises, other.noises)
+    parts = recorded.noises.shape[-1]
+    noises, factors = recorded.noises.reshape(-1, parts), recorded.factors.reshape(-1, parts)
+    same_noise = recorded.noises.shape == replayed.noises.shape and bool(
+        np.array_equal(recorded.noises, replayed.noises)
     )
     same_factors = same_noise and np.allclose(
-        one.factors, other.factors, rtol=1e-9, atol=0.0, equal_nan=True
+        recorded.factors, replayed.factors, rtol=1e-9, atol=0.0, equal_nan=True
     )
-    moved = np.full(one.value.size, np.nan)
-    if one.value.shape == other.value.shape:
-        moved = distances(one.value, other.value).ravel()
-    others = other.factors.reshape(-1, parts) if same_noise else factors
-    return Moved(noises, factors, one.value.ravel(), moved, same_noise, bool(same_factors), others)
+    moved = np.full(recorded.value.size, np.nan)
+    if recorded.value.shape == replayed.value.shape:
+        moved = distances(recorded.value, replayed.value).ravel()
+    others = replayed.factors.reshape(-1, parts) if same_noise else factors
+    return Moved(
+        noises, factors, recorded.value.ravel(), moved, same_noise, bool(same_factors), others
+    )
 
 
 def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     """By how much numbers moved: 0 for equal ones, infinite if one is no number."""
     with np.errstate(all="ignore"):
         gap = np.asarray(other - one, dtype=float)
-        most = np.maximum(np.abs(one), np.abs(other))
+        largest = np.maximum(np.abs(one), np.abs(other))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
-    # what stands for the rounding of sums of the same numbers is no move
-    small = np.abs(gap) <= 4e-16 * most
+    # rounding of sums of the same numbers is no move
+    small = np.abs(gap) <= 4e-16 * largest
     return np.where(same | small, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 
-def is_only_compared(event: Event, other: Event) -> bool:
+def is_only_compared(event: Event, replayed: Event) -> bool:
     """True of uniform noise alone that was compared, and of which nothing else became."""
-    return event.uniform and event.asked > 0 and not (event.steps or event.used or other.used)
+    return event.uniform and event.asked > 0 and not (event.steps or event.used or replayed.used)
 
 
-def is_released(event: Event, other: Event) -> bool:
+def is_released(event: Event, replayed: Event) -> bool:
     """True if the number counts as seen: it was used, or nothing that is known became of it."""
-    if event.used or other.used:
+    if event.used or replayed.used:
         return True
     unread = not (event.steps or event.asked)
-    if event.view is None or other.view is None:
+    if event.view is None or replayed.view is None:
         return False
     if event.pure:
         # noise alone, or a function of it: it matters if a private value is in it after all
-        moved = moved_view(event.view, other.view).moved
+        moved = moved_view(event.view, replayed.view).moved
         return bool(np.any(moved != 0)) and (unread or event.name not in ("[]", "copy"))
     return unread

@@ -20,11 +20,12 @@ class Spent:
 
     losses: Counter[Loss] = field(default_factory=Counter)
     calls: Counter[Loss] = field(default_factory=Counter)
-    # the same, but calls that moved by a part of their sensitivity are charged that part
+    # as losses, but a call whose value moved by a part of its sensitivity costs that part
     scaled: Counter[Loss] = field(default_factory=Counter)
     infinite: list[tuple[Event, str]] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)  # losses: with one of them no cost is known
-    assumed: list[str] = field(default_factory=list)  # of laws, for the losses
+    # losses that are not known: with any of them the cost is unknown
+    unknown: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)  # assumptions on laws that the losses rest on
     no_coins: bool = False  # uniform numbers were compared with others, and are no coins
 
     def epsilon(self, delta: float, scaled: bool = False) -> float:

@@ -47,13 +47,13 @@ class Tape:
         self.blocks: list[NoiseBlock] = []
         self.noises = 0
         self.recorded = recorded
-        self.records = records  # how many records this run's data have
+        self.records = records  # number of records of this run's data
         self.changed = changed  # which record one of the two data sets lacks
-        self.lacks = lacks  # this run's data lack it
-        self.public = public  # places whose draws are no noise: known to all, equal in both runs
+        self.lacks = lacks  # whether this run's data lack that record
+        self.public = public  # places of public draws, which are no noise and equal in both runs
         self.redrawn = redrawn
-        self.asked: dict[str, Any] = {}  # what is known of the last event that was asked for
-        self.bounds: dict[str, list[Any]] = {}  # of clipping, by place
+        self.asked: dict[str, Any] = {}  # facts of the last event that the code asked for
+        self.bounds: dict[str, list[Any]] = {}  # bounds of clipping, by place in the code
         self.entropy = np.random.SeedSequence(seed)
         self.parted: Parted | None = None
 
@@ -76,30 +76,32 @@ class Tape:
                 output = self.redrawn.output(site, name, output)
                 if output is None:
                     self.leave(site, f"{name} is not drawn as in the first run")
-            found = Event(kind, name, site, np.shape(output) if shape is None else shape, output)
+            new_event = Event(
+                kind, name, site, np.shape(output) if shape is None else shape, output
+            )
         else:
-            found = self._replayed(recorded, kind, name, site, shape)
+            new_event = self._replayed(recorded, kind, name, site, shape)
         for fact, value in facts.items():
-            setattr(found, fact, value)
-        self.events.append(found)
-        return found
+            setattr(new_event, fact, value)
+        self.events.append(new_event)
+        return new_event
 
     def _replayed(
         self, recorded: Tape, kind: EventKind, name: str, site: str, shape: tuple[int, ...] | None
     ) -> Event:
-        place = len(self.events)
-        if place >= len(recorded.events):
+        position = len(self.events)
+        if position >= len(recorded.events):
             self.leave(site, f"the second run {kind.value} {name} here, the first had ended")
-        before = recorded.events[place]
+        before = recorded.events[position]
         if (before.kind, before.name) != (kind, name):
-            words = f"the second run {kind.value} {name} here, the first {before.kind.value}"
-            self.leave(site, f"{words} {before.name} at {before.site}")
+            sentence = f"the second run {kind.value} {name} here, the first {before.kind.value}"
+            self.leave(site, f"{sentence} {before.name} at {before.site}")
         if before.site != site:
-            words = f"{name} is asked for from another place than in the first run"
-            self.leave(site, f"{words} ({before.site})")
+            sentence = f"{name} is asked for from another place than in the first run"
+            self.leave(site, f"{sentence} ({before.site})")
         if shape is not None and before.shape != shape:
-            words = f"{name} has shape {before.shape} in the first run"
-            self.leave(site, f"{words}, {shape} in the second")
+            sentence = f"{name} has shape {before.shape} in the first run"
+            self.leave(site, f"{sentence}, {shape} in the second")
         return Event(kind, name, site, before.shape, before.output, pure=before.pure)
 
     def expected(self) -> Event | None:
@@ -107,16 +109,16 @@ class Tape:
         events = self.recorded.events if self.recorded is not None else []
         return events[len(self.events)] if len(self.events) < len(events) else None
 
-    def leave(self, site: str, words: str) -> None:
+    def leave(self, site: str, reason: str) -> None:
         """Stop this run: it has parted from the recorded one."""
-        self.parted = Parted(site, words)
+        self.parted = Parted(site, reason)
         raise self.parted
 
     def origins_of(self, view: View) -> frozenset[DrawSite]:
         """The places that drew the noises of a view."""
-        held = view.noises
+        noises = view.noises
         return frozenset().union(
-            *(b.origins for b in self.blocks if np.any((held >= b.start) & (held < b.stop)))
+            *(b.origins for b in self.blocks if np.any((noises >= b.start) & (noises < b.stop)))
         )
 
     def number_noises(

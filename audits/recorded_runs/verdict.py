@@ -20,14 +20,10 @@ from audits.recorded_runs.findings import RecordedFinding, exception_of
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import Tape
 
-UNBOUNDED = {
-    "result",
-    "lost noise",
-    "control flow",
-    "input",
-}  # findings of what no loss of a draw bounds
-ROUND_OFF = 1e-6  # relative: of moves of float sums, and of bounds that libraries round up
-DELTA_OF_NO_CLAIM = 1e-5  # where the cost is infinite at 0, as that of Gaussian noise is
+# kinds of findings whose cost no loss of a draw bounds
+UNBOUNDED = {"result", "lost noise", "control flow", "input"}
+ROUND_OFF = 1e-6  # relative rounding of moves of float sums, and of bounds that libraries round up
+DELTA_OF_NO_CLAIM = 1e-5  # used where the cost is infinite at delta 0, as that of Gaussian noise is
 Claim = Any
 
 
@@ -108,9 +104,9 @@ class Recorded:
 
     def __str__(self) -> str:
         count = len(self.findings)
-        first = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
+        heading = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
         if self.outcome is Outcome.INCONCLUSIVE:
-            first = f"INCONCLUSIVE: {first}"
+            heading = f"INCONCLUSIVE: {heading}"
         costs = "the cost of this pair is not known"
         if self.cost is not None:
             costs = f"this pair costs epsilon {self.cost:.4g}"
@@ -118,9 +114,9 @@ class Recorded:
         at = f" at delta {self.delta:g}" if self.delta else ""
         drawn = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
         lines = [
-            f"{first} in {drawn}; {costs}{at}{claimed}",
+            f"{heading} in {drawn}; {costs}{at}{claimed}",
             *map(str, self.findings),
-            *(f"unchecked: {words}" for words in self.unchecked),
+            *(f"unchecked: {note}" for note in self.unchecked),
         ]
         return "\n".join(lines)
 
@@ -145,12 +141,12 @@ def _loss_of(claim: Claim, result: Any) -> Loss | None:
 
 
 def without_replay(
-    finding: RecordedFinding, claim: Claim, delta: float | None, first: Tape
+    finding: RecordedFinding, claim: Claim, delta: float | None, first_tape: Tape
 ) -> Recorded:
     """The verdict where runs on the same data already differ."""
-    words = ("the neighbour: runs on the same data already differ",)
+    unchecked = ("the neighbour: runs on the same data already differ",)
     del claim
-    return Recorded((finding,), words, None, None, None, delta or 0.0, _count(first))
+    return Recorded((finding,), unchecked, None, None, None, delta or 0.0, _count(first_tape))
 
 
 def _count(tape: Tape) -> int:
@@ -159,7 +155,7 @@ def _count(tape: Tape) -> int:
 
 def judged(
     findings: list[RecordedFinding], spent: Spent, pairs: list[tuple[Event, Event]], claim: Claim,
-    delta: float | None, result: Any, first: Tape, draws: dict[str, Primitive],
+    delta: float | None, result: Any, first_tape: Tape, draws: dict[str, Primitive],
 ) -> Recorded:  # fmt: skip
     """The verdict on what the checks and the cost say."""
     loss = _loss_of(claim, result)
@@ -168,12 +164,12 @@ def judged(
         at = DELTA_OF_NO_CLAIM
     claimed = None if loss is None else loss.epsilon_at(at)
     cost, unchecked = spent.epsilon(at), list(dict.fromkeys([*spent.unknown, *spent.assumed]))
-    known = not spent.unknown or bool(spent.infinite)
-    declared = _declared_cost(pairs, first, draws, at)
-    coins = sorted({one.site for one, _ in pairs if one.coins})
-    for event, words in spent.infinite:
-        if words not in ("reused noise", "no noise"):
-            findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {words}"))
+    cost_is_known = not spent.unknown or bool(spent.infinite)
+    declared = _declared_cost(pairs, first_tape, draws, at)
+    coins = sorted({recorded.site for recorded, _ in pairs if recorded.coins})
+    for event, reason in spent.infinite:
+        if reason not in ("reused noise", "no noise"):
+            findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {reason}"))
     over = is_above(cost, claimed) and not spent.infinite
     if over and coins and not math.isinf(cost):
         unchecked.append(
@@ -185,37 +181,37 @@ def judged(
             f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
         )
     elif over:
-        words = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
-        findings.append(RecordedFinding("cost", "", words))
+        reason = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
+        findings.append(RecordedFinding("cost", "", reason))
     elif is_above(declared, claimed):
         unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
     if loss is None and cost == math.inf and not spent.infinite:
         unchecked.append(f"the cost at a delta above {at:g}, where it may be finite")
     if ended := exception_of(result):
         unchecked.append(f"what follows the {ended} that ended the run")
-        known = False
+        cost_is_known = False
     ordered = tuple(dict.fromkeys(findings))
-    known = known and not UNBOUNDED & {finding.kind for finding in ordered}
-    shown = cost if known else None
-    return Recorded(ordered, tuple(unchecked), shown, declared, claimed, at, _count(first))
+    cost_is_known = cost_is_known and not UNBOUNDED & {finding.kind for finding in ordered}
+    shown = cost if cost_is_known else None
+    return Recorded(ordered, tuple(unchecked), shown, declared, claimed, at, _count(first_tape))
 
 
 def _declared_cost(
-    pairs: list[tuple[Event, Event]], first: Tape, draws: dict[str, Primitive], delta: float
+    pairs: list[tuple[Event, Event]], first_tape: Tape, draws: dict[str, Primitive], delta: float
 ) -> float | None:
     """Epsilon of the declared sensitivities and losses; None if a draw has none."""
     spent = Spent()
-    for one, _ in pairs:
-        if one.losses is not None or (one.kind is EventKind.CALL and one.name != "default_rng"
-                                      and one.declared is None):  # fmt: skip
+    for recorded, _ in pairs:
+        is_noise_call = recorded.kind is EventKind.CALL and recorded.name != "default_rng"
+        if recorded.losses is not None or (is_noise_call and recorded.declared is None):
             return None
-        if one.declared is not None:
-            spent.losses[one.declared] += 1
-    for block in first.blocks:
-        known = draws.get(block.name)
-        if block.law not in ("laplace", "gaussian") or known is None:
+        if recorded.declared is not None:
+            spent.losses[recorded.declared] += 1
+    for block in first_tape.blocks:
+        primitive = draws.get(block.name)
+        if block.law not in ("laplace", "gaussian") or primitive is None:
             return None
-        limit = sensitivity_of(known, {})
+        limit = sensitivity_of(primitive, {})
         if limit is None or not block.scale.size or block.scale.min() <= 0:
             return None
         kind = LaplaceLoss if block.law == "laplace" else GaussianLoss

@@ -11,7 +11,7 @@ import numpy as np
 from audits.recorded_runs.events import View
 
 FEW_PARTS = 8  # noises in each number of an array of any size
-MOST_PARTS = 64  # noises in one number; a sum of more, one by one, is taken as read after so many
+MOST_PARTS = 64  # noises in one number: a longer sum counts as released
 MOST_FACTORS = 2**20  # of one view, 16 MiB; a linear map of more noises is noise of an unknown law
 
 
@@ -33,18 +33,20 @@ def broadcast(view: View, shape: tuple[int, ...]) -> View:
     )
 
 
-def add(one: View, other: View, sign: float) -> View:
-    """``one + sign * other``; parts without noise are left out."""
-    shape = np.broadcast_shapes(one.shape, other.shape)
-    first, second = broadcast(one, shape), broadcast(other, shape)
-    value = first.value + sign * second.value
-    if (second.noises < 0).all():
-        return View(first.noises, first.factors, value)
-    if (first.noises < 0).all():
-        return View(second.noises, sign * second.factors, value)
-    noises = np.concatenate([first.noises, second.noises], axis=-1)
-    factors = np.concatenate([first.factors, sign * second.factors], axis=-1)
-    if first.noises.max() < second.noises[second.noises >= 0].min(initial=np.iinfo(int).max):
+def add(left_view: View, right_view: View, sign: float) -> View:
+    """``left_view + sign * right_view``; parts without noise are left out."""
+    shape = np.broadcast_shapes(left_view.shape, right_view.shape)
+    first_view, second_view = broadcast(left_view, shape), broadcast(right_view, shape)
+    value = first_view.value + sign * second_view.value
+    if (second_view.noises < 0).all():
+        return View(first_view.noises, first_view.factors, value)
+    if (first_view.noises < 0).all():
+        return View(second_view.noises, sign * second_view.factors, value)
+    noises = np.concatenate([first_view.noises, second_view.noises], axis=-1)
+    factors = np.concatenate([first_view.factors, sign * second_view.factors], axis=-1)
+    if first_view.noises.max() < second_view.noises[second_view.noises >= 0].min(
+        initial=np.iinfo(int).max
+    ):
         return View(noises, factors, value)  # later noises are in no earlier number
     return merged(View(noises, factors, value))
 
@@ -54,11 +56,11 @@ def merged(view: View) -> View:
     order = np.argsort(view.noises, axis=-1)
     noises = np.take_along_axis(view.noises, order, axis=-1)
     factors = np.take_along_axis(view.factors, order, axis=-1)
-    again = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
-    if not again.any():
+    repeats = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
+    if not repeats.any():
         return view
-    for k in range(noises.shape[-1] - 1, 0, -1):  # what stands twice goes into the part before
-        same = again[..., k - 1]
+    for k in range(noises.shape[-1] - 1, 0, -1):  # a repeated noise is added to the part before it
+        same = repeats[..., k - 1]
         factors[..., k - 1] += np.where(same, factors[..., k], 0.0)
         factors[..., k] = np.where(same, 0.0, factors[..., k])
         noises[..., k] = np.where(same, -1, noises[..., k])
@@ -89,8 +91,8 @@ def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:
 
     The column of a noise is the function of its factors.
     """
-    held = view.noises >= 0
-    noises, place = np.unique(view.noises[held], return_inverse=True)
+    is_noise = view.noises >= 0
+    noises, noise_index = np.unique(view.noises[is_noise], return_inverse=True)
     of_zeros: Any = function(np.zeros(view.shape))
     # other types than floats round their sums
     is_float = getattr(of_zeros, "dtype", None) in (np.float64, np.float32)
@@ -98,10 +100,10 @@ def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:
         return None
     if noises.size * max(of_zeros.size, view.value.size) > MOST_FACTORS:
         return None
-    elements = np.broadcast_to(np.arange(view.value.size).reshape((*view.shape, 1)), held.shape)
+    elements = np.broadcast_to(np.arange(view.value.size).reshape((*view.shape, 1)), is_noise.shape)
     columns = np.zeros((noises.size, view.value.size))
-    np.add.at(columns, (place, elements[held]), view.factors[held])
-    factors = [np.asarray(function(one.reshape(view.shape))) for one in columns]
+    np.add.at(columns, (noise_index, elements[is_noise]), view.factors[is_noise])
+    factors = [np.asarray(function(column.reshape(view.shape))) for column in columns]
     value = np.asarray(function(view.value), dtype=float)
     parts = (*value.shape, noises.size)
     return View(np.broadcast_to(noises, parts), np.stack(factors, axis=-1), value)

@@ -28,13 +28,12 @@ from audits.runs.release_functions import (
 )
 
 PIECES_PER_TEST = 32  # pieces of a test, so that slow functions keep many workers busy
-MIN_PIECE_RUNS, MAX_PIECE_RUNS = (
-    1 << 10,
-    8 * CHUNK,
-)  # runs of a piece: its generator costs as much as 500 draws of a function that takes size
-MIN_PIECE_CALLS = 16  # calls of a function that makes one run a call, beside which it costs little
-WORKERS = 4  # a multiple of so many small pieces, so that two or four workers end together
-MAX_TASKS = 64  # pieces travel to workers in so many groups at most
+# runs of a piece: its generator costs as much as 500 draws of a function that takes size
+MIN_PIECE_RUNS, MAX_PIECE_RUNS = 1 << 10, 8 * CHUNK
+MIN_PIECE_CALLS = 16  # calls of a function that makes one run per call
+# the number of small pieces is a multiple of this, so that two or four workers end together
+WORKERS = 4
+MAX_TASKS = 64  # largest number of groups in which pieces are sent to workers
 OutputPair = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
 Result = TypeVar("Result")
 
@@ -71,11 +70,11 @@ class RunPlan:
 
     def draw_piece(self, place: int) -> Iterator[OutputPair]:
         """Yield outputs of both values in one piece, a fair coin per run, in chunks."""
-        left = min(self.piece_size, self.runs - place * self.piece_size)
+        piece_runs = min(self.piece_size, self.runs - place * self.piece_size)
         seed: Any = np.random.SeedSequence(self.root, spawn_key=(place,))
         rng = np.random.Generator(self.bit_generator(seed))
-        for done in range(0, left, CHUNK):
-            size = min(CHUNK, left - done)
+        for done in range(0, piece_runs, CHUNK):
+            size = min(CHUNK, piece_runs - done)
             # n ~ Bin(size, 1/2) runs of one side equal a coin a run, since only counts are kept
             ones = int(rng.binomial(size, 0.5))
             yield self.draw(self.pair[0], rng, ones), self.draw(self.pair[1], rng, size - ones)
@@ -90,7 +89,7 @@ class _Task(Generic[Result]):
     runs: RunPlan
 
     def __call__(self, places: range) -> list[Result]:
-        return [self.work(*both) for place in places for both in self.runs.draw_piece(place)]
+        return [self.work(*outputs) for piece in places for outputs in self.runs.draw_piece(piece)]
 
 
 def map_pieces(
@@ -106,10 +105,12 @@ def map_pieces(
     Without an executor it runs in this thread.  Only the root of the pieces is drawn from ``rng``.
     """
     root = int.from_bytes(rng.bytes(16), "little")
-    these = RunPlan(draw, pair, runs, root, type(rng.bit_generator), calls_once_a_run(draw))
-    task, count = _Task(work, these), these.piece_count
+    run_plan = RunPlan(draw, pair, runs, root, type(rng.bit_generator), calls_once_a_run(draw))
+    task, count = _Task(work, run_plan), run_plan.piece_count
     if executor is None:
-        yield from (work(*both) for place in range(count) for both in these.draw_piece(place))
+        yield from (
+            work(*outputs) for piece in range(count) for outputs in run_plan.draw_piece(piece)
+        )
         return
     if not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor, or None")
@@ -117,8 +118,8 @@ def map_pieces(
     group = -(-count // MAX_TASKS)
     groups = [range(at, min(at + group, count)) for at in range(0, count, group)]
     try:
-        for found in map_in_order(task, groups, executor):
-            yield from found
+        for results in map_in_order(task, groups, executor):
+            yield from results
     except ParameterError:
         raise
     except Exception as error:
@@ -149,15 +150,19 @@ def collect_both(
 ) -> OutputPair:
     """All outputs of the first and of the second value, to learn a rule from."""
     drawn = list(draw_both(draw, pair, runs, rng, executor))
-    first, second = (
+    first_outputs, second_outputs = (
         concatenate_outputs([a for a, _ in drawn]),
         concatenate_outputs([b for _, b in drawn]),
     )
-    outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
-    if outcomes and all(isinstance(one, RaisedOutcome) for one in outcomes):
+    outcomes = (
+        [*first_outputs[:1000].ravel(), *second_outputs[:1000].ravel()]
+        if first_outputs.dtype == object
+        else []
+    )
+    if outcomes and all(isinstance(output, RaisedOutcome) for output in outcomes):
         shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}"
         raise ParameterError("release", shown, "a function that returns outputs")
-    return first, second
+    return first_outputs, second_outputs
 
 
 def _as_pair(first: NDArray[Any], second: NDArray[Any]) -> OutputPair:
@@ -168,7 +173,7 @@ def _check_picklable(task: _Task[Any], executor: Executor) -> None:
     """Raise `ParameterError` before any run if a process pool cannot pickle the task."""
     from concurrent.futures import ProcessPoolExecutor
 
-    if not isinstance(executor, ProcessPoolExecutor):  # a cluster has pickles of its own
+    if not isinstance(executor, ProcessPoolExecutor):  # a cluster pickles tasks in its own way
         return
     try:
         pickle.dumps(task)

@@ -26,9 +26,10 @@ FORMS = (
     "a mechanism, or a function of (value), (value, rng) or (value, rng, size) "
     "(functools.partial gives its other arguments)"
 )
-GENERATOR_NAMES = {"rng", "generator", "random_state"}  # of a second argument with any default
+# a second argument of one of these names takes a generator, whatever its default is
+GENERATOR_NAMES = {"rng", "generator", "random_state"}
 BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
-BY_NAME_ON_TRIAL = "by name on trial"  # of a function that takes any named arguments
+BY_NAME_ON_TRIAL = "by name on trial"  # the function takes any named arguments
 
 
 class IsolatedRelease(ABC):
@@ -75,11 +76,11 @@ class CallForm:
         if self.generator == BY_NAME_ON_TRIAL:
             many = functools.partial(release, size=size)
             return _call_by_trial(many, value, rng, by_name=True)
-        first = (value, rng) if self.generator == BY_PLACE else (value,)
+        positional = (value, rng) if self.generator == BY_PLACE else (value,)
         named = {"rng": rng} if self.generator == BY_NAME else {}
         if self.size == BY_NAME:
-            return release(*first, **named, size=size)
-        return release(*first, size, **named)
+            return release(*positional, **named, size=size)
+        return release(*positional, size, **named)
 
 
 def call_form(release: Callable[..., Any]) -> CallForm:
@@ -94,8 +95,8 @@ def call_form(release: Callable[..., Any]) -> CallForm:
         return CallForm(BY_TRIAL, "", awaited)
     parameters = list(signature.parameters.values())
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    names = {p.name for p in rest}
+    further = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    names = {p.name for p in further}
     generator = BY_NAME if "rng" in names else ""
     if len(plain) > 1:
         if plain[1].name == "rng" or ("rng" not in names and _is_generator(plain[1])):
@@ -107,10 +108,10 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     third = plain[2] if len(plain) > 2 and generator == BY_PLACE else None
     by_place = third is not None and third.default is third.empty
     form = CallForm(generator, BY_NAME if "size" in names else BY_PLACE * by_place, awaited)
-    first = [None, None][: 1 + (generator == BY_PLACE)] + [None] * (form.size == BY_PLACE)
+    positional = [None, None][: 1 + (generator == BY_PLACE)] + [None] * (form.size == BY_PLACE)
     named = dict.fromkeys(["rng"] * (generator == BY_NAME) + ["size"] * (form.size == BY_NAME))
     try:
-        signature.bind(*first, **named)
+        signature.bind(*positional, **named)
     except TypeError as error:
         shown = f"{release_name(release)}{signature_names(signature)}, {error}"
         raise ParameterError("release", shown, FORMS) from None
@@ -118,17 +119,18 @@ def call_form(release: Callable[..., Any]) -> CallForm:
 
 
 @contextlib.contextmanager
-def awaiting(one: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..., Any]]:
+def awaiting(call: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..., Any]]:
     """The function itself, or if it is awaited one that runs its coroutines to the end."""
     if not awaited:
-        yield one
+        yield call
         return
-    if _in_event_loop():  # as in an asynchronous test: this thread can have no second loop
+    # in an asynchronous test this thread already runs a loop, and it can have only one
+    if _in_event_loop():
         with ThreadPoolExecutor(1) as thread:
-            yield lambda *given: thread.submit(asyncio.run, one(*given)).result()
+            yield lambda *given: thread.submit(asyncio.run, call(*given)).result()
         return
     with asyncio.Runner() as runner:
-        yield lambda *given: runner.run(one(*given))
+        yield lambda *given: runner.run(call(*given))
 
 
 def release_name(release: Any) -> str:
@@ -153,8 +155,12 @@ def _in_event_loop() -> bool:
 def _is_generator(parameter: inspect.Parameter) -> bool:
     """Whether a second parameter takes a generator: not ``size``, nor one with another default."""
     default = parameter.default
-    some = default is parameter.empty or default is None or parameter.name in GENERATOR_NAMES
-    return parameter.name != "size" and (some or isinstance(default, np.random.Generator))
+    may_be_generator = (
+        default is parameter.empty or default is None or parameter.name in GENERATOR_NAMES
+    )
+    return parameter.name != "size" and (
+        may_be_generator or isinstance(default, np.random.Generator)
+    )
 
 
 def _call_by_trial(

@@ -20,7 +20,7 @@ from accountant.errors import ParameterError
 from audits.runs.release_calls import CallForm, IsolatedRelease, awaiting, call_form
 from audits.values.copies import copies
 
-MAX_CAUSES = 8  # exceptions before one that are read
+MAX_CAUSES = 8  # number of earlier exceptions in a chain that are read
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
@@ -38,10 +38,10 @@ class RaisedOutcome:
 
 def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Outputs of several draws as one array, of objects if the draws differ in kind."""
-    some = [part for part in parts if len(part)] or list(parts[:1])
-    if len({(part.dtype.kind, part.shape[1:]) for part in some}) <= 1:
-        return np.concatenate(some)
-    return np.concatenate([_as_object_array(list(part)) for part in some])
+    filled = [part for part in parts if len(part)] or list(parts[:1])
+    if len({(part.dtype.kind, part.shape[1:]) for part in filled}) <= 1:
+        return np.concatenate(filled)
+    return np.concatenate([_as_object_array(list(part)) for part in filled])
 
 
 @final
@@ -65,21 +65,21 @@ class Vectorised:
             return np.empty(0)
         release, form = self.release, self.form
         if not form.size:
-            with awaiting(form.one_run(release), awaited=form.awaited) as one:
-                given = itertools.islice(values, size)
-                return as_output_array([_outcome(one, value, rng) for value in given])
+            with awaiting(form.one_run(release), awaited=form.awaited) as call:
+                run_values = itertools.islice(values, size)
+                return as_output_array([_outcome(call, value, rng) for value in run_values])
         try:
-            with awaiting(form.many_runs, awaited=form.awaited) as many:
-                found = many(release, next(values), rng, size)
-        except ParameterError:  # ours: it names the remedy
+            with awaiting(form.many_runs, awaited=form.awaited) as call_many:
+                outputs = call_many(release, next(values), rng, size)
+        except ParameterError:  # an error of this package, which names the remedy
             raise
         except Exception as error:
-            # which of the runs failed is not known
-            # nor is its message shown, here or below: it may name records
+            # it is not known which of the runs failed
+            # the message is not shown, here or below, because it may name records
             shown = f"one that raised {type(error).__name__} {_place(error)}"
             allowed = "a function that does not raise; without size an exception is an outcome"
             raise ParameterError("release", shown, allowed) from None
-        return _checked_outputs(found, size)
+        return _checked_outputs(outputs, size)
 
 
 def vectorised(release: Callable[..., Any]) -> Draw:
@@ -112,11 +112,11 @@ def calls_once_a_run(draw: Draw) -> bool:
 
 def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     """Outputs as an array of numbers or strings if all are alike, else of objects."""
-    kinds = {type(one) for one in outputs}
+    kinds = {type(output) for output in outputs}
     if len(kinds) == 1:
         kind = kinds.pop()
         if kind is np.ndarray:  # a subclass may have a mask, or fields
-            if len({(one.dtype, one.shape) for one in outputs}) == 1:
+            if len({(output.dtype, output.shape) for output in outputs}) == 1:
                 return np.stack(outputs)
         elif kind in ARRAY_TYPES or issubclass(kind, np.generic):
             array = np.asarray(outputs)
@@ -137,7 +137,7 @@ def _message(error: BaseException, depth: int = 0) -> str:
     """What a traceback shows of an exception: message, notes, and the exceptions before it."""
     try:
         message = "\n".join([str(error), *map(str, getattr(error, "__notes__", ()))])[:200]
-    except Exception as failed:  # its own method may raise anything
+    except Exception as failed:  # the exception's own method may raise any exception
         message = f"unreadable: {type(failed).__name__}"
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is None or depth == MAX_CAUSES:
@@ -147,12 +147,12 @@ def _message(error: BaseException, depth: int = 0) -> str:
 
 def _place(error: BaseException) -> str:
     """The file and the line that raised an exception."""
-    last = error.__traceback__
-    if last is None:
+    frame = error.__traceback__
+    if frame is None:
         return ""
-    while last.tb_next is not None:
-        last = last.tb_next
-    return f"at {os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
+    while frame.tb_next is not None:
+        frame = frame.tb_next
+    return f"at {os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
 
 
 def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
@@ -190,6 +190,6 @@ def plain_array(output: Any) -> NDArray[Any]:
 
 def _as_object_array(outputs: list[Any]) -> NDArray[Any]:
     array = np.empty(len(outputs), dtype=object)
-    for place, one in enumerate(outputs):  # a slice assignment would unpack the outputs
-        array[place] = one
+    for index, output in enumerate(outputs):  # a slice assignment would unpack the outputs
+        array[index] = output
     return array

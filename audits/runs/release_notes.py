@@ -15,7 +15,8 @@ from audits.runs.release_functions import Vectorised
 from audits.values.copies import copies, is_shared
 from audits.values.digests import digest, surely_differ
 
-RUNS_PER_CALL, MAX_CALLS = 200, 16  # one more call a value for so many runs, at most so many
+# runs of the audit per additional call of a value, and the largest number of calls
+RUNS_PER_CALL, MAX_CALLS = 200, 16
 NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
 SENTENCES = (
     "The release takes no rng and draws by itself: a seed does not repeat it.",
@@ -27,7 +28,7 @@ SENTENCES = (
 
 
 def release_notes(release: Any, pair: Sequence[Any], runs: int) -> tuple[str, ...]:
-    """Plain sentences on a release that was audited in so many runs; none if all is as usual."""
+    """Sentences on a release that was audited in ``runs`` runs; none if nothing is unusual."""
     return tuple(SENTENCES[number] for number in observations(release, pair, runs))
 
 
@@ -38,33 +39,33 @@ def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
     size = min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
     try:
         changed = [_draw_and_look(release, value, size) for value in (*pair, pair[0])]
-    except Exception:  # it failed here alone, after the runs
+    except Exception:  # the release raised here, though not in the runs of the audit
         return []
-    found = []
+    numbers = []
     if not release.form.generator:
-        found.append(NO_GENERATOR)
+        numbers.append(NO_GENERATOR)
     elif surely_differ(list(changed[0][1]), list(changed[-1][1])):
-        found.append(OTHER_RANDOMNESS)
-    if any(one for one, _ in changed):
-        found.append(CHANGED_VALUE)
+        numbers.append(OTHER_RANDOMNESS)
+    if any(value_changed for value_changed, _ in changed):
+        numbers.append(CHANGED_VALUE)
     if any(map(is_shared, pair)):
-        found.append(SHARED_VALUE)
-    return found
+        numbers.append(SHARED_VALUE)
+    return numbers
 
 
 def _draw_and_look(release: Vectorised, value: Any, size: int) -> tuple[bool, Any]:
     """Whether some call changed its value, and the outputs under a fixed seed."""
     before, changed = digest(value), [False]
-    one = None
+    last_copy = None
 
-    def given() -> Iterator[Any]:
-        nonlocal one
-        for one in copies(value):  # one at a time: values may be large
-            yield one
-            changed.append(_is_other(one, value, before))
+    def checked_copies() -> Iterator[Any]:
+        nonlocal last_copy
+        for last_copy in copies(value):  # one at a time: values may be large
+            yield last_copy
+            changed.append(_is_other(last_copy, value, before))
 
-    outputs = release.draw(given(), np.random.default_rng(0), size)
-    return any(changed) or _is_other(one, value, before), outputs
+    outputs = release.draw(checked_copies(), np.random.default_rng(0), size)
+    return any(changed) or _is_other(last_copy, value, before), outputs
 
 
 def _is_other(copied: Any, value: Any, before: str | None) -> bool:

@@ -64,10 +64,14 @@ def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Arr
     """Logarithm of each run's factor for every expert; ``right`` marks the right guesses."""
     q = max_correct_probability(epsilon)
     stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
-    most = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0
-    # the least factor, of a wrong guess with the greatest stake, stays above zero
-    scale = 1 / (1 + most * delta / max(1 - most * q / (1 - q), 1e-6)) if delta else 1.0
+    largest_stake = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0
+    # the factor is least for a wrong guess with the greatest stake: it stays above zero
+    scale = (
+        1 / (1 + largest_stake * delta / max(1 - largest_stake * q / (1 - q), 1e-6))
+        if delta
+        else 1.0
+    )
     stake = stake * scale
     gain = np.where(right, stake, -stake * q / (1 - q))
-    result: Array = np.log(np.maximum(1 + gain - most * scale * delta, 1e-300))
+    result: Array = np.log(np.maximum(1 + gain - largest_stake * scale * delta, 1e-300))
     return result

@@ -18,10 +18,10 @@ def clopper_pearson_lower(successes: Array, trials: Array, alpha: float | Array)
     """Lower bound on a probability, elementwise: covers with at least ``1 - alpha``."""
     from scipy.special import betaincinv
 
-    some = successes > 0
-    good = np.where(some, successes, 1.0)
+    is_positive = successes > 0
+    good = np.where(is_positive, successes, 1.0)
     bound = betaincinv(good, np.maximum(trials - good, 0.0) + 1.0, alpha)
-    return np.where(some, bound, 0.0)
+    return np.where(is_positive, bound, 0.0)
 
 
 def leak_count_quantile(runs: int, delta: float, alpha: float) -> int:
@@ -47,9 +47,9 @@ def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha
     """
     share = alpha if delta == 0 else 0.9 * alpha
     leaks = leak_count_quantile(runs, delta, alpha / 10)
-    left = np.maximum(np.asarray(correct, dtype=float) - leaks, 0.0)
-    tried = np.maximum(np.asarray(guesses, dtype=float) - leaks, left)
-    chance = clopper_pearson_lower(left, tried, share)
+    unleaked = np.maximum(np.asarray(correct, dtype=float) - leaks, 0.0)
+    tried = np.maximum(np.asarray(guesses, dtype=float) - leaks, unleaked)
+    chance = clopper_pearson_lower(unleaked, tried, share)
     with np.errstate(divide="ignore"):
         bound: Array = np.maximum(np.log(chance) - np.log1p(-chance), 0.0)
         return bound
@@ -87,6 +87,6 @@ def _invert_kl(mean: Array, end: Array, budget: float) -> Array:
 
 def _kl(p: Array, q: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(p > 0, p * np.log(p / q), 0.0)
-        second = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
-    return first + second
+        success_term = np.where(p > 0, p * np.log(p / q), 0.0)
+        failure_term = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
+    return success_term + failure_term

@@ -18,11 +18,10 @@ from accountant.numerics.search import greatest_float_that, grow_until
 from audits.statistics.binomial_bounds import max_correct_probability
 
 BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
-BLOCK_SHARES = (
-    (0.1, 0.2),
-    (0.3, 0.7),
-)  # (learned from the first, tested on the next) share of runs
-# with a delta leaks are rare, so more is learned from: per cent of few runs, or of many and so many
+# (learned from the first, tested on the next) share of runs
+BLOCK_SHARES = (0.1, 0.2), (0.3, 0.7)
+# with a delta, leaks are rare, so more runs are for learning: 30 % of few runs; of many runs
+# 10 % and 15,000 more
 LEAKS_SHARE, LEAKS_SHARE_OF_MANY, LEAK_RUNS = 30, 10, 15_000
 MAX_LEARNING_RUNS = 100_000
 MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
@@ -35,24 +34,26 @@ def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
 
     With delta, leaks are counted once: a single split.
     """
-    first = int(BLOCK_SHARES[0][0] * runs)
-    if not pure or runs < MIN_RUNS_TO_SPLIT or first >= MAX_LEARNING_RUNS:
+    first_known = int(BLOCK_SHARES[0][0] * runs)
+    if not pure or runs < MIN_RUNS_TO_SPLIT or first_known >= MAX_LEARNING_RUNS:
         share = 20 * runs // 100
         if not pure:
             many = LEAK_RUNS + LEAKS_SHARE_OF_MANY * runs // 100
             share = min(LEAKS_SHARE * runs // 100, many)
-        known = min(share, MAX_LEARNING_RUNS)
-        return [(known, runs - known)]
-    known = int(BLOCK_SHARES[1][0] * runs)
-    return [(first, known - first), (known, runs - known)]
+        learning_runs = min(share, MAX_LEARNING_RUNS)
+        return [(learning_runs, runs - learning_runs)]
+    learning_runs = int(BLOCK_SHARES[1][0] * runs)
+    return [(first_known, learning_runs - first_known), (learning_runs, runs - learning_runs)]
 
 
 def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
     """The largest probability of as many right guesses under epsilon-DP, by the binomial."""
     from scipy.special import bdtrc
 
-    correct, made, _ = counts
-    return float(bdtrc(correct - 1, made, max_correct_probability(epsilon))) if correct > 0 else 1.0
+    correct, guesses, _ = counts
+    return (
+        float(bdtrc(correct - 1, guesses, max_correct_probability(epsilon))) if correct > 0 else 1.0
+    )
 
 
 def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
@@ -65,27 +66,32 @@ def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
         return binomial_p_value(blocks[0], epsilon)
     from scipy.special import ndtri
 
-    first, second = blocks
-    share = first[2] / (first[2] + second[2])
-    one, two = math.sqrt(share), math.sqrt(1 - share)
+    first_block, second_block = blocks
+    share = first_block[2] / (first_block[2] + second_block[2])
+    first_weight, second_weight = math.sqrt(share), math.sqrt(1 - share)
     # clipped upwards, which errs to the claim's side
     scores = [-float(ndtri(max(binomial_p_value(block, epsilon), 1e-300))) for block in blocks]
-    score = one * max(scores[0], MIN_FIRST_SCORE) + two * scores[1]
-    return clipped_normal_tail(score, one, two) if math.isfinite(score) else 1.0
+    score = first_weight * max(scores[0], MIN_FIRST_SCORE) + second_weight * scores[1]
+    return clipped_normal_tail(score, first_weight, second_weight) if math.isfinite(score) else 1.0
 
 
-def clipped_normal_tail(score: float, one: float, two: float) -> float:
-    """``P(one max(X, WORST) + two Y >= score)`` of independent standard normal X and Y."""
+def clipped_normal_tail(score: float, first_weight: float, second_weight: float) -> float:
+    """``P(a max(X, WORST) + b Y >= score)`` of independent standard normal X and Y.
+
+    ``first_weight`` is a, ``second_weight`` is b, and WORST is `MIN_FIRST_SCORE`.
+    """
     from scipy.special import ndtr
 
-    # P(X < WORST) P(two Y >= score - one WORST) + int_WORST phi(x) P(two Y >= score - one x) dx
-    end = max(one * score, 0.0) + 9.0
+    # P(X < WORST) P(b Y >= score - a WORST) + int_WORST phi(x) P(b Y >= score - a x) dx
+    end = max(first_weight * score, 0.0) + 9.0
     nodes, weights = QUADRATURE
     half = (end - MIN_FIRST_SCORE) / 8
     x = (MIN_FIRST_SCORE + half * (2 * np.arange(4)[:, None] + 1 + nodes)).ravel()
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    inside = np.tile(half * weights, 4) @ (density * ndtr((one * x - score) / two))
-    below = ndtr(MIN_FIRST_SCORE) * ndtr((one * MIN_FIRST_SCORE - score) / two)
+    inside = np.tile(half * weights, 4) @ (
+        density * ndtr((first_weight * x - score) / second_weight)
+    )
+    below = ndtr(MIN_FIRST_SCORE) * ndtr((first_weight * MIN_FIRST_SCORE - score) / second_weight)
     return min(float((inside + below) * (1 + 1e-9) + ndtr(-end)), 1.0)
 
 
@@ -98,5 +104,5 @@ def combined_epsilon_lower(blocks: Sequence[BlockCounts], alpha: float) -> float
         return combined_p_value(blocks, epsilon) <= alpha
 
     low, high = grow_until(lambda epsilon: not refutes(epsilon), 1.0, 600.0)
-    # 44 steps from 0 to 1 end at 1e-13
+    # 44 bisections of an interval of length 1 end at 1e-13
     return greatest_float_that(refutes, low, high, relative=1e-10, steps=44)

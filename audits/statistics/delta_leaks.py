@@ -24,15 +24,17 @@ ExpectedGuesses = tuple[float, float]  # guesses, and the share of them that is 
 
 
 def epsilon_lower_with_leaks(
-    correct: int, made: int, runs: int, delta: float, alpha: float, expected: ExpectedGuesses
+    correct: int, guesses: int, runs: int, delta: float, alpha: float, expected: ExpectedGuesses
 ) -> float:
     """Lower bound on epsilon at ``delta``, the probability that a run leaks to a guess.
 
     ``expected`` shapes the budget and must be fixed before the runs.
     """
     leaks, budget = leak_error_budget(runs, delta, alpha, expected)
-    left = np.maximum(correct - leaks, 0.0)
-    chance = float(np.min(clopper_pearson_lower(left, np.maximum(made - leaks, left), budget)))
+    unleaked = np.maximum(correct - leaks, 0.0)
+    chance = float(
+        np.min(clopper_pearson_lower(unleaked, np.maximum(guesses - leaks, unleaked), budget))
+    )
     with np.errstate(divide="ignore"):
         return max(float(np.log(chance) - np.log1p(-chance)), 0.0)
 
@@ -51,22 +53,24 @@ def leak_error_budget(
     low = min(leak_count_quantile(runs, delta, 0.999), top)
     leaks = np.unique(np.round(np.linspace(low, top, MAX_LEAK_COUNTS)))
     chance = np.diff(np.append(0.0, bdtr(leaks, runs, delta)))
-    # a guess that leaks do not explain; as many leaks as guesses leave none
+    # guesses that no leak explains; at least one, even if there are as many leaks as guesses
     others = np.maximum(expected[0] - leaks, 1.0)
     share = min(max(expected[1], 0.01), 0.99)
 
     def error(q: float, right: float) -> Array:
-        """P(l + Bin(made - l, q) >= right) for each count of leaks, by the normal law."""
+        """P(l + Bin(guesses - l, q) >= right) for each count of leaks, by the normal law."""
         law: Array = ndtr((leaks + others * q - right) / np.sqrt(others * q * (1 - q)))
         return law
 
-    # the greatest share that the expected count, half a standard error less, refutes
+    # the largest chance that is refuted by half a standard error less than the expected count
     count, allowed = max(expected[0] - 0.5 * math.sqrt(expected[0]), 1.0) * share, alpha - rare
     q = greatest_float_that(
         lambda q: float(chance @ error(q, count)) <= allowed, 0.01, share, steps=40
     )
     mean, spread = leaks + others * q, np.sqrt(others * q * (1 - q))
-    least, most = float(np.min(mean - 40 * spread)), float(np.max(mean + 40 * spread))
-    # where the threshold is such that the error is alpha on average
-    t = least_float_that(lambda t: float(chance @ error(q, t)) <= allowed, least, most, steps=80)
+    lowest, highest = float(np.min(mean - 40 * spread)), float(np.max(mean + 40 * spread))
+    # the threshold at which the error is alpha on average
+    t = least_float_that(
+        lambda t: float(chance @ error(q, t)) <= allowed, lowest, highest, steps=80
+    )
     return leaks, np.clip(error(q, t), 1e-300, 1.0)

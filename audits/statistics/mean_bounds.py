@@ -16,7 +16,7 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.numerics.search import greatest_float_that
 
-BISECTION_STEPS = 36  # of bisection, from a bracket of some tens of nats
+BISECTION_STEPS = 36  # steps of bisection of an interval of some tens of nats
 
 
 def mean_lower(samples: Array, alpha: float) -> Array:

@@ -27,8 +27,8 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-MOST_EPSILON = 60.0  # no number of guesses proves more
-FLOAT_ERROR = 1e-6  # relative, on the safe side: far more than tails, masses and sums are off by
+MOST_EPSILON = 60.0  # the search for epsilon ends here: no number of guesses proves more
+FLOAT_ERROR = 1e-6  # relative, and far larger than the rounding errors of tails, masses and sums
 
 
 def epsilon_lower_one_run(
@@ -36,10 +36,10 @@ def epsilon_lower_one_run(
 ) -> float:
     """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed.
 
-    With ``guesses``, that many of the coins are, both ways.
+    If ``guesses`` is not None, only that many coins are guessed, both ways.
     """
-    made = coins if guesses is None else guesses
-    return epsilon_lower_of_guesses(right, made, coins * delta, alpha)
+    guess_count = coins if guesses is None else guesses
+    return epsilon_lower_of_guesses(right, guess_count, coins * delta, alpha)
 
 
 def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float) -> float:
@@ -48,13 +48,13 @@ def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float
         return 0.0
     if leak == 0:  # Clopper & Pearson (1934): exact in closed form
         low = float(clopper_pearson_lower(np.array(float(right)), np.array(float(guesses)), alpha))
-        low *= 1 - 1e-12  # the float bound is good to about that, relative
+        low *= 1 - 1e-12  # relative rounding error of the float bound, subtracted to be safe
         return max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
-    found = furthest_that(
+    epsilon = furthest_that(
         lambda e: tail_of_right_guesses(right, guesses, e, np.full(e.shape, leak)) <= alpha,
         np.zeros(1), np.full(1, MOST_EPSILON),
     )  # fmt: skip
-    return float(found[0])
+    return float(epsilon[0])
 
 
 def tail_of_right_guesses(
@@ -67,9 +67,9 @@ def tail_of_right_guesses(
     q = 1 / (1 + np.exp(-epsilons))
     tail = np.minimum(bdtrc(v - 1, r.astype(np.int64), q) * (1 + FLOAT_ERROR), 1.0)
     # the tail over its first mass: 1 + s + s s' + ..., with falling factors s = (r-v) e^eps/(v+1)
-    first = (r - v) / (v + 1) * np.exp(epsilons)
+    first_factor = (r - v) / (v + 1) * np.exp(epsilons)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        geometric = np.where(first < 1, 1 / (1 - first), np.inf)
+        geometric = np.where(first_factor < 1, 1 / (1 - first_factor), np.inf)
         mass = np.exp(_log_mass(v, r, epsilons))
         exact = np.where(mass > 1e-280, tail / mass, np.inf)
         share = leaks / v * np.minimum(exact, geometric) * (1 + FLOAT_ERROR)
@@ -88,18 +88,18 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
     slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
     # if P(R >= right) were alpha: the sums of right and of wrong guesses over R >= k
     rights, wrongs = right * alpha, (guesses - right) * alpha
-    last, at, spare = len(slopes) - 1, 0, 1 - FLOAT_ERROR
+    last_line, at, spare = len(slopes) - 1, 0, 1 - FLOAT_ERROR
     for k in range(right - 1, -1, -1):
-        least = (rights * spare - offsets[at]) * slopes[at]
-        while at < last:
+        least_wrong = (rights * spare - offsets[at]) * slopes[at]
+        while at < last_line:
             following = (rights * spare - offsets[at + 1]) * slopes[at + 1]
-            if following < least:
+            if following < least_wrong:
                 break
-            at, least = at + 1, following
-        if least <= wrongs:
-            return False  # the curve allows it: nothing changes from here on
-        rights += k / (guesses - k) * (least - wrongs)
-        wrongs = least
+            at, least_wrong = at + 1, following
+        if least_wrong <= wrongs:
+            return False  # the curve allows the guesses: smaller k change nothing
+        rights += k / (guesses - k) * (least_wrong - wrongs)
+        wrongs = least_wrong
         if rights + wrongs > guesses * (1 + FLOAT_ERROR):
             return True  # the chances would sum to more than one
     return False
@@ -109,6 +109,6 @@ def _log_mass(right: Array, guesses: Array, epsilons: Array) -> Array:
     """``ln P(Bin(guesses, q) = right)``, q = e^eps / (1 + e^eps)."""
     from scipy.special import gammaln
 
-    ways = gammaln(guesses + 1) - gammaln(right + 1) - gammaln(guesses - right + 1)
-    mass: Array = ways + right * epsilons - guesses * np.logaddexp(0.0, epsilons)
+    log_coefficient = gammaln(guesses + 1) - gammaln(right + 1) - gammaln(guesses - right + 1)
+    mass: Array = log_coefficient + right * epsilons - guesses * np.logaddexp(0.0, epsilons)
     return mass

@@ -34,12 +34,14 @@ def copier(value: Any) -> Callable[[], Any]:
         return functools.partial(_same, value)
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
-        return functools.partial(value.copy, "K")  # in the same order of memory
+        # "K" keeps the order in memory
+        return functools.partial(value.copy, "K")
     if kind in {list, dict, set} and all(map(is_unchanging, _children(value))):
         copied: Callable[[], Any] = value.copy
         return copied
     try:
-        if _is_plain(value, 0):  # much quicker than `copy.deepcopy`, and shares what it shares
+        # pickling is much quicker than `copy.deepcopy`, and keeps shared parts shared
+        if _is_plain(value, 0):
             return functools.partial(pickle.loads, pickle.dumps(value, 4))
         copy.deepcopy(value)
     except Exception:  # its own methods may raise anything
@@ -81,7 +83,7 @@ def is_unchanging(value: Any, depth: int = 0) -> bool:
     if isinstance(value, np.generic):
         return not isinstance(value, np.void)
     if type(value) in {tuple, frozenset}:
-        return depth < MAX_DEPTH and all(is_unchanging(one, depth + 1) for one in value)
+        return depth < MAX_DEPTH and all(is_unchanging(item, depth + 1) for item in value)
     return type(value) in UNCHANGING or isinstance(value, (Enum, type))
 
 
@@ -90,7 +92,7 @@ def _is_plain(value: Any, depth: int) -> bool:
     if type(value) is np.ndarray:
         return not value.dtype.hasobject and value.flags.c_contiguous
     if type(value) in PLAIN_CONTAINERS:
-        return depth < MAX_DEPTH and all(_is_plain(one, depth + 1) for one in _children(value))
+        return depth < MAX_DEPTH and all(_is_plain(child, depth + 1) for child in _children(value))
     return type(value) in UNCHANGING and type(value) not in {types.FunctionType, type}
 
 

@@ -20,8 +20,8 @@ from audits.values.digests import (
     frame_columns,
 )
 
-SHOWN_DIGITS = 8  # of a digest
-MAX_DIGITS = 20  # of an integer
+SHOWN_DIGITS = 8  # characters of a digest that are shown
+MAX_DIGITS = 20  # digits of an integer that are shown
 MAX_COMPARED = 100_000  # items of a list that are compared one by one
 
 
@@ -34,24 +34,30 @@ def describe_value(value: Any) -> str:
     """A number as it is, to four digits; of any other value its kind and its size."""
     if not is_shown(value):
         return _kind_text(value)
-    one = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
-    if isinstance(one, (float, complex)):
-        return f"{one:.4g}"
-    if isinstance(one, int) and abs(one) >= 10**MAX_DIGITS:
-        return f"an integer of {one.bit_length()} bits"
-    return str(one)
+    number = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
+    if isinstance(number, (float, complex)):
+        return f"{number:.4g}"
+    if isinstance(number, int) and abs(number) >= 10**MAX_DIGITS:
+        return f"an integer of {number.bit_length()} bits"
+    return str(number)
 
 
 def describe_pair(first: Any, second: Any) -> str:
     """Both values in words: what they are, where they differ, and the heads of their digests."""
     if is_shown(first) and is_shown(second):
         return f"{describe_value(first)} against {describe_value(second)}"
-    one, two = describe_value(first), describe_value(second)
-    words = f"two values, each {one}" if one == two else f"{one} against {two}"
+    first_text, second_text = describe_value(first), describe_value(second)
+    heading = (
+        f"two values, each {first_text}"
+        if first_text == second_text
+        else f"{first_text} against {second_text}"
+    )
     digests = [digest(value) for value in (first, second)]
-    known = ", ".join(found[:SHOWN_DIGITS] for found in digests if found is not None)
-    parts = [difference_place(first, second), f"sha256 {known}" if known else ""]
-    return "; ".join([words, *filter(None, parts)])
+    shown_digests = ", ".join(
+        hexadecimal[:SHOWN_DIGITS] for hexadecimal in digests if hexadecimal is not None
+    )
+    parts = [difference_place(first, second), f"sha256 {shown_digests}" if shown_digests else ""]
+    return "; ".join([heading, *filter(None, parts)])
 
 
 def describe_hidden_pair(first: Any, second: Any) -> str:
@@ -112,28 +118,30 @@ def _changed_rows(first: Any, second: Any) -> NDArray[np.intp] | None:
         return None if first.ndim == 0 else np.flatnonzero(_rows_differ(first, second))
     if is_frame(first):
         columns = zip(frame_columns(first), frame_columns(second), strict=True)
-        changed = [_rows_differ(one, two) for one, two in columns]
+        changed = [_rows_differ(*column_pair) for column_pair in columns]
         return np.flatnonzero(np.any(changed, axis=0)) if changed else None
     if not isinstance(first, (list, tuple, str, bytes)) or len(first) > MAX_COMPARED:
         return None
-    both = zip(first, second, strict=False)
-    return np.flatnonzero([not equal_values(one, two) for one, two in both])
+    item_pairs = zip(first, second, strict=False)
+    return np.flatnonzero(
+        [not equal_values(left_item, right_item) for left_item, right_item in item_pairs]
+    )
 
 
 def _rows_differ(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
     """Of each row that both arrays have, whether it differs."""
     common = min(len(first), len(second))
-    one, two = np.asarray(first)[:common], np.asarray(second)[:common]
-    if one.shape != two.shape:
+    left_rows, right_rows = np.asarray(first)[:common], np.asarray(second)[:common]
+    if left_rows.shape != right_rows.shape:
         return np.ones(common, dtype=bool)
-    if one.dtype.kind == two.dtype.kind == "O":
-        items = zip(one.ravel(), two.ravel(), strict=True)
-        apart = np.array([not equal_values(*both) for both in items], dtype=bool)
-        apart = apart.reshape(one.shape)
+    if left_rows.dtype.kind == right_rows.dtype.kind == "O":
+        item_pairs = zip(left_rows.ravel(), right_rows.ravel(), strict=True)
+        differs = np.array([not equal_values(*items) for items in item_pairs], dtype=bool)
+        differs = differs.reshape(left_rows.shape)
     else:
-        missing = [side != side for side in (one, two)]  # noqa: PLR0124 (NaN)
-        apart = (one != two) & ~(missing[0] & missing[1])
-    return np.asarray(apart.reshape(common, -1).any(axis=1))
+        missing = [side != side for side in (left_rows, right_rows)]  # noqa: PLR0124 (NaN)
+        differs = (left_rows != right_rows) & ~(missing[0] & missing[1])
+    return np.asarray(differs.reshape(common, -1).any(axis=1))
 
 
 def _is_number_of_no_axes(value: Any) -> bool:
@@ -147,8 +155,8 @@ def _kind_text(value: Any) -> str:
         return f"{_article(name)} of length {len(value)}"
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
-        words = "an array" if isinstance(value, np.ndarray) else _article(name)
-        return f"{words} of shape {tuple(shape)}"
+        noun = "an array" if isinstance(value, np.ndarray) else _article(name)
+        return f"{noun} of shape {tuple(shape)}"
     if isinstance(value, (list, tuple, Mapping, Set)):
         return f"{_article(name)} of length {len(value)}"
     return _article(name)

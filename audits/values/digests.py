@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_DEPTH = 50  # nested containers; deeper ones and cycles count as unreadable
-EXACT_INTEGERS = 1 << 53  # floats are exact below it
+EXACT_INTEGERS = 1 << 53  # integers up to here are exact as floats
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 FRAME_LIBRARIES = {"pandas", "polars"}
 
@@ -23,24 +23,24 @@ FRAME_LIBRARIES = {"pandas", "polars"}
 def digest(value: Any) -> str | None:
     """The SHA-256 of a value in hexadecimal; None if a part of it can only be known by identity."""
     try:
-        found = _read(value, 0)
+        content = _read(value, 0)
     except Exception:  # its own methods may raise anything, and it may lie about its class
         return None
-    return None if found is None else hashlib.sha256(found).hexdigest()
+    return None if content is None else hashlib.sha256(content).hexdigest()
 
 
 def equal_values(first: Any, second: Any) -> bool:
     """Whether two values surely are equal: the same object, or read as the same."""
     if first is second:
         return True
-    one = digest(first)
-    return one is not None and one == digest(second)
+    first_digest = digest(first)
+    return first_digest is not None and first_digest == digest(second)
 
 
 def surely_differ(first: Any, second: Any) -> bool:
     """Whether two values surely differ: both can be read, and not as the same."""
-    one, two = digest(first), digest(second)
-    return one is not None and two is not None and one != two
+    first_digest, second_digest = digest(first), digest(second)
+    return first_digest is not None and second_digest is not None and first_digest != second_digest
 
 
 def _read(value: Any, depth: int) -> bytes | None:
@@ -54,10 +54,10 @@ def _read(value: Any, depth: int) -> bytes | None:
     if isinstance(value, (np.ndarray, np.generic)):
         return _read_array(np.asanyarray(value), depth)
     if isinstance(value, Mapping):
-        items = (_read_parts("item", one, depth) for one in value.items())
+        items = (_read_parts("item", item, depth) for item in value.items())
         return _join_sorted("mapping", items)
     if isinstance(value, Set):
-        return _join_sorted("set", (_read(one, depth + 1) for one in value))
+        return _join_sorted("set", (_read(item, depth + 1) for item in value))
     if type(value) in {list, tuple}:
         return _read_parts(type(value).__name__, value, depth)
     if isinstance(value, type):
@@ -71,7 +71,7 @@ def _read(value: Any, depth: int) -> bytes | None:
 
 
 def _read_parts(kind: str, parts: Iterable[Any], depth: int) -> bytes | None:
-    return _join(kind, _all_known(_read(one, depth + 1) for one in parts))
+    return _join(kind, _all_known(_read(part, depth + 1) for part in parts))
 
 
 def _read_array(array: NDArray[Any], depth: int) -> bytes | None:
@@ -97,10 +97,10 @@ def object_parts(value: Any) -> Iterable[Any]:
         return [*frame_labels(value), *frame_columns(value)]
     if hasattr(value, "__array__"):
         return [np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)]
-    made = value.__reduce_ex__(4)
-    if isinstance(made, str):
-        return [made]
-    make, arguments, *state = made
+    recipe = value.__reduce_ex__(4)
+    if isinstance(recipe, str):
+        return [recipe]
+    make, arguments, *state = recipe
     name = f"{make.__module__}.{make.__qualname__}"
     return [name, arguments, *(part if i == 0 else [*(part or ())] for i, part in enumerate(state))]
 
@@ -120,28 +120,28 @@ def frame_columns(frame: Any) -> list[NDArray[Any]]:
     if not hasattr(frame, "columns"):
         return [frame.to_numpy()]
     if hasattr(frame, "iloc"):  # pandas may have columns of one name
-        return [frame.iloc[:, place].to_numpy() for place in range(frame.shape[1])]
+        return [frame.iloc[:, position].to_numpy() for position in range(frame.shape[1])]
     return [column.to_numpy() for column in frame]
 
 
 def _number_bytes(value: Any) -> bytes:
     """A number by its value: 1, 1.0 and True are the same."""
-    one = value.item() if isinstance(value, np.generic) else value
-    if isinstance(one, complex) and one.imag == 0:
-        one = one.real
-    if isinstance(one, float) and one.is_integer():
-        one = int(one)
-    if isinstance(one, int):
-        return b"number " + hex(one).encode()  # repr refuses long integers
-    return f"number {one!r}".encode()
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, complex) and number.imag == 0:
+        number = number.real
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if isinstance(number, int):
+        return b"number " + hex(number).encode()  # repr refuses long integers
+    return f"number {number!r}".encode()
 
 
 def _number_array_bytes(array: NDArray[Any]) -> bytes:
     """The numbers of an array as floats; integers beyond the exact floats one by one."""
     array, kind = np.atleast_1d(array), array.dtype.kind
     if kind == "c":
-        both = np.stack([array.real, array.imag])
-        return _number_array_bytes(both if array.imag.any() else both[0])
+        components = np.stack([array.real, array.imag])
+        return _number_array_bytes(components if array.imag.any() else components[0])
     if kind in "iu" and array.dtype.itemsize == 8 and array.size:
         longest = max(int(array.max()), -int(array.min()))
         if longest > EXACT_INTEGERS:
@@ -163,22 +163,22 @@ def _text_bytes(value: Any) -> bytes:
 
 
 def _join_sorted(kind: str, parts: Iterable[bytes | None]) -> bytes | None:
-    known = _all_known(parts)
-    return None if known is None else _join(kind, sorted(known))
+    contents = _all_known(parts)
+    return None if contents is None else _join(kind, sorted(contents))
 
 
 def _all_known(parts: Iterable[bytes | None]) -> list[bytes] | None:
     """The parts, or None at the first that is None: else a cycle would be walked for ever."""
-    known = []
+    contents = []
     for part in parts:
         if part is None:
             return None
-        known.append(part)
-    return known
+        contents.append(part)
+    return contents
 
 
-def _join(kind: str, known: list[bytes] | None) -> bytes | None:
-    if known is None:
+def _join(kind: str, contents: list[bytes] | None) -> bytes | None:
+    if contents is None:
         return None
-    lengths = b"".join(len(part).to_bytes(8, "big") for part in known)
-    return f"{kind} {len(known)} ".encode() + lengths + b"".join(known)
+    lengths = b"".join(len(part).to_bytes(8, "big") for part in contents)
+    return f"{kind} {len(contents)} ".encode() + lengths + b"".join(contents)

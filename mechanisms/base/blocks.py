@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-CACHE_BYTES = 1 << 19  # so many bytes are worked on at a time
+CACHE_BYTES = 1 << 19  # bytes that are processed at a time
 
 
 def cache_blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
     """Return slices of the first axis that fit into the cache, at ``width`` bytes a row."""
-    step = max(64, CACHE_BYTES // width)  # of very wide rows enough to be worth the calls
+    step = max(64, CACHE_BYTES // width)  # enough very wide rows to justify the calls
     return (slice(start, start + step) for start in range(0, len(rows), step))

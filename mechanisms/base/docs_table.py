@@ -31,11 +31,13 @@ def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
     """Yield each declared mechanism and the cells of its row that are the same on every machine."""
     for cls in registry():
         instances = cls.instances()
-        one = instances[0]
+        example = instances[0]
         names = ", ".join(parameters_of(cls))
-        kinds = sorted({Arithmetic(each.arithmetic).name for each in instances}, reverse=True)
-        loose = " (an upper bound)" if one.loss_is_upper_bound else ""
-        claim = f"`{one!r}`: {_claim_text(one)}{loose}"
+        kinds = sorted(
+            {Arithmetic(instance.arithmetic).name for instance in instances}, reverse=True
+        )
+        bound_note = " (an upper bound)" if example.loss_is_upper_bound else ""
+        claim = f"`{example!r}`: {_claim_text(example)}{bound_note}"
         signature = f"`{cls.__name__}({names})`"
         yield cls, (signature, cls.releases, claim, " or ".join(kinds), cls.reference, cls.limits)
 
@@ -56,9 +58,9 @@ def _release_times(mechanism: Mechanism) -> tuple[str, str]:
     rng = np.random.default_rng(0)
     value = mechanism.values.example(rng)
     batch = np.stack([np.asarray(value)] * TIMED_BATCH)
-    one = min(_timed(lambda: mechanism.release(value, rng)) for _ in range(50))
-    many = min(_timed(lambda: mechanism.release(batch, rng)) for _ in range(3)) / TIMED_BATCH
-    return f"{one * 1e6:.0f} µs", f"{many * 1e9:.0f} ns"
+    single_time = min(_timed(lambda: mechanism.release(value, rng)) for _ in range(50))
+    batch_time = min(_timed(lambda: mechanism.release(batch, rng)) for _ in range(3)) / TIMED_BATCH
+    return f"{single_time * 1e6:.0f} µs", f"{batch_time * 1e9:.0f} ns"
 
 
 def _timed(work: Callable[[], object]) -> float:

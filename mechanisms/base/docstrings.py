@@ -32,12 +32,8 @@ def _parameter_entry(field: dataclasses.Field[Any]) -> str:
     # NaN is not equal to itself; it stands for no default after a field that has one
     has_default = field.default is not dataclasses.MISSING and field.default == field.default
     default = f", default={field.default!r}" if has_default else ""
-    # a range that depends on other fields is part of the meaning
+    # The meaning describes a range that depends on other fields.
     allowed = [] if callable(meaning.domain) else [str(meaning.domain)]
     notes = "; ".join(allowed + ["`calibrate` searches it"] * meaning.knob)
-    lines = [f"{field.name} : {kind}{default}", *(_sentence(x) for x in (meaning.text, notes) if x)]
-    return "\n    ".join(lines)
-
-
-def _sentence(phrase: str) -> str:
-    return f"{phrase[0].upper()}{phrase[1:]}."
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in (meaning.text, notes) if text]
+    return "\n    ".join([f"{field.name} : {kind}{default}", *sentences])

@@ -1,4 +1,4 @@
-"""The table of what exact forms cost beside idealised ones; `make table` writes it into docs/."""
+"""The table of costs of exact and idealised forms; `make table` writes it into docs/."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cost_table() -> str:
 def exact_forms() -> Iterator[tuple[tuple[str, ...], Mechanism, Mechanism | None]]:
     """Yield the cells that are the same on every machine, the exact form and the idealised one."""
     for cls in registry():
-        forms = {one.arithmetic: one for one in reversed(cls.instances())}
+        forms = {instance.arithmetic: instance for instance in reversed(cls.instances())}
         if EXACT in forms and "inner" not in getattr(cls, "__slots__", ()):
             exact, idealised = forms[EXACT], forms.get(IDEALISED)
             row = (f"`{exact!r}`", _epsilon(exact), _epsilon(idealised))
@@ -43,23 +43,23 @@ def _epsilon(mechanism: Mechanism | None) -> str:
 
 
 def _times(exact: Mechanism, idealised: Mechanism | None) -> tuple[str, ...]:
-    seeded, system, plain = (
-        "-" if one is None else f"{_nanoseconds(one, with_seed):.0f}"
-        for one, with_seed in ((exact, True), (exact, False), (idealised, True))
+    seeded, system, of_floats = (
+        "-" if form is None else f"{_nanoseconds(form, with_seed):.0f}"
+        for form, with_seed in ((exact, True), (exact, False), (idealised, True))
     )
-    return seeded, system, plain
+    return seeded, system, of_floats
 
 
 def _nanoseconds(mechanism: Mechanism, seeded: bool) -> float:
     """Return the least processor time of a draw in a batch, of a few runs."""
     rng = np.random.default_rng(0)
     value = mechanism.values.example(rng)
-    batch, least = np.stack([np.asarray(value)] * BATCH), math.inf
+    batch, shortest = np.stack([np.asarray(value)] * BATCH), math.inf
     for _ in range(TIMES):
         start = time.process_time()
         mechanism.release(batch, rng if seeded else None)
-        least = min(least, time.process_time() - start)
-    return least / BATCH * 1e9
+        shortest = min(shortest, time.process_time() - start)
+    return shortest / BATCH * 1e9
 
 
 def write_cost(page: str) -> None:

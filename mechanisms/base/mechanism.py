@@ -76,7 +76,7 @@ class ArithmeticDomain:
 
     @property
     def _names(self) -> OneOf:
-        return OneOf(tuple(one.value for one in self.choices))
+        return OneOf(tuple(choice.value for choice in self.choices))
 
 
 def arithmetic_field(*choices: Arithmetic) -> Any:
@@ -116,7 +116,7 @@ class Mechanism(Release):
     LaplaceLoss(shift=0.5)
     """
 
-    __slots__ = ()
+    __slots__ = ("_remembered_loss",)  # `declare` fills it
     releases: ClassVar[str]
     reference: ClassVar[str]
     limits: ClassVar[str] = ""
@@ -227,13 +227,14 @@ class Mechanism(Release):
         if batch is not None:
             batch[0] = value
         drawn = np.asarray(self.release(values, 0))
-        # every user's value is any other's neighbour, so their outputs are of one set
+        # All values of users are neighbours of each other, so they have the same possible outputs.
         local = self.relation is Adjacency.LOCAL_REPLACE
-        free = not local and self.value_axes != 0 and drawn.shape == values.shape  # of any length
-        known = outputs.shape[1:] if free else drawn.shape[1:]
+        # The outputs may be vectors of any length.
+        free = not local and self.value_axes != 0 and drawn.shape == values.shape
+        output_shape = outputs.shape[1:] if free else drawn.shape[1:]
         fits = self.value_axes is None or outputs.ndim == drawn.ndim
-        if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *known):
-            return f"{drawn.dtype} of shape {(users, *known)}"
+        if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *output_shape):
+            return f"{drawn.dtype} of shape {(users, *output_shape)}"
         if not (self._may_release(outputs, values) if local else self.support.may_hold(outputs)):
             return "outputs that it can have"
         return ""
@@ -276,7 +277,7 @@ class Mechanism(Release):
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """What the law that is drawn has beside the declared parameters, as exact plain numbers."""
+        """The numbers of the drawn law that are not declared parameters, as exact plain numbers."""
         return {}
 
     @property
@@ -290,15 +291,15 @@ class Mechanism(Release):
                 f"{type(self).__name__}.{name}", getattr(self, name)
             )
             object.__setattr__(self, name, checked)
-        _ = self.loss  # a mechanism that cannot say what it costs cannot be made
+        _ = self.loss  # a mechanism without a known cost cannot be made
 
     def __repr__(self) -> str:
-        shown = [
+        texts = [
             f"{field.name}={_field_repr(getattr(self, field.name))}"
             for field in dataclasses.fields(self)  # type: ignore[arg-type]  # declared
             if field.name in ALWAYS_IN_REPR or getattr(self, field.name) != field.default
         ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(texts)})"
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the loss, once."""
@@ -332,15 +333,15 @@ class Mechanism(Release):
         """
         declared = parameters_of(cls)
         name = next((n for n, meaning in declared.items() if meaning.knob), "")
-        others = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
-        needed = [n for n, default in others.items() if default is REQUIRED]
-        if not name or not set(needed) <= set(fixed) <= set(others):
+        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
+        needed = [n for n, default in defaults.items() if default is REQUIRED]
+        if not name or not set(needed) <= set(fixed) <= set(defaults):
             allowed = f"fields of {cls.__name__} other than its knob {name!r}"
             raise ParameterError("fixed", fixed, f"{allowed}, {needed} among them")
-        known = cls._other_fields(fixed)
-        for other, value in vars(known).items():
-            declared[other].domain_of(known).check(f"{cls.__name__}.{other}", value)
-        domain = declared[name].domain_of(known)
+        fixed_fields = cls._other_fields(fixed)
+        for field, value in vars(fixed_fields).items():
+            declared[field].domain_of(fixed_fields).check(f"{cls.__name__}.{field}", value)
+        domain = declared[name].domain_of(fixed_fields)
         if not isinstance(domain, Interval):
             raise ParameterError("knob", name, "a real number")
         return name, domain

@@ -8,7 +8,7 @@ from mechanisms.base.mechanism import registry
 
 STUB = Path(__file__).parents[1] / "__init__.pyi"
 HEAD = '"""The types of the public names: made by `make table`."""\n\n'
-# what the package exports beside mechanisms, in the order of sorted imports
+# The other names that the package exports, in the order of sorted imports.
 BASE_NAMES = (
     *(("base.mechanism", one) for one in ("EXACT", "IDEALISED", "Arithmetic", "Mechanism")),
     ("base.mechanism", "registry"),
@@ -21,10 +21,10 @@ def package_stub() -> str:
     """Return the text of the stub: an import of each public name of the package."""
     inside = [cls for cls in registry() if cls.__module__.startswith("mechanisms.")]
     ours = ((cls.__module__.removeprefix("mechanisms."), cls.__name__) for cls in inside)
-    names = sorted([*BASE_NAMES, *ours], key=lambda one: one[0])
+    names = sorted([*BASE_NAMES, *ours], key=lambda entry: entry[0])
     return HEAD + "".join(f"from .{home} import {name} as {name}\n" for home, name in names)
 
 
 def write_stub() -> None:
-    """Write the stub beside the package."""
+    """Write the stub next to the package."""
     STUB.write_text(package_stub(), encoding="utf-8")

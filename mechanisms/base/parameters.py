@@ -106,31 +106,48 @@ def declare(cls: type[M]) -> type[M]:
     >>> Laplace in registry(), [field.name for field in dataclasses.fields(Laplace)]
     (True, ['scale', 'sensitivity', 'arithmetic', 'dimension'])
     """
-    made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
+    declared = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
     if cls.__doc__:
-        made.__doc__ = completed_docstring(made)
-    if "epsilon" not in parameters_of(made):
-        _refuse_epsilon(made)
-    declare_release(made)
-    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name the kind
+        declared.__doc__ = completed_docstring(declared)
+    _remember_loss(declared)
+    if "epsilon" not in parameters_of(declared):
+        _refuse_epsilon(declared)
+    declare_release(declared)
+    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name them
     for kinds in lists:
-        # a class that is defined anew takes the place of the earlier one
-        kinds[:] = [one for one in kinds if one.__name__ != made.__name__]
-        kinds.append(made)
-    return made
+        # A class that is defined again replaces the earlier one.
+        kinds[:] = [kind for kind in kinds if kind.__name__ != declared.__name__]
+        kinds.append(declared)
+    return declared
+
+
+def _remember_loss(cls: type[Any]) -> None:
+    """Let a class compute its loss once: it follows from frozen fields, and plans ask often."""
+    compute: Callable[[Any], Any] = cls.loss.fget
+
+    @functools.wraps(compute)
+    def loss(self: Any) -> Any:
+        try:
+            return self._remembered_loss
+        except AttributeError:  # at construction, and where a copy or a pickle was made of fields
+            computed = compute(self)
+            object.__setattr__(self, "_remembered_loss", computed)
+            return computed
+
+    type.__setattr__(cls, "loss", property(loss))
 
 
 def _refuse_epsilon(cls: type[Any]) -> None:
     """Let a class whose epsilon follows from its noise name the call that finds the noise."""
     construct = cls.__init__
-    searched = [name for name, one in parameters_of(cls).items() if one.knob]
+    searched = [name for name, parameter in parameters_of(cls).items() if parameter.knob]
 
     @functools.wraps(construct)
     def __init__(self: Any, *values: Any, **fields: Any) -> None:  # noqa: N807 - it is one
         if "epsilon" in fields:
-            kept = {name: value for name, value in fields.items() if name not in searched}
-            given = ", ".join(f"{name}={value!r}" for name, value in kept.items())
-            hint = f"calibrate({cls.__name__}, {given}) finds the noise that has it"
+            other_fields = {name: value for name, value in fields.items() if name not in searched}
+            arguments = ", ".join(f"{name}={value!r}" for name, value in other_fields.items())
+            hint = f"calibrate({cls.__name__}, {arguments}) finds the noise that has it"
             raise ParameterError("epsilon", fields["epsilon"], f"left out; {hint}")
         construct(self, *values, **fields)
 

@@ -44,10 +44,12 @@ class Support:
     def cells(self, first: Any, second: Any) -> Cells | None:
         """Return the common cells of two values, or None where outputs fill the real line."""
         del second
-        found = self.outcomes(first)
-        if found is None:
+        outputs = self.outcomes(first)
+        if outputs is None:
             return None
-        return Cells(found, np.ones(found.size), lambda output: np.asarray(output, dtype=np.intp))
+        return Cells(
+            outputs, np.ones(outputs.size), lambda output: np.asarray(output, dtype=np.intp)
+        )
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
         """Return whether all outputs can follow some value; True where that is not known."""
@@ -137,9 +139,9 @@ class FiniteRows(Support):
         sorted_keys = keys[order]
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
-            found = _row_hashes(np.asarray(output, dtype=rows.dtype))
-            at = np.minimum(np.searchsorted(sorted_keys, found), keys.size - 1)
-            if not (sorted_keys[at] == found).all():
+            hashes = _row_hashes(np.asarray(output, dtype=rows.dtype))
+            at = np.minimum(np.searchsorted(sorted_keys, hashes), keys.size - 1)
+            if not (sorted_keys[at] == hashes).all():
                 raise ParameterError("output", "rows beyond the list", f"outputs of {self!r}")
             return order[at]
 
@@ -149,10 +151,10 @@ class FiniteRows(Support):
 def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a 64-bit hash of every row; equal rows have equal hashes."""
     raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
-    words = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
-    words.view(np.uint8)[:, : raw.shape[1]] = raw
-    odd = np.random.default_rng(0).integers(0, 2**63, words.shape[1], dtype=np.uint64)
-    mixed = (words ^ (words >> np.uint64(29))) * (2 * odd + np.uint64(1))
+    padded = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
+    padded.view(np.uint8)[:, : raw.shape[1]] = raw
+    odd = np.random.default_rng(0).integers(0, 2**63, padded.shape[1], dtype=np.uint64)
+    mixed = (padded ^ (padded >> np.uint64(29))) * (2 * odd + np.uint64(1))
     keys: NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     return keys
 

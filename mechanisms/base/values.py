@@ -86,8 +86,8 @@ class Integers:
 
     def check(self, value: ArrayLike) -> NDArray[np.int64]:
         """Return 64-bit integers; bools and fractions are refused."""
-        whole = as_int64(value, "whole numbers of at most 64 bits")
-        return checked_dimension(whole, self.axes, self.dimension)
+        integers = as_int64(value, "whole numbers of at most 64 bits")
+        return checked_dimension(integers, self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
         """Return an integer, or a vector of length 2 where only vectors are values."""
@@ -96,8 +96,14 @@ class Integers:
 
     def neighbour(self, value: Any, rng: Generator) -> Any:
         """Return the value moved by at most the sensitivity, along one coordinate."""
-        most = math.floor(self.sensitivity)
-        step = int(rng.choice(np.array([most, -most, rng.integers(-most, most + 1)])))
+        largest_move = math.floor(self.sensitivity)
+        step = int(
+            rng.choice(
+                np.array(
+                    [largest_move, -largest_move, rng.integers(-largest_move, largest_move + 1)]
+                )
+            )
+        )
         return (
             value + np.eye(np.size(value), dtype=int)[0] * step if np.ndim(value) else value + step
         )

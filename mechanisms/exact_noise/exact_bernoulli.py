@@ -25,12 +25,12 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bit
     uniform number is compared with the remaining digits.
     """
     count = math.prod(shape)
-    digits, rest = divmod(p * 2**16, 1.0)
+    digits, remainder = divmod(p * 2**16, 1.0)
     drawn = rng.integers(0, 2**64, -(-count // 4), np.uint64).view(np.uint16)[:count]
     bits = np.less(drawn, np.uint16(digits))
     tied = np.flatnonzero(drawn == np.uint16(digits))
-    if rest > 0 and tied.size:
-        bits[tied] = bernoulli(rest, tied.shape, rng)
+    if remainder > 0 and tied.size:
+        bits[tied] = bernoulli(remainder, tied.shape, rng)
     return bits.reshape(shape)
 
 
@@ -57,20 +57,20 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
     with a bit that is still equal after eight digits continue with the remaining digits of ``p``.
     """
     digits: list[float] = []
-    while p > 0 and len(digits) < 8:  # every step is exact in floats; the digits of 1 are .111...
+    while p > 0 and len(digits) < 8:  # each step is exact; the digits of 1 are .111...
         digit, p = divmod(2 * p, 1.0) if p < 1 else (1.0, p)
         digits.append(digit)
-    words, tied = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
-    # a random bit says whether the next digits are the same: if not, that of p decides
-    same = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
-    for digit, still in zip(digits, same, strict=True):
+    packed_bits, tied = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
+    # A random bit says whether the next two digits are equal.  If not, the digit of p decides.
+    equal_digits = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
+    for digit, equal_digit in zip(digits, equal_digits, strict=True):
         if digit:
-            words |= tied & ~still
-        tied &= still
-    left = np.flatnonzero(tied)
-    if p > 0 and left.size:
-        words[left] |= tied[left] & bernoulli_words(p, left.size, rng)
-    return words
+            packed_bits |= tied & ~equal_digit
+        tied &= equal_digit
+    undecided = np.flatnonzero(tied)
+    if p > 0 and undecided.size:
+        packed_bits[undecided] |= tied[undecided] & bernoulli_words(p, undecided.size, rng)
+    return packed_bits
 
 
 def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
@@ -80,11 +80,11 @@ def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Gen
     of a uniform number decide, unless p may have the same: then more digits of both do.
     """
     low, high = bounds(40)
-    words = rng.integers(0, 2**64, math.prod(shape), np.uint64)
-    bits = words < np.uint64(math.floor(low * 2**64))
-    last = np.uint64(math.ceil(high * 2**64) - 1)  # of the words that may lie below
-    for i in np.flatnonzero(~bits & (words <= last)):
-        bits[i] = _is_below(int(words[i]), bounds, rng)
+    uniform_words = rng.integers(0, 2**64, math.prod(shape), np.uint64)
+    bits = uniform_words < np.uint64(math.floor(low * 2**64))
+    last_word = np.uint64(math.ceil(high * 2**64) - 1)  # the last word that may lie below p
+    for i in np.flatnonzero(~bits & (uniform_words <= last_word)):
+        bits[i] = _is_below(int(uniform_words[i]), bounds, rng)
     return bits.reshape(shape)
 
 

@@ -30,13 +30,13 @@ from mechanisms.exact_noise.exponential_coins import (
 
 IndexArray = NDArray[np.intp]
 
-ENTRIES_PER_CHUNK = 1 << 15  # entries at a time stay in the processor's cache
-WORDS_USED = 2.0**63 * (1 - 2.0**-20)  # of 2^63; the rest makes up for lengths rounded up
+ENTRIES_PER_CHUNK = 1 << 15  # so many entries fit into the processor's cache
+WORDS_USED = 2.0**63 * (1 - 2.0**-20)  # of 2^63 words; the others allow for lengths rounded up
 
 
 def gaps_to_best(scores: Array, scale: float) -> Array:
-    """Return how far each score of a row is below the best, over the scale: two roundings."""
-    with np.errstate(over="ignore"):  # an infinite gap has weight 0, and decimals if it matters
+    """Return the gap of each score of a row to the best, over the scale, with two roundings."""
+    with np.errstate(over="ignore"):  # an infinite gap has weight 0; decimals decide if it matters
         gaps: Array = (scores.max(axis=-1, keepdims=True) - scores) / scale
     return gaps
 
@@ -64,14 +64,14 @@ class WeightTable:
 
     @classmethod
     def of(cls, scores: Array, scale: float, counts: IndexArray | None = None) -> WeightTable:
-        """Return the table of rows of scores; a candidate may stand for several, its count."""
+        """Return the table of rows of scores; a candidate stands for ``counts`` equal ones."""
         heights = gaps_to_best(scores, scale)
         np.exp(np.negative(heights, out=heights), out=heights)
         if counts is not None:
             heights *= counts
         tops = WORDS_USED / heights.sum(axis=-1)
         heights *= tops[:, None]
-        # a length is rounded up by more than floats can be wrong
+        # A length is rounded up by more than the error of floats.
         lengths = (heights * (1 + HEIGHT_ERROR)).astype(np.uint64)
         lengths += np.uint64(1)
         return cls(scores, scale, counts, tops, heights, np.cumsum(lengths, axis=-1))
@@ -87,8 +87,8 @@ class WeightTable:
         waiting = np.arange(len(self.scores) if size is None else size)
         winners = np.empty(waiting.size, dtype=np.intp)
         while waiting.size:
-            words = random_words(waiting.size, rng) >> np.uint64(1)
-            at, accepted = self.accept(words, None if size is not None else waiting, rng)
+            uniform_words = random_words(waiting.size, rng) >> np.uint64(1)
+            at, accepted = self.accept(uniform_words, None if size is not None else waiting, rng)
             winners[waiting[accepted]] = at[accepted]
             waiting = waiting[~accepted]
         return winners
@@ -99,14 +99,14 @@ class WeightTable:
         """Return the candidate of each word, in its row or the only one, and whether it accepts."""
         if rows is None:
             rows = np.zeros(words.size, dtype=np.intp)
-            found = np.searchsorted(self.ends[0], words, side="right")
+            candidate = np.searchsorted(self.ends[0], words, side="right")
         else:
             ends = self.ends if rows.size == len(self.ends) else self.ends[rows]
-            found = np.count_nonzero(ends <= words[:, None], axis=1)
-        at = np.minimum(found, self.ends.shape[1] - 1)
+            candidate = np.count_nonzero(ends <= words[:, None], axis=1)
+        at = np.minimum(candidate, self.ends.shape[1] - 1)
         places = words - np.where(at > 0, self.ends[rows, at - 1], np.uint64(0))
         accepted, unsure = compare_to_height(places.astype(float), self.heights[rows, at])
-        inside = at == found  # words beyond the last candidate are drawn again
+        inside = at == candidate  # words beyond the last candidate are drawn again
         accepted &= inside
         for i in np.flatnonzero(unsure & inside):
             height = Fraction(float(self.tops[rows[i]]))
@@ -160,7 +160,7 @@ def draw_by_flips(
 
 
 def digit_bounds(gaps: Array) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return the first 16 binary digits below which a coin is sure heads, above which tails."""
+    """Return the 16 digits below which a coin is surely heads, and above which it is tails."""
     scaled = 2.0**16 * np.exp(-gaps)
     low, high = (
         np.minimum(scaled * factor, 2.0**16 - 1).astype(np.uint16)
@@ -175,20 +175,20 @@ def flipped_heads(
 ) -> Bits:  # fmt: skip
     """Return coins of heads with probability ``exp(-gap)`` for the rows of a chunk."""
     shape = (rows.stop - rows.start, scores.shape[1])
-    words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
-    digits = words[: shape[0] * shape[1]].reshape(shape)
+    uniform_words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
+    digits = uniform_words[: shape[0] * shape[1]].reshape(shape)
     heads: Bits = digits < low
     unsure = np.flatnonzero((digits <= high) != heads)
     if unsure.size:
         row, column = np.divmod(unsure, shape[1])
         row %= len(scores)
-        # 48 further digits behind the first 16
+        # 48 further digits follow the first 16.
         finer = random_words(unsure.size, rng) >> np.uint64(16)
         finer |= digits.ravel()[unsure].astype(np.uint64) << np.uint64(48)
 
         def exact(i: int) -> Fraction:
-            one = scores[row[i]]
-            return exact_gap(float(one.max()), float(one[column[i]]), scale)
+            row_scores = scores[row[i]]
+            return exact_gap(float(row_scores.max()), float(row_scores[column[i]]), scale)
 
         heads.ravel()[unsure] = exponential_coins(finer, gaps[row, column], exact, rng)
     return heads

@@ -68,10 +68,10 @@ def below_exponential(
     fraction, bits, digits = 0, 0, 40
     while True:
         low, high = exponential_bounds(energy, digits)
-        least = position + Fraction(fraction, 1 << bits)
-        if least + Fraction(1, 1 << bits) <= height_at_zero * low:
+        lower = position + Fraction(fraction, 1 << bits)
+        if lower + Fraction(1, 1 << bits) <= height_at_zero * low:
             return True
-        if least >= height_at_zero * high:
+        if lower >= height_at_zero * high:
             return False
         fraction = (fraction << 64) | int(random_words(1, rng)[0])
         bits, digits = bits + 64, digits + 20
@@ -81,13 +81,13 @@ def exponential_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fractio
     """Return two fractions with ``exp(-energy)`` between them; both are 1 at energy 0."""
     if energy == 0:
         return Fraction(1), Fraction(1)
-    if energy > 16 * digits:  # e^-energy < 2^-energy: five times the bits that a fraction has
+    if energy > 16 * digits:  # e^-energy is far below the precision that was asked for
         return Fraction(0), Fraction(1, 1 << (16 * digits))
-    found = []
+    bounds = []
     for rounding, step in ((ROUND_CEILING, "next_minus"), (ROUND_FLOOR, "next_plus")):
         context = Context(digits, rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
         exponent = context.divide(Decimal(energy.numerator), Decimal(energy.denominator))
-        # decimal's exp is correctly rounded: its neighbour lies beyond the exact number
+        # The exponential of decimal is rounded correctly, so its neighbour is a strict bound.
         value = getattr(context, step)(context.exp(context.minus(exponent)))
-        found.append(max(Fraction(value), Fraction(0)))
-    return found[0], found[1]
+        bounds.append(max(Fraction(value), Fraction(0)))
+    return bounds[0], bounds[1]

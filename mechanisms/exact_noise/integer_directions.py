@@ -23,14 +23,14 @@ from mechanisms.exact_noise.exponential_coins import (
 )
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 
-WIDTH_BITS = 44  # coordinates of about 2^44, which floats hold exactly with bits to spare
+WIDTH_BITS = 44  # coordinates are about 2^44, which floats represent exactly
 LAW = IntegerNoise(2.0**WIDTH_BITS, 2)
-MOST_SHIFT = 64  # widths; sums of coordinates and shifts stay whole numbers in floats
-TRIALS_AT_ONCE = 1 << 16  # numbers
+MOST_SHIFT = 64  # in widths; sums of coordinates and shifts are then exact in floats
+TRIALS_AT_ONCE = 1 << 16  # numbers that are drawn at once
 
 
 def cap_mass_error(dimension: int) -> float:
-    """Return a bound of how far the mass of a cap of these directions is from that of the sphere.
+    """Return a bound of the difference of the mass of a cap from its mass on the sphere.
 
     It holds for every axis.
     """
@@ -38,11 +38,11 @@ def cap_mass_error(dimension: int) -> float:
 
 
 def log_acceptance(dimension: int, height: float, mass: float) -> float:
-    """Return about the log of the share of proposals that are kept within a cap of a mass."""
+    """Return about the log of the share of proposals that lie in a cap of a mass."""
     edge = height * math.sqrt(least_square(dimension))
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
-    # of every two opposite proposals one is tried, and about 3/4 of all vectors are long enough
+    # One of every two opposite proposals is tried, and about 3/4 of all vectors are long enough.
     return math.log(1.5) + log_mass + shift * (edge - shift / 2)
 
 
@@ -52,7 +52,7 @@ def least_square(dimension: int) -> int:
 
 
 def integer_axes(vectors: Array) -> Array:
-    """Return vectors as directions: whole numbers of at most 2^44, the greatest of about that."""
+    """Return vectors as directions of whole numbers, the greatest of which is about 2^44."""
     greatest = np.abs(vectors).max(axis=-1, keepdims=True)
     axes: Array = np.rint(vectors / greatest * 2.0**WIDTH_BITS)
     return axes
@@ -72,35 +72,37 @@ def directions(
     shorter than `least_square` says and, where that is asked, in the cap.  About ``trials``
     proposals are drawn at once for a vector of the cap: that changes the time only.
     """
-    found = np.empty(axes.shape)
-    most = max(1, TRIALS_AT_ONCE // axes.shape[1])
+    vectors = np.empty(axes.shape)
+    batch_rows = max(1, TRIALS_AT_ONCE // axes.shape[1])
     for rows, cap, at_once in ((~capped, None, 1), (capped, height, int(trials / 4))):
-        left = np.flatnonzero(rows)
-        while left.size:
-            now = left[:most]
-            tried = np.repeat(now, max(1, min(at_once, most // now.size)))
+        pending = np.flatnonzero(rows)
+        while pending.size:
+            current = pending[:batch_rows]
+            tried = np.repeat(current, max(1, min(at_once, batch_rows // current.size)))
             drawn, right = proposals(axes, tried, cap, law, rng)
-            # the first that is accepted, of each vector's proposals in their order
-            done, first = np.unique(tried[right], return_index=True)
-            found[done] = drawn[right][first]
-            left = np.concatenate([now[~np.isin(now, done)], left[most:]])
-    return found
+            # The first accepted proposal of each vector is taken.
+            accepted_rows, first_accepted = np.unique(tried[right], return_index=True)
+            vectors[accepted_rows] = drawn[right][first_accepted]
+            pending = np.concatenate(
+                [current[~np.isin(current, accepted_rows)], pending[batch_rows:]]
+            )
+    return vectors
 
 
 def proposals(
     axes: Array, tried: NDArray[np.intp], height: float | None, law: IntegerNoise, rng: Any
 ) -> tuple[Array, Bits]:
-    """Return a proposal for each of the axes that are tried, and whether it is accepted."""
+    """Return a proposal for each of the tried axes, and whether it is accepted."""
     size = (len(tried), axes.shape[1])
     drawn = law.draw(size[0] * size[1], rng).reshape(size).astype(float)
     if height is None:
         return drawn, long_enough(drawn, law)
-    # of g and -g the one on the side of the axis, moved along it
-    own = axes[tried]
-    tilt, towards = Tilt.towards(own, height, law), sides(drawn, own)
+    # Of g and -g, the vector on the side of the axis is taken and shifted along the axis.
+    tried_axes = axes[tried]
+    tilt, towards = Tilt.towards(tried_axes, height, law), sides(drawn, tried_axes)
     drawn = towards[:, None] * drawn + tilt.shifts
     right = (towards != 0) & long_enough(drawn, law)
-    right[right] = in_cap(drawn[right], own[right], height)
+    right[right] = in_cap(drawn[right], tried_axes[right], height)
     right[right] = tilt_coins(drawn[right], tilt.at(right), law, rng)
     return drawn, right
 
@@ -120,21 +122,21 @@ class Tilt:
     def towards(cls, axes: Array, height: float, law: IntegerNoise) -> Tilt:
         """Return the shift along every axis at which most proposals are accepted."""
         p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
-        shortest, wrong = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
-        # shift = factor axis + rest with |rest| <= sqrt(p): a half, and the product's rounding.
+        shortest, relative_error = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
+        # shift = factor axis + r with |r| <= sqrt(p), where r is the rounding of the product.
         # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.
-        edge = height * shortest * (1 - wrong) - 2 * math.sqrt(p)
-        factor = min(edge, MOST_SHIFT * law.width) * (1 - wrong) / norm
+        edge = height * shortest * (1 - relative_error) - 2 * math.sqrt(p)
+        factor = min(edge, MOST_SHIFT * law.width) * (1 - relative_error) / norm
         shifts: Array = np.rint(factor[:, None] * axes)
-        along = height * factor * norm * (1 - wrong)
-        least = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - wrong))
-        right = least > 0
+        along = height * factor * norm * (1 - relative_error)
+        lower_bounds = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - relative_error))
+        right = lower_bounds > 0
         if edge <= 0:
             right = np.zeros_like(right)
-        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, least, 0.0))
+        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, lower_bounds, 0.0))
 
     def at(self, places: Bits) -> Tilt:
-        """Return those of some rows."""
+        """Return the shifts and bounds of some rows."""
         return Tilt(self.shifts[places], self.least[places])
 
 
@@ -142,20 +144,20 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
     """Return heads with probability ``exp(-(<u, shift> - least) / width^2)`` for rows u; exact."""
     along = np.einsum("ij,ij->i", vectors, tilt.shifts)
     squares = [np.einsum("ij,ij->i", rows, rows) for rows in (vectors, tilt.shifts)]
-    wrong = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
-    words = random_words(len(along), rng)
-    position = words.astype(float)
+    error_bound = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
+    uniform_words = random_words(len(along), rng)
+    position = uniform_words.astype(float)
     lowest, highest = (
         compare_to_height(
             position, 2.0**64 * np.exp(-np.maximum(along - tilt.least + error, 0) / law.width**2)
         )
-        for error in (wrong, -wrong)
+        for error in (error_bound, -error_bound)
     )
     heads = lowest[0]
     for i in np.flatnonzero(~heads & (highest[0] | highest[1])):
         energy = Fraction(_dot(vectors[i], tilt.shifts[i]) - int(tilt.least[i]))
         heads[i] = below_exponential(
-            int(words[i]), energy / Fraction(law.width) ** 2, Fraction(2**64), rng
+            int(uniform_words[i]), energy / Fraction(law.width) ** 2, Fraction(2**64), rng
         )
     return heads
 
@@ -163,9 +165,9 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
 def long_enough(vectors: Array, law: IntegerNoise = LAW) -> Bits:
     """Return whether ``|u|^2`` is at least `least_square` widths squared, for rows u; exact."""
     p = vectors.shape[1]
-    squares, least = np.einsum("ij,ij->i", vectors, vectors), least_square(p) * law.width**2
-    longer: Bits = squares > least
-    for i in np.flatnonzero(np.abs(squares - least) <= (4 * p + 64) * 2.0**-53 * least):
+    squares, threshold = np.einsum("ij,ij->i", vectors, vectors), least_square(p) * law.width**2
+    longer: Bits = squares > threshold
+    for i in np.flatnonzero(np.abs(squares - threshold) <= (4 * p + 64) * 2.0**-53 * threshold):
         longer[i] = _dot(vectors[i], vectors[i]) >= least_square(p) * Fraction(law.width) ** 2
     return longer
 
@@ -196,14 +198,11 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
     """Return whether ``<u, t> >= height |u| |t|`` for rows of whole numbers; exact."""
     product = np.einsum("ij,ij->i", vectors, axes)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes))
-    # sums of p products are good to p units in the last place of the product of the lengths
+    # A sum of p products errs by at most p units in the last place of the product of the lengths.
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * lengths
     inside: Bits = product > height * lengths
     for i in np.flatnonzero(np.abs(product - height * lengths) <= margin):
-        inside[i] = _in_cap_exactly(vectors[i], axes[i], height)
+        along = _dot(vectors[i], axes[i])
+        squares = _dot(vectors[i], vectors[i]) * _dot(axes[i], axes[i])
+        inside[i] = along >= 0 and along * along >= Fraction(height) ** 2 * squares
     return inside
-
-
-def _in_cap_exactly(vector: Array, axis: Array, height: float) -> bool:
-    along, squares = _dot(vector, axis), _dot(vector, vector) * _dot(axis, axis)
-    return along >= 0 and along * along >= Fraction(height) ** 2 * squares

@@ -30,7 +30,7 @@ from mechanisms.exact_noise.exponential_coins import (
 
 IntegerArray = NDArray[np.int64]
 
-DRAWS_PER_CHUNK = 1 << 15  # draws at a time stay in the processor's cache
+DRAWS_PER_CHUNK = 1 << 15  # so many draws fit into the processor's cache
 TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the mass
 
 
@@ -51,48 +51,46 @@ class IntegerNoise:
     cells: bool = False
 
     def add_to(self, value: IntegerArray, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-        """Return ``value`` plus noise; sums beyond 64 bits stay at the last integer."""
+        """Return ``value`` plus noise; sums beyond 64 bits become the last integer."""
         noise = self.draw(math.prod(shape), rng).reshape(shape)
         with np.errstate(over="ignore"):
             total = value + noise
-        # a sum of like signs that changed sign ran over
-        over = ((value ^ total) & (noise ^ total)) < 0
+        # A sum of two numbers of one sign has overflowed if its sign differs.
+        overflow = ((value ^ total) & (noise ^ total)) < 0
         ends = np.where(noise < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-        return np.where(over, ends, total)[()]
+        return np.where(overflow, ends, total)[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
-        if size == 1:  # numpy takes longer to begin than to draw
-            one = None
-            while one is None:
-                one = self._proposal(rng)
-            return np.array([one])
-        found = np.empty(size, dtype=np.int64)
+        if size == 1:  # numpy has a larger overhead than one draw
+            proposal = None
+            while proposal is None:
+                proposal = self._proposal(rng)
+            return np.array([proposal])
+        draws = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
-            some = self._accepted_proposals(min(DRAWS_PER_CHUNK, size - done + 16), rng)[
+            accepted = self._accepted_proposals(min(DRAWS_PER_CHUNK, size - done + 16), rng)[
                 : size - done
             ]
-            found[done : done + some.size] = some
-            done += some.size
-        return found
+            draws[done : done + accepted.size] = accepted
+            done += accepted.size
+        return draws
 
     @property
     def table(self) -> dict[str, Any]:
         """The proposal table in plain numbers."""
-        found = proposal_table(self)
+        table = proposal_table(self)
         return {
             "table": "IntegerNoise", "width": self.width, "power": self.power, "reach": self.reach,
-            "shift": found.shift, "height": found.height_at_zero, "ends": list(found.whole_ends),
+            "shift": table.shift, "height": table.height_at_zero, "ends": list(table.whole_ends),
         }  # fmt: skip
 
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""
-        x = self._distance(k) / self.width
+        distance = np.where(k < 0, -1 - k, k) if self.cells else abs(k)
+        x = distance / self.width
         return x if self.power == 1 else x * x / 2
-
-    def _distance(self, k: Any) -> Any:
-        return np.where(k < 0, -1 - k, k) if self.cells else abs(k)
 
     def exact_energy(self, k: int) -> Fraction:
         """Return ``|k / width|^power / power`` as a fraction, without rounding."""
@@ -102,33 +100,35 @@ class IntegerNoise:
     def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return the accepted ones of ``size`` proposals, in order."""
         table = proposal_table(self)
-        words = random_words(size, rng)
-        negative = (words & np.uint64(1)).astype(bool)
-        words >>= np.uint64(1)
-        block = np.searchsorted(table.ends, words, side="right")
+        uniform_words = random_words(size, rng)
+        negative = (uniform_words & np.uint64(1)).astype(bool)
+        uniform_words >>= np.uint64(1)
+        block = np.searchsorted(table.ends, uniform_words, side="right")
         inside = block < table.count
         at = np.minimum(block, table.count - 1)
-        position = (words - table.starts[at]).astype(float)
+        position = (uniform_words - table.starts[at]).astype(float)
         k = at << table.shift
         if table.shift:
             k |= (random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
-        # accept where position + (unseen bits) < c exp(-energy)
+        # A proposal is accepted if position + (bits not drawn) < c exp(-energy).
         height = table.height_at_zero * np.exp(-self.energy(k))
         keep = inside & (position + 1 <= height * (1 - HEIGHT_ERROR))
         unsure = inside & ~keep & (position < height * (1 + HEIGHT_ERROR))
         unsure |= block == table.count
         for i in np.flatnonzero(unsure):
             if inside[i]:
-                place = int(words[i]) - int(table.starts[at[i]])
-                keep[i] = accept_exactly(place, self, int(k[i]), table.height_at_zero, rng)
+                offset = int(uniform_words[i]) - int(table.starts[at[i]])
+                keep[i] = accept_exactly(offset, self, int(k[i]), table.height_at_zero, rng)
             else:
-                keep[i], k[i] = self._tail_proposal(int(words[i]) - int(table.starts[-1]), rng)
+                keep[i], k[i] = self._tail_proposal(
+                    int(uniform_words[i]) - int(table.starts[-1]), rng
+                )
         if self.reach is not None:
             keep &= k <= self.reach
         if self.cells:
             np.invert(k, out=k, where=negative)  # -1 - k
         else:
-            keep &= ~(negative & (k == 0))  # else 0 would count twice
+            keep &= ~(negative & (k == 0))  # otherwise 0 would count twice
             np.negative(k, out=k, where=negative)
         accepted: IntegerArray = k[keep]
         return accepted
@@ -140,7 +140,7 @@ class IntegerNoise:
         negative, word = word & 1, word >> 1
         block = bisect_right(table.whole_ends, word)
         at = min(block, table.count - 1)
-        place, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
+        position, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
         if table.shift:
             k |= int(random_words(None, rng)) >> (64 - table.shift)
         accepted = False
@@ -148,9 +148,9 @@ class IntegerNoise:
             accepted, k = self._tail_proposal(word - table.whole_ends[at], rng)
         elif block == at:
             height = table.height_at_zero * math.exp(-self.energy(k))
-            accepted = place + 1 <= height * (1 - HEIGHT_ERROR)
-            if not accepted and place < height * (1 + HEIGHT_ERROR):
-                accepted = accept_exactly(place, self, k, table.height_at_zero, rng)
+            accepted = position + 1 <= height * (1 - HEIGHT_ERROR)
+            if not accepted and position < height * (1 + HEIGHT_ERROR):
+                accepted = accept_exactly(position, self, k, table.height_at_zero, rng)
         if not accepted or (self.reach is not None and k > self.reach):
             return None
         if self.cells:
@@ -159,7 +159,7 @@ class IntegerNoise:
             return None
         return -k if negative else k
 
-    def _tail_proposal(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
+    def _tail_proposal(self, position: int, rng: np.random.Generator) -> tuple[bool, int]:
         # Stretches of 64 blocks, the j-th with probability 2^-(j+1), uniform inside: over a
         # stretch the probability falls by e^-1 at least, so that it stays below the proposal.
         table, j = proposal_table(self), 0
@@ -167,7 +167,7 @@ class IntegerNoise:
             j += 1
         within = int(rng.integers(64 << table.shift))
         k = (table.count << table.shift) + j * (64 << table.shift) + within
-        return accept_exactly(place, self, k, table.height_at_zero * 2.0 ** (j + 7), rng), k
+        return accept_exactly(position, self, k, table.height_at_zero * 2.0 ** (j + 7), rng), k
 
 
 @final
@@ -185,7 +185,7 @@ class ProposalTable:
     height_at_zero: float
     starts: WordArray
     ends: WordArray
-    whole_ends: tuple[int, ...]  # as Python's numbers
+    whole_ends: tuple[int, ...]  # the ends as Python integers
 
 
 @functools.lru_cache(maxsize=256)
@@ -201,10 +201,10 @@ def proposal_table(noise: IntegerNoise) -> ProposalTable:
         count = int(furthest * noise.width / 2**shift) + 1
     with np.errstate(over="ignore"):
         weights: Array = np.exp(-noise.energy(np.arange(count + 1) * 2.0**shift))
-    # the tail's proposal must lie above the probability; see `_tail_proposal`
+    # The proposal of the tail must lie above the probability; see `_tail_proposal`.
     weights[-1] *= 128 if has_tail else 0
     top = 2.0**63 * (1 - 2.0**-20) / float(weights.sum())
-    # rounded up by more than the exponentials can be wrong
+    # The lengths are rounded up by more than the error of the exponentials.
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
     if not has_tail:
         lengths[-1] = 0

@@ -32,15 +32,15 @@ class IntegerStaircase:
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
-        # the level below the first: geometric, with an independent fair sign
+        # The number of levels below the first is geometric, with an independent fair sign.
         signed = IntegerNoise(self.width, 1, cells=True).draw(size, rng)
-        first = bernoulli_between(self.first_level, (size,), rng)
+        in_first_level = bernoulli_between(self.first_level, (size,), rng)
         inside = rng.integers(0, self.stair, size)
-        top = np.flatnonzero(first)
+        top = np.flatnonzero(in_first_level)
         inside[top] = rng.integers(0, self.upper, top.size)
         negative = signed < 0
         below = np.where(negative, ~signed, signed)
-        k = inside + np.where(first, 0, self.upper + self.stair * below)
+        k = inside + np.where(in_first_level, 0, self.upper + self.stair * below)
         noise: IntegerArray = np.where(negative, ~k, k)
         return noise
 
@@ -51,10 +51,10 @@ class IntegerStaircase:
     @property
     def tables(self) -> list[dict[str, Any]]:
         """The share of the first level between two fractions, and the table of the levels below."""
-        low, high = (list(one.as_integer_ratio()) for one in self.first_level(40))
-        first = {"table": "IntegerStaircase", "stair": self.stair, "top": self.upper,
+        low, high = (list(bound.as_integer_ratio()) for bound in self.first_level(40))
+        top_table = {"table": "IntegerStaircase", "stair": self.stair, "top": self.upper,
                  "width": self.width, "low": low, "high": high}  # fmt: skip
-        return [first, IntegerNoise(self.width, 1, cells=True).table]
+        return [top_table, IntegerNoise(self.width, 1, cells=True).table]
 
     def level(self, k: int) -> int:
         """Return how often the probability of cell k has fallen."""
@@ -65,5 +65,5 @@ class IntegerStaircase:
 def _first_level(stair: int, upper: int, width: float, digits: int) -> tuple[Fraction, Fraction]:
     # upper (1 - b) against stair b: all further levels together have stair b / (1 - b)
     low, high = exponential_bounds(1 / Fraction(width), digits)
-    least, most = (upper * (1 - b) / (upper * (1 - b) + stair * b) for b in (high, low))
-    return least, most
+    low_share, high_share = (upper * (1 - b) / (upper * (1 - b) + stair * b) for b in (high, low))
+    return low_share, high_share

@@ -22,9 +22,9 @@ from accountant.numerics import Array
 from mechanisms.exact_noise.exact_selection import IndexArray, exact_gap, row_chunks
 from mechanisms.exact_noise.exponential_coins import Bits, WordArray, random_words
 
-DIGITS = 63  # of U; the lowest bit of a word is the sign
-# A float of noise from at least `FEWEST` is within 2^-32 of the draw, whatever the digits are that
-# were not drawn; see docs/proofs/exact_selection.md.
+DIGITS = 63  # binary digits of U in a word; the lowest bit of the word is the sign
+# Noise as a float from digits of at least `FEWEST` is within 2^-32 of the draw, whatever the
+# digits are that were not drawn; see docs/proofs/exact_selection.md.
 FEWEST = 2**33
 DRAW_ERROR = 2.0**-32
 Bound = Fraction | float  # a float only if it is infinite
@@ -35,7 +35,7 @@ def noise_of(words: WordArray) -> tuple[Array, Bits]:
     digits = (words >> np.uint64(1)).view(np.int64)
     noise = digits.astype(float)
     noise *= 2.0**-DIGITS
-    with np.errstate(divide="ignore"):  # no digit but zeros: far out, and unsure
+    with np.errstate(divide="ignore"):  # all digits are 0: the noise is large and imprecise
         np.log(noise, out=noise)
     sign = (words & np.uint64(1)).view(np.int64) * 2 - 1
     noise *= sign
@@ -51,33 +51,35 @@ def draw_noisy_max(
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     best = scores.max(axis=-1, keepdims=True)
-    with np.errstate(over="ignore"):  # minus infinity never wins before decimals are asked
+    with np.errstate(over="ignore"):  # minus infinity cannot win, unless decimals decide
         heights = (scores - best) / scale
     for rows in row_chunks(winners.size, scores.shape[1]):
         shape = (rows.stop - rows.start, scores.shape[1])
-        words = random_words(shape[0] * shape[1], rng).reshape(shape)
-        noisy, few = noise_of(words)
+        uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
+        noisy, imprecise = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
-        found = noisy.argmax(axis=1)
-        top = noisy[np.arange(shape[0]), found] - 4 * DRAW_ERROR
+        leaders = noisy.argmax(axis=1)
+        top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
         rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
-        rivals |= few.any(axis=1)
+        rivals |= imprecise.any(axis=1)
         for i in np.flatnonzero(rivals):
             at = 0 if size is not None else rows.start + i
-            found[i] = exact_winner(scores[at], scale, words[i], noisy[i], few[i], rng)
-        winners[rows] = found
+            leaders[i] = exact_winner(
+                scores[at], scale, uniform_words[i], noisy[i], imprecise[i], rng
+            )
+        winners[rows] = leaders
     return winners
 
 
 def exact_winner(
-    scores: Array, scale: float, words: WordArray, noisy: Array, few: Bits,
+    scores: Array, scale: float, words: WordArray, noisy: Array, imprecise: Bits,
     rng: np.random.Generator,
 ) -> int:  # fmt: skip
     """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
-    top = noisy[~few].max(initial=-math.inf)
-    # those further below lose to the top, and floats are good to 2^-50 of what they are
-    with np.errstate(invalid="ignore"):  # of minus infinity, where all are few
-        rivals = np.flatnonzero(few | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
+    top = noisy[~imprecise].max(initial=-math.inf)
+    # Scores further below lose to the top score: floats have a relative error below 2^-50.
+    with np.errstate(invalid="ignore"):  # the top is minus infinity if all draws are imprecise
+        rivals = np.flatnonzero(imprecise | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
     best = float(scores.max())
     terms = [
         NoisyTerm(
@@ -101,15 +103,17 @@ def draw_first_above(
         heights = (answers - threshold) / scale
     for rows in row_chunks(winners.size, count + 1):
         shape = (rows.stop - rows.start, count + 1)
-        words = random_words(shape[0] * shape[1], rng).reshape(shape)
-        noise, few = noise_of(words)
-        with np.errstate(invalid="ignore"):  # of two infinities, which are unsure
+        uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
+        noise, imprecise = noise_of(uniform_words)
+        with np.errstate(
+            invalid="ignore"
+        ):  # a difference of two infinities is NaN and counts as unsure
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
-        unsure = few[:, 1:] | few[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
+        unsure = imprecise[:, 1:] | imprecise[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
         for i in np.flatnonzero(unsure.any(axis=1)):
-            one = answers[0 if size is not None else rows.start + i]
-            decide_in_order(one, threshold, scale, words[i], above[i], unsure[i], rng)
+            row = answers[0 if size is not None else rows.start + i]
+            decide_in_order(row, threshold, scale, uniform_words[i], above[i], unsure[i], rng)
         winners[rows] = np.where(above.any(axis=1), above.argmax(axis=1), count)
     return winners
 
@@ -149,14 +153,14 @@ class LazyLaplace:
         self.bits += 64
 
     def bounds(self) -> tuple[Bound, Bound]:
-        """Return two numbers with the draw between them, the nearer the more digits are drawn."""
+        """Return two numbers with the draw between them; more digits bring them closer."""
         precision = self.bits // 3 + 20
         two = log_bounds(2, precision)
-        least = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
-        most: Bound = math.inf
+        lower = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
+        upper: Bound = math.inf
         if self.digits:
-            most = self.bits * two[1] - log_bounds(self.digits, precision)[0]
-        return (least, most) if self.sign > 0 else (-most, -least)
+            upper = self.bits * two[1] - log_bounds(self.digits, precision)[0]
+        return (lower, upper) if self.sign > 0 else (-upper, -lower)
 
 
 def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
@@ -164,7 +168,7 @@ def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
     if number == 1:
         return Fraction(0), Fraction(0)
     context = Context(prec=precision, rounding=ROUND_HALF_EVEN, traps=[])
-    # decimal's ln is correctly rounded: the exact number lies between its neighbours
+    # The logarithm of decimal is correctly rounded: the exact number lies between its neighbours.
     value = context.ln(Decimal(number))
     return Fraction(context.next_minus(value)), Fraction(context.next_plus(value))
 
@@ -179,7 +183,7 @@ class NoisyTerm:
     noise: LazyLaplace
 
     def bounds(self) -> tuple[Bound, Bound]:
-        """Return two numbers with this one between them."""
+        """Return two numbers with this number between them."""
         low, high = (
             bound if isinstance(bound, float) else self.height + self.factor * bound
             for bound in self.noise.bounds()
@@ -191,9 +195,9 @@ def greatest(terms: list[NoisyTerm], rng: np.random.Generator) -> int:
     """Return the index of the largest number; digits are drawn until it is settled."""
     rivals = list(range(len(terms)))
     while len(rivals) > 1:
-        known = {i: terms[i].bounds() for i in rivals}
-        least = max(low for low, _ in known.values())
-        rivals = [i for i in rivals if known[i][1] > least]
+        bounds = {i: terms[i].bounds() for i in rivals}
+        largest_lower = max(low for low, _ in bounds.values())
+        rivals = [i for i in rivals if bounds[i][1] > largest_lower]
         if len(rivals) > 1:
             for i in rivals:
                 terms[i].noise.refine(rng)

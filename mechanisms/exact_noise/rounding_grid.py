@@ -20,7 +20,7 @@ from accountant.numerics import Array
 from mechanisms.exact_noise.integer_noise import IntegerArray, IntegerNoise
 
 GRID_BITS = 40  # the noise scale is 2^40 to 2^41 steps
-MAX_GRID_STEPS = 2.0**62  # beyond so many steps 64 bits are too few
+MAX_GRID_STEPS = 2.0**62  # larger numbers of steps may overflow 64 bits
 
 
 def grid_exponent(scale: float) -> int:
@@ -36,7 +36,7 @@ def round_to_grid(value: Array, scale: float) -> Array:
             nearest: Array = np.rint(value * 2.0**-k) * 2.0**k
         else:
             nearest = np.ldexp(np.rint(np.ldexp(value, -k)), k)
-    # beyond the floats' range numbers lie on the grid as they are
+    # Where the product leaves the range of floats, the value lies on the grid already.
     return nearest if np.isfinite(nearest).all() else np.where(np.isinf(nearest), value, nearest)
 
 
@@ -83,23 +83,23 @@ def add_steps(value: Array, k: int, noise: IntegerArray, middle: bool = False) -
     the nearest one to the exact sum, and so a function of it alone.
     """
     shape = noise.shape
-    if not shape:  # numpy takes longer to begin than to add
+    if not shape:  # numpy has a larger overhead than one addition
         return np.float64(_sum(float(value), int(noise), k, middle))
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
-    near = np.abs(steps) < MAX_GRID_STEPS / (1 + middle)
-    total = np.where(near, steps, 0.0).astype(np.int64) + noise
-    if middle:  # in half steps: a float of the whole ones would be rounded a second time
+    in_range = np.abs(steps) < MAX_GRID_STEPS / (1 + middle)
+    total = np.where(in_range, steps, 0.0).astype(np.int64) + noise
+    if middle:  # half steps are counted: adding one half to a float would round a second time
         total = 2 * total + 1
     with np.errstate(over="ignore"):
-        # one rounding of the exact sum: that of the integer to 53 bits
+        # The exact sum is rounded once, from the integer to 53 bits.
         answer: Array = np.asarray(
             np.clip(np.ldexp(total.astype(float), k - middle), -LARGEST_FLOAT, LARGEST_FLOAT)
         )
-    if not near.all():
-        far = np.broadcast_to(value, shape)[~near]
-        pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
-        answer[~near] = [_far_sum(one, added, k, middle) for one, added in pairs]
+    if not in_range.all():
+        distant = np.broadcast_to(value, shape)[~in_range]
+        pairs = zip(distant.tolist(), noise[~in_range].tolist(), strict=True)
+        answer[~in_range] = [_far_sum(number, added, k, middle) for number, added in pairs]
     return answer[()]
 
 
@@ -115,6 +115,6 @@ def _sum(value: float, noise: int, k: int, middle: bool) -> float:
 
 
 def _far_sum(value: float, noise: int, k: int, middle: bool) -> float:
-    # such a value is a whole number of steps already
+    # Such a value is already a whole number of steps.
     total = Fraction(value) + (noise + Fraction(int(middle), 2)) * Fraction(2) ** k
     return float(max(min(total, Fraction(LARGEST_FLOAT)), -Fraction(LARGEST_FLOAT)))

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from accountant.correlated_noise.strategy import Strategy
 from accountant.numerics import Array
 
-ENTRY_BITS, PIECE_BITS = 31, 16  # of an entry, and of one of its two pieces
-LARGEST_STEPS = 2.0**1000  # values of more steps stay there: no two move apart
+ENTRY_BITS, PIECE_BITS = 31, 16  # bits of an entry, and of its lower piece
+LARGEST_STEPS = 2.0**1000  # larger values are clipped to it, which moves no two values apart
 FLOAT_BITS = 52  # sums below 2^52 are exact in any order
 
 
 def entry_exponent(strategy: Strategy) -> int:
-    """Return F: entries are rounded to multiples of 2^-F, the largest is about 2^31 of them."""
+    """Return F: entries are rounded to multiples of 2^-F, and the largest is about 2^31 2^-F."""
     return ENTRY_BITS - math.frexp(strategy.largest_entry)[1]
 
 
@@ -34,28 +34,28 @@ def product_in_steps(strategy: Strategy, values: Array, k: int) -> NDArray[Any]:
     """
     exponent = entry_exponent(strategy)
     with np.errstate(over="ignore"):
-        left = np.clip(np.rint(np.ldexp(values, -k)), -LARGEST_STEPS, LARGEST_STEPS)
+        remaining = np.clip(np.rint(np.ldexp(values, -k)), -LARGEST_STEPS, LARGEST_STEPS)
     bits = FLOAT_BITS - PIECE_BITS - strategy.columns.bit_length()
     total, shift = np.zeros((strategy.rows, *values.shape[1:]), dtype=object), 0
-    while left.any():
-        piece = np.fmod(left, 2.0**bits)
-        left = (left - piece) * 2.0**-bits
+    while remaining.any():
+        piece = np.fmod(remaining, 2.0**bits)
+        remaining = (remaining - piece) * 2.0**-bits
         total += _piece_product(strategy, piece, exponent) * (1 << shift)
         shift += bits
     half = 1 << (exponent - 1) if exponent > 0 else 0
-    found: NDArray[Any] = (total + half) >> exponent if exponent > 0 else total * (1 << -exponent)
-    return found
+    rounded: NDArray[Any] = (total + half) >> exponent if exponent > 0 else total * (1 << -exponent)
+    return rounded
 
 
 def as_floats(steps: NDArray[Any], k: int) -> Array:
     """Return whole numbers of steps as the nearest floats, within the range of floats."""
     largest = sys.float_info.max
     if steps.dtype == object:
-        found = np.array([_float_of(one) for one in steps.flat]).reshape(steps.shape)
+        floats = np.array([_float_of(number) for number in steps.flat]).reshape(steps.shape)
     else:
-        found = steps.astype(float)
+        floats = steps.astype(float)
     with np.errstate(over="ignore"):
-        scaled: Array = np.clip(np.ldexp(found, k), -largest, largest)
+        scaled: Array = np.clip(np.ldexp(floats, k), -largest, largest)
     return scaled
 
 
@@ -67,16 +67,16 @@ def _piece_product(strategy: Strategy, piece: Array, exponent: int) -> NDArray[A
 
     high = strategy.times(piece, lambda entries: np.floor(whole(entries) / 2.0**PIECE_BITS))
     low = strategy.times(piece, lambda entries: np.mod(whole(entries), 2.0**PIECE_BITS))
-    found: NDArray[Any] = _integers(high) * (1 << PIECE_BITS) + _integers(low)
-    return found
+    products: NDArray[Any] = _integers(high) * (1 << PIECE_BITS) + _integers(low)
+    return products
 
 
-def _integers(whole: Array) -> NDArray[Any]:
-    return whole.astype(np.int64).astype(object)
+def _integers(floats: Array) -> NDArray[Any]:
+    return floats.astype(np.int64).astype(object)
 
 
-def _float_of(whole: int) -> float:
+def _float_of(integer: int) -> float:
     try:
-        return float(whole)
+        return float(integer)
     except OverflowError:
-        return sys.float_info.max if whole > 0 else -sys.float_info.max
+        return sys.float_info.max if integer > 0 else -sys.float_info.max

@@ -129,8 +129,8 @@ class RealNoise(AdditiveNoise):
         number = self.dimension or coordinates
         moved = self._rounding_moves(number)
         if moved > self.sensitivity and self.dimension is None and number > 1:
-            most = f"arrays of fewer numbers; {type(self).__name__}(..., dimension=n) takes n"
-            raise PrivateValueError("value", most)
+            allowed = f"arrays of fewer numbers; {type(self).__name__}(..., dimension=n) takes n"
+            raise PrivateValueError("value", allowed)
         return grid.widened_scale(self.scale, self.sensitivity, moved)
 
     def _rounding_moves(self, coordinates: int) -> float:

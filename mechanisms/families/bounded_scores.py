@@ -50,14 +50,14 @@ class ListedScores:
         bounds, self._first, counts = np.unique(
             self._level[self._order], return_index=True, return_counts=True
         )
-        # a quotient rounded down may be too low a level by a hair
+        # A quotient that is rounded down gives a bound just below a score; the next float is above.
         self._levels = np.nextafter(bounds * width, np.inf), counts
 
     def __repr__(self) -> str:
         return f"Listed({self._scores.tolist()})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # one object, but as numbers its scores
+        # numpy gets one object, or the scores if it asks for numbers.
         del copy
         if dtype is not None and np.dtype(dtype).kind != "O":
             return self._scores.astype(dtype)
@@ -71,13 +71,13 @@ class ListedScores:
 
     def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
         """Return candidates by level and place; see `BoundedScores.members`."""
-        found: IndexArray = self._order[self._first[level] + place]
-        return found
+        candidates: IndexArray = self._order[self._first[level] + place]
+        return candidates
 
     def at(self, candidates: IndexArray) -> Array:
         """Return the scores of some candidates; see `BoundedScores.at`."""
-        found: Array = self._scores[candidates]
-        return found
+        scores: Array = self._scores[candidates]
+        return scores
 
     def scores(self) -> Array:
         """Return all scores; see `BoundedScores.scores`."""
@@ -123,9 +123,11 @@ class BoundedScoreValues:
     def check(self, value: Any) -> NDArray[np.object_]:
         """Return the objects in an array."""
         objects = np.asarray(value)
-        words = ("levels", "members", "at", "scores")
+        method_names = ("levels", "members", "at", "scores")
         if objects.dtype != object or not all(
-            hasattr(one, word) for one in objects.ravel() for word in words
+            hasattr(element, method_name)
+            for element in objects.ravel()
+            for method_name in method_names
         ):
             raise PrivateValueError("value", "an object with levels(), members, at and scores()")
         return objects

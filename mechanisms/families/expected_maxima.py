@@ -32,7 +32,7 @@ def expected_max_abs_gaussian(count: int) -> float:
     """Return the expected largest absolute value of ``count`` standard Gaussians."""
     from scipy.special import log_ndtr
 
-    # E max = int_0^inf 1 - (1 - 2 Q(t))^count dt; beyond 40 nothing is left of 2^53 of them
+    # E max = int_0^inf 1 - (1 - 2 Q(t))^count dt; beyond 40 the integrand is 0 for 2^53 draws.
     t, weights, _ = gauss_legendre_panels(np.arange(0.0, 40.25, 0.25), 16)
     outside = np.minimum(2 * np.exp(log_ndtr(-t)), LARGEST_BELOW_ONE)
     missed = -np.expm1(count * np.log1p(-outside))

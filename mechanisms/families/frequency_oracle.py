@@ -81,7 +81,7 @@ class FrequencyOracle(Mechanism):
 
     @abstractmethod
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether each report supports the label beside it.
+        """Return whether each report supports the label of the same row.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class FrequencyOracle(Mechanism):
         labels, source = self.values.check(value), generator(rng)
         labels = np.broadcast_to(labels, draw_shape(size, labels.shape))
         return randomise_in_blocks(
-            lambda some: self.randomise(some, source),
+            lambda block: self.randomise(block, source),
             labels,
             *self.report_layout,
             self.bytes_per_label,
@@ -207,15 +207,15 @@ class FrequencyOracle(Mechanism):
         ParameterError
             If ``reports`` has another shape.
         """
-        given = np.asarray(reports)
+        rows = np.asarray(reports)
         shape, _ = self.report_layout
-        fits = given.ndim == 1 + len(shape) and given.shape[1:] == shape and len(given) > 0
-        fits = fits and given.dtype.kind in "iu"
+        fits = rows.ndim == 1 + len(shape) and rows.shape[1:] == shape and len(rows) > 0
+        fits = fits and rows.dtype.kind in "iu"
         if not fits or not all(
-            self.is_report(given[at]).all() for at in cache_blocks(given, self.bytes_per_label)
+            self.is_report(rows[at]).all() for at in cache_blocks(rows, self.bytes_per_label)
         ):
-            raise ParameterError("reports", f"shape {given.shape}", f"reports of {self!r}")
-        return self.estimate(self.support_counts(given), len(given))
+            raise ParameterError("reports", f"shape {rows.shape}", f"reports of {self!r}")
+        return self.estimate(self.support_counts(rows), len(rows))
 
     def estimate(self, counts: NDArray[np.int64], users: int) -> Array:
         """Return each label's estimated share of the users, from support counts.
@@ -276,8 +276,9 @@ class FrequencyOracle(Mechanism):
         numpy.ndarray of shape (k,)
             Variance of each estimated share.
         """
-        share, (own, others) = np.asarray(frequencies, dtype=float), self.coefficient_variances
-        mean: Array = share * own + (1 - share) * others
+        share = np.asarray(frequencies, dtype=float)
+        true_variance, wrong_variance = self.coefficient_variances
+        mean: Array = share * true_variance + (1 - share) * wrong_variance
         return mean / RECORDS.check("count", count)
 
     @property
@@ -332,18 +333,18 @@ def count_labels(labels: NDArray[Any], count: int) -> NDArray[np.int64]:
     flat, total = labels.reshape(-1), np.zeros(count, dtype=np.int64)
     step = max(CACHE_BYTES // 8, count)
     for start in range(0, flat.size, step):
-        some = flat[start : start + step].astype(np.intp, copy=False)
-        total += np.bincount(some, minlength=count)
+        chunk = flat[start : start + step].astype(np.intp, copy=False)
+        total += np.bincount(chunk, minlength=count)
     return total
 
 
 def as_integers(output: ArrayLike) -> NDArray[np.int64]:
     """Return reports as integers; entries that are no integers become -1, which no report has."""
-    given = np.asarray(output)
-    if given.dtype.kind not in "iu":
-        number = np.isfinite(given) & (np.floor(given) == given) & (np.abs(given) < 2**62)
-        given = np.where(number, given, -1)
-    return given.astype(np.int64, copy=False)
+    numbers = np.asarray(output)
+    if numbers.dtype.kind not in "iu":
+        number = np.isfinite(numbers) & (np.floor(numbers) == numbers) & (np.abs(numbers) < 2**62)
+        numbers = np.where(number, numbers, -1)
+    return numbers.astype(np.int64, copy=False)
 
 
 def calibrated_safely(
@@ -351,6 +352,6 @@ def calibrated_safely(
 ) -> O_co:
     """Return ``build(x)``, x moved towards ``safe`` until its epsilon is at most ``epsilon``."""
     step = ULP
-    while (made := build(start)).loss.pure > epsilon:
+    while (mechanism := build(start)).loss.pure > epsilon:
         start, step = start + (safe - start) * step, 2 * step
-    return made
+    return mechanism

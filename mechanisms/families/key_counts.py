@@ -66,25 +66,28 @@ class KeyCounts:
         KeyCounts
             Between data sets that differ by one person at most ``most`` counts move, by 1 each.
         """
-        who, names = np.unique(np.asarray(people), return_inverse=True)[1], checked_keys(keys)
+        person_codes = np.unique(np.asarray(people), return_inverse=True)[1]
+        names = checked_keys(keys)
         limit = IntegerRange(1).check("most", most)
-        if who.shape != names.shape:
+        if person_codes.shape != names.shape:
             raise PrivateValueError("keys", "as many as people")
-        known, key = np.unique(names, return_inverse=True)
-        # the first row of every pair of a person and a key, in the order of the rows
-        pairs, first = np.unique(who.astype(np.int64) * known.size + key, return_index=True)
+        distinct, key = np.unique(names, return_inverse=True)
+        # The first row of every pair of a person and a key, in the order of the rows.
+        pairs, first_rows = np.unique(
+            person_codes.astype(np.int64) * distinct.size + key, return_index=True
+        )
         person, name = np.divmod(
-            pairs[np.lexsort((first, pairs // max(known.size, 1)))], known.size
+            pairs[np.lexsort((first_rows, pairs // max(distinct.size, 1)))], distinct.size
         )
         begins = np.flatnonzero(np.append(True, person[1:] != person[:-1]))
-        place = np.arange(person.size) - np.repeat(begins, np.diff(np.append(begins, person.size)))
-        return cls(known, np.bincount(name[place < limit], minlength=known.size))
+        rank = np.arange(person.size) - np.repeat(begins, np.diff(np.append(begins, person.size)))
+        return cls(distinct, np.bincount(name[rank < limit], minlength=distinct.size))
 
     def __repr__(self) -> str:
         return f"KeyCounts({self.keys.size} keys)"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # one object, but as numbers its counts
+        # numpy gets one object, or the counts if it asks for numbers.
         del copy
         if dtype is not None and np.dtype(dtype).kind != "O":
             return self.counts.astype(dtype)
@@ -96,11 +99,11 @@ class KeyCounts:
 def checked_keys(keys: ArrayLike) -> NDArray[Any]:
     """Return keys as an array of whole numbers from 0 or of strings."""
     names = np.asarray(keys)
-    if names.dtype == object and all(isinstance(one, str) for one in names.ravel()):
+    if names.dtype == object and all(isinstance(key, str) for key in names.ravel()):
         names = names.astype(str)
     strings = names.dtype.kind == "U" and bool((names != "").all())
-    whole = names.dtype.kind in "iu" and not (names < 0).any()
-    if names.ndim != 1 or not (strings or whole or names.size == 0):
+    integers = names.dtype.kind in "iu" and not (names < 0).any()
+    if names.ndim != 1 or not (strings or integers or names.size == 0):
         raise PrivateValueError("keys", "a list of whole numbers from 0, or of strings, not empty")
     return names if strings else names.astype(np.int64)
 
@@ -127,12 +130,12 @@ class KeyCountValues:
     def neighbour(self, value: Any, rng: np.random.Generator) -> KeyCounts:
         """Return the counts with a person more, or where counts allow it with one less."""
         counts = np.asarray(value).item().counts.copy()
-        held = rng.permutation(counts.size)[: self.keys]
-        gone = held[counts[held] > 0]
-        if gone.size and rng.random() < 0.5:
-            counts[gone] -= 1
+        moved_keys = rng.permutation(counts.size)[: self.keys]
+        decreased = moved_keys[counts[moved_keys] > 0]
+        if decreased.size and rng.random() < 0.5:
+            counts[decreased] -= 1
         else:
-            counts[held] += 1
+            counts[moved_keys] += 1
         return KeyCounts(np.asarray(value).item().keys, counts)
 
 
@@ -145,11 +148,11 @@ class KeptKeys(Support):
         keys = np.union1d(np.asarray(first).item().keys, np.asarray(second).item().keys)
         if keys.size > 20:
             raise ParameterError("value", keys.size, "at most 20 keys, whose sets can be listed")
-        kept = bit_rows(keys.size).astype(bool)
-        place = np.int64(1) << np.arange(keys.size)
+        subsets = bit_rows(keys.size).astype(bool)
+        bit_weights = np.int64(1) << np.arange(keys.size)
         return Cells(
-            kept_rows(keys, kept), np.ones(len(kept)),
-            lambda output: (held(output, keys) * place).sum(axis=-1),
+            kept_rows(keys, subsets), np.ones(len(subsets)),
+            lambda output: (held(output, keys) * bit_weights).sum(axis=-1),
         )  # fmt: skip
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
@@ -157,9 +160,9 @@ class KeptKeys(Support):
         return outputs.dtype.kind in "iU"
 
 
-def kept_rows(keys: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+def kept_rows(keys: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
     """Return rows of keys, with a filler where a key is not kept."""
-    return np.where(kept, keys, filler(keys))
+    return np.where(mask, keys, filler(keys))
 
 
 def filler(keys: NDArray[Any]) -> Any:
@@ -169,13 +172,13 @@ def filler(keys: NDArray[Any]) -> Any:
 
 def held(output: ArrayLike, keys: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which of the keys are in each row of an output."""
-    found: NDArray[np.bool_] = (np.asarray(output)[..., None] == keys).any(axis=-2)
-    return found
+    present: NDArray[np.bool_] = (np.asarray(output)[..., None] == keys).any(axis=-2)
+    return present
 
 
 def strangers(output: ArrayLike, keys: NDArray[Any]) -> Array:
-    """Return which rows of an output hold what is none of the keys."""
+    """Return which rows of an output hold a value that is not one of the keys."""
     rows = np.asarray(output)
-    known = np.isin(rows, keys) | (rows == filler(keys))
-    found: Array = ~known.all(axis=-1)
-    return found
+    recognised = np.isin(rows, keys) | (rows == filler(keys))
+    unknown: Array = ~recognised.all(axis=-1)
+    return unknown

@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from mechanisms.base import Mechanism, norms, param
 
-ROUND_OFF = 1e-9  # of a length, relative
+ROUND_OFF = 1e-9  # relative error of a length
 
 
 class MeanOracle(Mechanism):
@@ -44,11 +44,11 @@ class MeanOracle(Mechanism):
         ParameterError
             If ``reports`` has another shape.
         """
-        given = np.asarray(reports)
-        if given.ndim != 1 + (self.values.axes or 0) or len(given) == 0:
+        rows = np.asarray(reports)
+        if rows.ndim != 1 + (self.values.axes or 0) or len(rows) == 0:
             allowed = "one report along the first axis for each of at least one user"
-            raise ParameterError("reports", f"shape {given.shape}", allowed)
-        mean: Array = given.mean(axis=0, dtype=float)
+            raise ParameterError("reports", f"shape {rows.shape}", allowed)
+        mean: Array = rows.mean(axis=0, dtype=float)
         return mean
 
     @abstractmethod
@@ -139,8 +139,8 @@ def stochastic_round(
 
 def on_sphere(output: Array, radius: float) -> NDArray[np.bool_]:
     """Return which outputs lie on the sphere, up to rounding."""
-    near: NDArray[np.bool_] = np.abs(norms(output / radius, 2) - 1) < 1e-6
-    return near
+    within: NDArray[np.bool_] = np.abs(norms(output / radius, 2) - 1) < 1e-6
+    return within
 
 
 def gamma_ratio(x: float) -> float:

@@ -84,16 +84,16 @@ class SelectionMechanism(ScoreMechanism):
 
     @property
     def _score_range(self) -> float:
-        # how far neighbours can move the gap of two scores, over the scale
+        # The largest change of the gap of two scores between neighbours, over the scale.
         return round_up_ratio((1 if self.monotone else 2) * self.charged_sensitivity, self.scale)
 
     @property
     def _rounding_error(self) -> float:
-        # of two rounded scores, half a step each
+        # Each of the two scores is rounded by at most half a step.
         return grid_step(self.scale) if self.arithmetic is EXACT else 0.0
 
     def _pair_with_gap(self, gap: float) -> tuple[Array, Array]:
-        # two candidates whose gap, over the scale, shrinks by the range
+        # The gap of two candidates, over the scale, shrinks by the range.
         return two_candidate_pair(gap * self.scale, self.sensitivity, self.monotone)
 
 
@@ -114,8 +114,8 @@ def scaled_difference(scores: Array, origin: ArrayLike, scale: float) -> Array:
     """Return ``(scores - origin) / scale`` of any floats, kept within ``+-FAR``."""
     with np.errstate(over="ignore"):  # halves can be subtracted; the quotient may still be inf
         height = (scores / 2 - np.asarray(origin) / 2) / (scale / 2)
-    kept: Array = np.minimum(np.maximum(height, -LARGEST_GAP), LARGEST_GAP)
-    return kept
+    clipped: Array = np.minimum(np.maximum(height, -LARGEST_GAP), LARGEST_GAP)
+    return clipped
 
 
 def scaled_gap_to_best(scores: Array, scale: float) -> Array:
@@ -143,8 +143,8 @@ def log_probability_of_output(log_probabilities: Array, output: ArrayLike, each:
     """Return the log-probability of each output; a batch is summed unless ``each``."""
     reported, count = np.asarray(output), log_probabilities.shape[-1]
     possible = (reported >= 0) & (reported < count) & (reported == np.floor(reported))
-    found = entries_at(log_probabilities, np.where(possible, reported, 0).astype(np.intp))
-    rows: Array = np.where(possible, found, -np.inf)
+    log_probability = entries_at(log_probabilities, np.where(possible, reported, 0).astype(np.intp))
+    rows: Array = np.where(possible, log_probability, -np.inf)
     total: Array = rows if each or log_probabilities.ndim == 1 else rows.sum(axis=-1)
     return total
 

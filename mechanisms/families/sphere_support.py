@@ -32,31 +32,31 @@ class SphereSupport(Support):
         length = np.sqrt(np.square(values).sum(axis=1))
         longer = int(np.argmax(length))
         axis = values[longer] / length[longer] if length[longer] else np.eye(len(first))[0]
-        other = values[1 - longer] / (length[1 - longer] or 1.0)
-        across = other - (other @ axis) * axis
+        other_axis = values[1 - longer] / (length[1 - longer] or 1.0)
+        across = other_axis - (other_axis @ axis) * axis
         if np.sqrt(across @ across) > 1e-9:
-            return self._cap_intersections(axis, other)
+            return self._cap_intersections(axis, other_axis)
         edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
         measure = np.diff(self._share_below(edges))
         ends = np.array([-1.0, 1.0]) if self.dimension == 1 else (edges[1:] + edges[:-1]) / 2
-        aside = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
-        aside = aside - (aside @ axis) * axis
-        aside /= np.sqrt(aside @ aside) or 1.0
+        orthogonal = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
+        orthogonal = orthogonal - (orthogonal @ axis) * axis
+        orthogonal /= np.sqrt(orthogonal @ orthogonal) or 1.0
         slant = np.sqrt(np.maximum(1 - ends**2, 0.0))
-        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, aside))
+        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, orthogonal))
         return Cells(outputs, measure, lambda output: self._slice_index(output, axis))
 
-    def _cap_intersections(self, one: Array, other: Array) -> Cells:
+    def _cap_intersections(self, axis: Array, other_axis: Array) -> Cells:
         # In the plane of both lines a uniform point has a uniform angle, and length above r with
         # probability (1 - r^2)^((p-2)/2).  So caps whose centres are an angle t apart share
         # 1/pi int_{t/2}^{arccos h} (1 - h^2 / cos^2 x)^((p-2)/2) dx of the sphere.
         if len(self.heights) != 1:
             raise ParameterError("pair", "two directions", "two vectors along one line")
         height, slices = self.heights[0], self._signed_heights.size + 1
-        plane = np.linalg.qr(np.stack([one, other], axis=1))[0].T
-        places = plane @ np.stack([one, other], axis=1)  # both in coordinates of the plane
+        plane = np.linalg.qr(np.stack([axis, other_axis], axis=1))[0].T
+        places = plane @ np.stack([axis, other_axis], axis=1)  # both in coordinates of the plane
         start, end = np.arctan2(places[1], places[0])
-        apart, reach = float(np.arccos(np.clip(one @ other, -1, 1))), math.acos(height)
+        separation, reach = float(np.arccos(np.clip(axis @ other_axis, -1, 1))), math.acos(height)
 
         def lens(angle: float) -> float:
             # x = arccos h - s^2 is smooth in s, and panels get ever finer towards 0
@@ -68,24 +68,28 @@ class SphereSupport(Support):
             power = np.maximum(inside, 0.0) ** ((self.dimension - 2) / 2)
             return float(weights @ (2 * nodes * power)) / math.pi
 
-        near, far, cap = lens(apart), lens(math.pi - apart), 1 - float(self._share_below(height))
-        side = max(cap - near - far, 0.0)
-        middle = max(1 - 4 * cap + 2 * near + 2 * far, 0.0)
-        table = np.array([[near, side, far], [side, middle, side], [far, side, near]])
+        near_share, far_share = lens(separation), lens(math.pi - separation)
+        cap = 1 - float(self._share_below(height))
+        side = max(cap - near_share - far_share, 0.0)
+        middle = max(1 - 4 * cap + 2 * near_share + 2 * far_share, 0.0)
+        table = np.array(
+            [[near_share, side, far_share], [side, middle, side], [far_share, side, near_share]]
+        )
         if slices == 2:
             table = table[::2, ::2]
-        # a point off the plane, and one of every arc between cuts; the longest arc speaks last
+        # The points are one off the plane and one of every arc between cuts.  Later points
+        # overwrite earlier ones, so the longest arc comes last.
         cuts = np.add.outer([start, start + np.pi, end, end + np.pi], [-reach, reach]).ravel()
         cuts = np.sort(cuts % (2 * np.pi))
         arcs = np.diff(cuts, append=cuts[0] + 2 * np.pi)
         middles = (cuts + arcs / 2)[np.argsort(arcs)]
         points = np.stack([np.cos(middles), np.sin(middles)], axis=1) @ plane
         if self.dimension > 2:
-            off = np.linalg.qr(np.vstack([plane, np.eye(self.dimension)]).T)[0].T[2]
-            points = np.vstack([off, points])
+            normal = np.linalg.qr(np.vstack([plane, np.eye(self.dimension)]).T)[0].T[2]
+            points = np.vstack([normal, points])
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
-            return self._slice_index(output, one) * slices + self._slice_index(output, other)
+            return self._slice_index(output, axis) * slices + self._slice_index(output, other_axis)
 
         outputs = np.zeros((slices * slices, self.dimension))
         outputs[locate(self.radius * points)] = self.radius * points

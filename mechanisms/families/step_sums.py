@@ -89,18 +89,18 @@ class StepSums:
 
     def check(self, value: ArrayLike) -> Array:
         """Return finite floats of the shape of a value, or a batch of such."""
-        found = finite_floats(value)
+        steps = finite_floats(value)
         if (
-            found.shape[max(found.ndim - self.axes, 0) :] != self.shape
-            or found.ndim > 1 + self.axes
+            steps.shape[max(steps.ndim - self.axes, 0) :] != self.shape
+            or steps.ndim > 1 + self.axes
         ):
             raise PrivateValueError("value", f"an array of shape {self.shape}, or a batch of such")
-        return found
+        return steps
 
     def example(self, rng: np.random.Generator) -> Any:
         """Return random steps."""
-        found = rng.normal(scale=10, size=self.shape)
-        return float(found) if self.axes == 0 else found
+        steps = rng.normal(scale=10, size=self.shape)
+        return float(steps) if self.axes == 0 else steps
 
     def neighbour(self, value: Any, rng: np.random.Generator) -> Any:
         """Return the value with one step moved by at most the sensitivity, along a coordinate."""

@@ -105,9 +105,9 @@ def test_row_7_a_trillion_compositions_are_bounded_at_once(loss):
     assert Tight().epsilon(Repeat(loss, 0), 1e-6) == 0.0
     Tight().epsilon(2 * loss, 1e-6)  # imports
     plan = Repeat(loss, 10**12)
-    # the less of two: what else runs on the core counts once, not twice
-    assert min(standard_seconds(lambda: Tight().certify(plan, 1e-6)) for _ in range(2)) < 3.0
-    found = Tight().certify(plan, 1e-6)
+    certificates = []
+    assert standard_seconds(lambda: certificates.append(Tight().certify(plan, 1e-6))) < 3.0
+    found = certificates[0]
     assert 0 < found.lower <= found.upper < 1e5 or isinstance(loss, BoundedRangeLoss | ZCDPLoss)
     for row in compare(Repeat(loss, 10**12), 1e-6):
         assert row.epsilon is None or row.epsilon >= found.lower

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as program
+from benchmarks import bench_top_k
 
 ROOT = Path(__file__).parents[2]
 RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
@@ -109,6 +111,50 @@ def test_one_section_is_replaced_and_remarks_stay(tmp_path, monkeypatch):
     assert text.partition(section_c)[2] == before.partition(section_c)[2]
 
 
+def test_a_bench_with_peers_runs_where_they_are(tmp_path, monkeypatch):
+    stand_ins(monkeypatch, {"bench_a": "raise SystemExit(3)"})
+    python = tmp_path / ".venv-bench" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/asked"\nexit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(program, "WITH_PEERS", {"bench_a"})
+    monkeypatch.setattr(program, "PEERS", tmp_path / ".venv-bench")
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--write", "page.md"])
+    assert program.main() == 1
+    asked = (python.parent / "asked").read_text()
+    assert asked == "-m benchmarks bench_a --write page.md\n"
+
+
+def test_bench_top_k_fails_without_its_peers_and_names_a_wrong_one(monkeypatch, capsys):
+    codes = np.random.default_rng(0).geometric(0.2, 3000) % 40
+
+    def absent(*_):
+        raise ImportError
+
+    def too_little_noise(codes, counts, epsilon, seed):
+        top = np.argsort(-counts, kind="stable")[: bench_top_k.K]
+        return top, counts[top] + np.random.default_rng(seed).laplace(size=top.size) / 10
+
+    monkeypatch.setattr(bench_top_k, "column", lambda *_: codes)
+    monkeypatch.setattr(bench_top_k, "COLUMNS", ("made up",))
+    methods = {"ours": bench_top_k.ours, "a peer": too_little_noise, "another": absent}
+    monkeypatch.setattr(bench_top_k, "METHODS", methods)
+    monkeypatch.setattr(bench_top_k, "keys", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["bench_top_k", "--seeds", "20"])
+    with pytest.raises(SystemExit) as ended:
+        bench_top_k.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert "a peer is wrong: less noise than epsilon 0.1 needs" in said
+    assert "left out, for they are not installed: another" in said
+    assert ratios(said) == []  # neither has a ratio
+    methods["a peer"] = methods["another"] = bench_top_k.ours
+    bench_top_k.main()
+    said = capsys.readouterr().out
+    assert "wrong" not in said
+    assert len(ratios(said)) >= 8
+
+
 def test_an_unknown_bench_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "bench_none"])
     with pytest.raises(SystemExit) as ended:
@@ -125,6 +171,6 @@ def test_the_page_holds_every_bench_to_its_end():
         section = text.partition(first)[2].partition(last)[0]
         assert re.search(r"\| date \| 20\d\d-.*\n\| commit \| [0-9a-f]{12}", section), name
         (said,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
-        assert re.match(rf"\$ .venv/bin/python -m benchmarks.{name}( --\w+ \w+)?\n", said)
+        assert re.match(rf"\$ .venv(-bench)?/bin/python -m benchmarks.{name}( --\w+ \w+)?\n", said)
         assert "failed with exit status" not in said
         assert "left out" in said or ratios(said), name

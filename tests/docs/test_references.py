@@ -154,7 +154,15 @@ def test_commands_exist(page):
         "audits": {*audits.__main__.COMMANDS, "low"},  # "low bits" is the name of a row
     }
     for program, word in re.findall(r"python -m (\w+)((?: +\"?[a-z]+(?=[\s`\"|]|$))?)", text):
-        programs = (*PACKAGES, "verifier", "pytest", "experiments", "benchmarks", "examples")
+        programs = (
+            *PACKAGES,
+            "verifier",
+            "pytest",
+            "experiments",
+            "benchmarks",
+            "examples",
+            "tests",
+        )
         assert program in programs, program
         if word.strip() and program in known:
             assert word.strip(' "') in known[program], word

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.docs.numbers import drawn
+from tests.docs.blocks import drawn
 
 
 @pytest.mark.parametrize("panel", ["sparse", "harmonic"])

@@ -16,7 +16,7 @@ import pytest
 from experiments.__main__ import main
 from experiments.catalogue import FIGURES
 from experiments.datasets import SHARED
-from tests.docs.numbers import NUMBER, Printed
+from tests.docs.blocks import NUMBER, Printed
 
 KEPT = Path(__file__).parents[1] / "snapshots" / "experiments.json"
 # those that repeat the code of another, and one that takes a minute; the first tests of this folder

@@ -37,7 +37,7 @@ class Run:
     neighbour: Any
     public: Any = None
     claim: Loss | float = 1.0
-    runs: int = 200
+    runs: int = 60
 
 
 def losses_violation(run: Run, tolerance=1e-9) -> str:
@@ -73,7 +73,7 @@ def search_violation(run: Run) -> str:
 def audit_violation(run: Run) -> str:
     """What refutes the claim when the whole algorithm is audited."""
     found = audit_algorithm(
-        run.algorithm, run.data, run.neighbour, run.claim, 300, np.random.default_rng(2),
+        run.algorithm, run.data, run.neighbour, run.claim, 60, np.random.default_rng(2),
         public=run.public,
     )  # fmt: skip
     return found.refutation(CONFIDENCE)

@@ -10,6 +10,17 @@ from mechanisms import Mechanism, registry
 
 INSTANCES = [one for cls in registry() for one in cls.instances()]
 every_mechanism = pytest.mark.parametrize("mechanism", INSTANCES, ids=repr)
+# the density of noise is the same for both kinds of arithmetic, but for the rounding of the exact
+REPRS = {repr(one) for one in INSTANCES}
+every_density = pytest.mark.parametrize(
+    "mechanism",
+    [
+        pytest.param(one, marks=pytest.mark.slow)
+        if "IDEALISED" in repr(one) and repr(one).replace("IDEALISED", "EXACT") in REPRS
+        else one for one in INSTANCES
+    ],
+    ids=repr,
+)  # fmt: skip
 every_class = pytest.mark.parametrize("cls", registry(), ids=lambda cls: cls.__name__)
 
 FALSE_ALARM_RATE = 1e-9  # of every statistical law; seeds are fixed besides

@@ -60,7 +60,7 @@ def best_gain(charge, start, budget, plan=()):
     def follow(loss, then, p, q, depth):
         return sum(then(p * a, q * b, depth - 1) for a, b in outcomes(loss))
 
-    return gain(start, 0, 1.0, 1.0, 7)
+    return gain(start, 0, 1.0, 1.0, 6)
 
 
 def violation(make):

@@ -17,10 +17,12 @@ from accountant import (
     Advanced,
     Basic,
     PureLoss,
+    SampledWithoutReplacement,
     Shuffled,
     Tight,
     UnsupportedPlan,
 )
+from accountant.accountants.one_way import Route, one_way
 from tests.laws.random_plans import DRAWS, random_plan
 
 SAME = 1e-9  # of delta, and of an epsilon that comes back from it
@@ -34,8 +36,11 @@ QUICK = (
     "pure", "Gaussian", "pair", "approximate", "discrete Laplace", "one pass", "grouped",
     "group of samples", "nested", "stated",
 )  # fmt: skip
-# a plan whose delta and whose epsilon two lattices gave, which differed by 8e-6
-SHUFFLED = 3 * Shuffled(PureLoss(1.99713), 398)
+# plans that lattices answer; of the first two lattices gave delta and epsilon, 8e-6 apart
+ON_A_LATTICE = [
+    pytest.param(3 * Shuffled(PureLoss(1.99713), 398), 1e-6, marks=pytest.mark.slow),
+    (2 * SampledWithoutReplacement(PureLoss(1.0), 2, 8), 1e-3),
+]
 
 
 def agreement_violation(accountant, plan, delta) -> str:
@@ -94,8 +99,10 @@ def test_epsilon_and_delta_agree(kind):
         assert agreement_violation(Tight(), plan, delta) == ""
 
 
-def test_they_agree_on_a_lattice():
-    assert agreement_violation(Tight(), SHUFFLED, 1e-6) == ""
+@pytest.mark.parametrize(("plan", "delta"), ON_A_LATTICE)
+def test_they_agree_on_a_lattice(plan, delta):
+    assert one_way(plan, 1e-8).route is Route.DISCRETISED_COMPOSITION
+    assert agreement_violation(Tight(), plan, delta) == ""
 
 
 @pytest.mark.parametrize("kind", QUICK)

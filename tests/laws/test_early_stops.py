@@ -20,7 +20,7 @@ def one_sided(value, rng, size):
 
 @pytest.mark.parametrize("runs", [1500, 6000])
 def test_an_honest_one_sided_release_is_seldom_convicted(runs):
-    repeats = 60
+    repeats = 40
     found = [watch(one_sided, (0, 1), PureLoss(1.0), runs, rng=seed) for seed in range(repeats)]
     alarms = sum(one.outcome is Outcome.FALSIFIED for one in found)
     assert alarms <= binom.ppf(1 - CHANCE, repeats, 0.05)

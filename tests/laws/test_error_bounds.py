@@ -8,6 +8,7 @@ it is, and once without each term of its bound.
 import pytest
 
 from tests.laws.error_bounds import (
+    compositions,
     contours,
     cumulants,
     epochs,
@@ -16,6 +17,9 @@ from tests.laws.error_bounds import (
     proof_lattices,
     proof_series,
     quadratures,
+    sampled_ratios,
+    shuffles,
+    tradeoffs,
 )
 from tests.mutants.unseen_terms import UNSEEN
 
@@ -43,6 +47,18 @@ LAWS = {
     "lattices in proofs": proof_lattices.lattice_violation,
     "discrete Gaussians in proofs": proof_lattices.discrete_gaussian_violation,
     "epochs in proofs": proof_series.allocation_violation,
+    "many responses": compositions.binomial_violation,
+    "chances to reveal all": compositions.infinity_violation,
+    "ranges in advance": compositions.fixed_ranges_violation,
+    "adaptive ranges": compositions.adaptive_ranges_violation,
+    "trade-off curves from below": tradeoffs.lower_violation,
+    "trade-off curves": tradeoffs.ends_violation,
+    "rates of attacks": tradeoffs.rates_violation,
+    "Gaussians that fit": tradeoffs.fit_violation,
+    "clones": shuffles.clones_violation,
+    "shuffled responses": shuffles.responses_violation,
+    "sampled ratios": sampled_ratios.rule_violation,
+    "sampled ratios far up": sampled_ratios.filon_violation,
 }
 
 

@@ -12,7 +12,7 @@ from mechanisms import Mechanism
 from mechanisms.base.values import Categories, Reals, Scores
 from mechanisms.families.additive import AdditiveNoise
 from mechanisms.laplace import Laplace
-from tests.laws.common import every_mechanism, neighbouring_values
+from tests.laws.common import every_density, every_mechanism, neighbouring_values
 from tests.laws.test_hockey_stick import profile
 
 EPSILONS = (0.0, 0.3, 0.7, 0.9)
@@ -69,7 +69,7 @@ def random_pairs(mechanism: Mechanism):
     """(delta, epsilon, pair) of many random neighbours."""
     rng = np.random.default_rng(22)
     return [
-        (found, eps, pair) for pair in neighbouring_values(mechanism, rng, 80)
+        (found, eps, pair) for pair in neighbouring_values(mechanism, rng, 40)
         for found, eps in at_every_epsilon(mechanism, pair)
     ]  # fmt: skip
 
@@ -97,7 +97,7 @@ def split_in_the_plane(mechanism: Mechanism):
     return found
 
 
-@every_mechanism
+@every_density
 def test_no_searched_neighbours_exceed_the_profile(mechanism):
     assert violation(mechanism) == ""
 

@@ -136,7 +136,7 @@ def test_the_loss_of_a_sampled_release_is_that_of_its_mixture(way):
     assert found.sound
     assert math.isfinite(found.loss)
     assert found.unchecked == ()
-    losses = privacy_losses(Sampled(), data, neighbour, 2000, rng=2)
+    losses = privacy_losses(Sampled(), data, neighbour, 500, rng=2)
     ratios = np.exp(-losses)  # Q / P under P, whose mean is 1
     # chi-square of N(0, 1) and its mixture with N(1, 1), for five sums; less the other way round
     variance = (1 + RATE**2 * math.expm1(1)) ** 5 - 1

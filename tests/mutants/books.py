@@ -83,7 +83,7 @@ def verifies_any_delta(patch):
     """Accepts a delta that falls."""
     edit(
         patch, terms_check.TermsCheck, "check_change",
-        "terms.budget.delta < held.budget.delta", "False",
+        "terms.budget.delta < old_terms.budget.delta", "False",
     )  # fmt: skip
 
 
@@ -125,14 +125,17 @@ def loses_a_line_between_pages(patch):
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, book_history, "read_history", "len(read) < ROWS_PER_PAGE",
-        "len(read) <= ROWS_PER_PAGE",
+        patch, book_history, "read_history", "len(entries) < ROWS_PER_PAGE",
+        "len(entries) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
 
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
-    edit(patch, book_history, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")
+    edit(
+        patch, book_history, "read_history", "start = entries[-1].seq",
+        "start = entries[-1].seq - 1",
+    )  # fmt: skip
 
 
 def spends_over_the_quota(patch):
@@ -172,7 +175,7 @@ def carries_for_ever(patch):
     """Adds up what windows left, and forgets that it was spent since."""
     edit(
         patch, windows.Window, "notion",
-        "held = notion.with_more(held.left", "held = held.with_more(notion.left",
+        "carried = notion.with_more(carried.left", "carried = carried.with_more(notion.left",
     )  # fmt: skip
 
 
@@ -198,7 +201,7 @@ def adds_up_buckets(patch):
     """Begins a bucket where the largest stands."""
     edit(
         patch, account_charges.AccountCharges, "charge",
-        "spend(self.bucket_total(notion, one))", "spend(before)",
+        "spend(self.bucket_total(notion, bucket))", "spend(before)",
     )  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from accountant.amplification.allocation import allocation_profile, lognormal_cu
 from accountant.amplification.allocation.lognormal_cut import CutTransform
 from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule
-from accountant.amplification.sampled_gaussian import sampled_gaussian_hits, sampled_gaussian_tail
-from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import HitSampledGaussian
-from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import TruncatedSampledGaussian
+from accountant.amplification.sampled_gaussian import sampled_gaussian_tail
+from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
+    TruncatedSampledGaussians,
+)
 from accountant.composition.aliasing import AliasingBound
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.cgf import PlanCGF
@@ -148,17 +149,18 @@ def replaced(sampled):
     return type(sampled)(sampled.mu, sampled.rate * 1.01, sampled.record_added)
 
 
-def sure_events_forgotten(patch):
-    patch.setattr(TruncatedSampledGaussian, "sure_delta", lambda self, epsilon: (0.0, 0.0))
+def certain_violations_forgotten(patch):
+    patch.setattr(TruncatedSampledGaussians, "sure_delta", lambda self, epsilon: (0.0, 0.0))
 
 
-def sure_events_of_one_release(patch):
-    made = TruncatedSampledGaussian.sure_delta
+def certain_violations_of_one_release(patch):
+    made = TruncatedSampledGaussians.sure_delta
 
     def alone(self, epsilon):
-        return made(replace(self, count=1), epsilon)
+        members = [replace(member, count=1) for member in self.members]
+        return made(TruncatedSampledGaussians(members), epsilon)
 
-    patch.setattr(TruncatedSampledGaussian, "sure_delta", alone)
+    patch.setattr(TruncatedSampledGaussians, "sure_delta", alone)
 
 
 def mass_of_the_cut_kept(patch):
@@ -171,25 +173,11 @@ def mass_of_the_cut_kept(patch):
     patch.setattr(sampled_gaussian_tail, "cut_line", keeps(line))
 
 
-def releases_without_a_hit_forgotten(patch):
-    patch.setattr(sampled_gaussian_hits, "log_rest", lambda *given: -math.inf)
-
-
-def hits_of_one_release(patch):
-    made = HitSampledGaussian.cf_ratio
-
-    def alone(self, z):
-        return made(replace(self, releases=1), z)
-
-    patch.setattr(HitSampledGaussian, "cf_ratio", alone)
-
-
 MUTANTS = [
     aliases_forgotten, cut_off_too_early, smoothing_not_taken_off, count_off_by_one,
     smoothing_taken_off_the_upper_end, one_direction, mass_at_infinity_forgotten,
     laplace_without_its_slope, sampled_rate_doubled, aliases_of_an_epoch_forgotten,
     line_of_an_epoch_cut_off_too_early, steps_of_an_epoch_off_by_one,
     tail_of_a_log_normal_forgotten, rule_of_the_cut_too_coarse, steps_of_the_cut_off_by_one,
-    sure_events_forgotten, sure_events_of_one_release, mass_of_the_cut_kept,
-    releases_without_a_hit_forgotten, hits_of_one_release,
+    certain_violations_forgotten, certain_violations_of_one_release, mass_of_the_cut_kept,
 ]  # fmt: skip

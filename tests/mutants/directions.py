@@ -56,7 +56,7 @@ def one_direction_of_divergences(patch):
     """Adds up the divergences of one direction."""
     edit(
         patch, odometer.DivergencesNotion, "_cost",
-        "for one in {loss, loss.reversed}", "for one in {loss}",
+        "for direction in {loss, loss.reversed}", "for direction in {loss}",
     )  # fmt: skip
 
 

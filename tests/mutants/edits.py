@@ -25,6 +25,6 @@ def edit(patch, owner, name, old, new, everywhere=False):
     changed = made[function.__name__]
     if isinstance(found, property):
         changed = property(changed)
-    elif function is not found:
+    elif function is not found and not hasattr(found, "cache_clear"):
         changed = contextlib.contextmanager(changed)
     patch.setattr(owner, name, changed)

@@ -2,9 +2,21 @@
 
 from typing import Any, NamedTuple
 
+from accountant.accountants import (
+    advanced,
+    bounded_range_composition,
+    gaussian_fit,
+    profile_ends,
+    tradeoff_curves,
+    tradeoff_ends,
+)
+from accountant.accountants.advanced import Advanced
+from accountant.amplification import shuffling_bounds
 from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
+from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
+from accountant.amplification.sampled_ratio_filon import FilonRule
 from accountant.composition import contour, pld_grid
 from accountant.composition.aliasing import AliasingBound
 from accountant.composition.cgf import PlanCGF
@@ -32,6 +44,7 @@ class Dropped(NamedTuple):
 
 
 SumOnLattice = lognormal_lattice._SumOnLattice
+BellmanStep = bounded_range_composition._BellmanStep
 TERMS = {
     "contours": {
         "truncation": Dropped(
@@ -326,5 +339,125 @@ TERMS = {
         "aliases of the tails": Dropped(
             series, "allocated", "(mu * d).sin(), x / (1 - x))", "(mu * d).sin(), 0 * x)"
         ),
+    },
+    "many responses": {
+        "masses": Dropped(advanced._Binomial, "__init__", "log_p + error", "log_p"),
+    },
+    "chances to reveal all": {
+        "in an epsilon": Dropped(
+            Advanced, "one_way_epsilon", "(delta - mass) / (1 - mass)", "delta"
+        ),
+        "in a delta": Dropped(Advanced, "one_way_delta", "mass + (1 - mass) * rest", "rest"),
+        "drift": Dropped(advanced, "_martingale", "mean + "),
+    },
+    "ranges in advance": {
+        "round-off": Dropped(
+            bounded_range_composition, "_nonadaptive_delta", "axis=1))) * error", "axis=1)))"
+        ),
+    },
+    "adaptive ranges": {
+        "between two choices": Dropped(
+            BellmanStep, "__call__", "self._raise_inside(best, wide)", "pass"
+        ),
+        "round-off": Dropped(
+            BellmanStep, "__init__", "(1 + 1e-13 + 1e-14 / (1 - self._c))", "1"
+        ),
+        "below a window": Dropped(
+            bounded_range_composition, "_profile",
+            "1 + (value[0] - 1) * np.exp(step * np.arange(start - first, 0.0))",
+            "np.full(first - start, value[0])",
+        ),
+        "above a window": Dropped(bounded_range_composition, "_profile", "kept[-1])", "0.0)"),
+        "epsilons between cells": Dropped(
+            bounded_range_composition, "adaptive_epsilon",
+            "math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))", "share * e0 / CELLS_PER_RANGE",
+        ),
+        "deltas between cells": Dropped(
+            bounded_range_composition, "adaptive_delta",
+            "np.interp(math.exp(epsilon), np.exp(points), value)",
+            "np.interp(epsilon, points, value)",
+        ),
+    },
+    "trade-off curves from below": {
+        "accuracy ahead": Dropped(
+            tradeoff_curves, "greatest_lines", "ahead.profile(size[some]) * (1 + ACCURACY)",
+            "ahead.profile(size[some])",
+        ),
+        "accuracy behind": Dropped(
+            tradeoff_curves, "greatest_lines", "back.profile(size[some]) * (1 + ACCURACY)",
+            "back.profile(size[some])",
+        ),
+    },
+    "trade-off curves": {
+        "accuracy above": Dropped(
+            profile_ends._SingleEnds, "near", "self._above.profile(epsilon) * (1 + ACCURACY)",
+            "self._above.profile(epsilon)",
+        ),
+        "accuracy below": Dropped(
+            profile_ends._SingleEnds, "near", "(1 - ACCURACY) * math.exp(-rounding)",
+            "math.exp(-rounding)",
+        ),
+        "between two lines": Dropped(
+            tradeoff_ends, "_sup_of_concave", "np.maximum(peak, ends)", "ends"
+        ),
+        "beyond the last line": Dropped(
+            tradeoff_ends, "_at_level", "max(beyond, _sup_of_concave(epsilon, low, high))",
+            "_sup_of_concave(epsilon, low, high)",
+        ),
+    },
+    "rates of attacks": {
+        "accuracy above": Dropped(
+            profile_ends._SingleEnds, "near", "self._above.profile(epsilon) * (1 + ACCURACY)",
+            "self._above.profile(epsilon)",
+        ),
+        "accuracy below": Dropped(
+            profile_ends._SingleEnds, "near", "(1 - ACCURACY) * math.exp(-rounding)",
+            "math.exp(-rounding)",
+        ),
+    },
+    "Gaussians that fit": {
+        "accuracy": Dropped(
+            gaussian_fit, "gdp_of", "found * (1 + ACCURACY), 1.0", "found, 1.0"
+        ),
+        "between two points": Dropped(
+            gaussian_fit, "_regret", "max(beyond, best, ", "max(beyond, "
+        ),
+        "lines below": Dropped(
+            gaussian_fit, "_regret_between", " - np.where(inside, rising * cross, 0.0)"
+        ),
+        "beyond the last point": Dropped(gaussian_fit, "_regret", "max(beyond, ", "max("),
+    },
+    "clones": {
+        "beyond the window": Dropped(
+            shuffling_bounds, "clone_hockey_sticks", "clones, weight) + missed", "clones, weight)"
+        ),
+        "mass below": Dropped(
+            shuffling_bounds, "binomial_window",
+            "missed = bdtr(low - 1, n, chance) if low > 0 else 0.0", "missed = 0.0",
+        ),
+    },
+    "shuffled responses": {
+        "round-off": Dropped(
+            shuffling_bounds, "binary_hockey_sticks", "error = 2 * ULP * (8 + users)", "error = 0.0"
+        ),
+    },
+    "sampled ratios": {
+        "rule": Dropped(
+            SampledRatioLaw, "cgf",
+            "near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))", "near",
+        ),
+        "rule of a ratio": Dropped(SampledRatioLaw, "cf_ratio", " + 2 * count * missed"),
+        "turns": Dropped(SampledRatioLaw, "log_errors", " + turn * angle"),
+        "atoms of a decay": Dropped(SampledRatioLaw, "log_cf_bound", "staying + "),
+        "density of a decay": Dropped(SampledRatioLaw, "log_cf_bound", " + jump / u"),
+    },
+    "sampled ratios far up": {
+        "polynomial": Dropped(FilonRule, "__init__", "self._interpolation_error() + "),
+        "the sign of a turn": Dropped(
+            SampledRatioLaw, "cf_ratio", "-1.0 if self.record_added else 1.0", "1.0"
+        ),
+        "sums": Dropped(FilonRule, "__init__", " + self._sum_error()"),
+        "rule": Dropped(FilonRule, "ratio", " + self.missed"),
+        "turns of a sum": Dropped(FilonRule, "_sum_error", "size = size + turns", "size = size"),
     },
 }  # fmt: skip

@@ -32,6 +32,13 @@ from tests.mutants import (
 
 # their own tests hold them against every instance, by the same values and more
 ON_EVERY_INSTANCE = {"hockey_stick", "neighbours"}
+# their own tests ask the same question of what is right, and it takes a second or more
+HELD_BY_THEIR_OWN_TEST = {
+    "repeated", "passes", "declared shapes", "moves of frames", "moves of ranks and keys",
+    "recorded noise", "recorded linear maps", "exact weights", "exact levels", "exact comparisons",
+    "replays: the_loss_of_a_sampled_release_is_that_of_its_mixture",
+    "early_stops: an_honest_one_sided_release_is_seldom_convicted",
+}  # fmt: skip
 CASES = [(law, name) for law, found in LAWS.items() for name in found.mutants]
 
 
@@ -48,7 +55,8 @@ def test_the_law_catches_the_mutant(law, name):
     found = LAWS[law].violation(mutant.wrong, *by)
     assert found != ""
     assert found.startswith(mutant.words)
-    if not (law in ON_EVERY_INSTANCE and mutant.right in INSTANCES):
+    held = law in ON_EVERY_INSTANCE and mutant.right in INSTANCES
+    if not (held or law in HELD_BY_THEIR_OWN_TEST):
         assert verdict_on_right(law, mutant.right) == ""
 
 
@@ -58,6 +66,7 @@ def test_every_law_has_a_mutant(law):
 
 
 def test_every_mutant_has_a_law():
+    assert set(LAWS) >= HELD_BY_THEIR_OWN_TEST
     assert {cls.caught_by for cls in specimens.Mutant.__subclasses__()} <= set(LAWS)
     assert set(registry.LEDGER_MUTANTS) == set(registry.LEDGER_LAWS)
     assert set(registry.GATE_MUTANTS) == set(registry.GATE_LAWS)

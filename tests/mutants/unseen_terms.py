@@ -4,8 +4,19 @@ They are kept: each bounds an error that floats may make.  A term of round-off i
 what round-off is, so that one of several can cover for another.
 """
 
+from accountant.accountants import (
+    advanced,
+    attack_rates,
+    bounded_range_composition,
+    gaussian_fit,
+    tradeoff_curves,
+    tradeoff_ends,
+)
+from accountant.amplification import shuffling_bounds
 from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
+from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
+from accountant.amplification.sampled_ratio_filon import FilonRule
 from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
@@ -77,5 +88,51 @@ UNSEEN = {
     ),
     Dropped(parts, "mixture", " + outside) / (1 - share)", ")"): (
         "a second order: the error of an error"
+    ),
+    Dropped(
+        advanced._Binomial,
+        "delta",
+        "np.where(epsilon < self.window_start, 1.0, np.minimum(result, 1.0))",
+        "result",
+    ): "masses are raised by more than what lies below their window, 1e-300",
+    Dropped(advanced._Binomial, "__init__", " * (1 + 4 * ULP)"): (
+        "masses are raised by 8 ulps of count times epsilon, which is more"
+    ),
+    Dropped(bounded_range_composition, "adaptive_delta", "value)), 64)", "value)), 0)"): (
+        "every step of the recursion rounds up by 1e-13"
+    ),
+    Dropped(
+        tradeoff_curves,
+        "greatest_lines",
+        " - 4 * ULP * (np.abs(result) + np.exp(np.minimum(epsilon, 0.0)))",
+    ): "the accuracy of a profile, 2^-36, is more unless delta is below 1e-4",
+    Dropped(tradeoff_ends, "_heights", "return low - error, high + error", "return low, high"): (
+        "the same"
+    ),
+    Dropped(tradeoff_ends, "_sup_of_concave", " + 16 * ULP * size"): "the same",
+    Dropped(attack_rates, "_powers", "1 - high - ULP", "1 - high"): "the same",
+    Dropped(attack_rates, "_powers", "1 - low + ULP", "1 - low"): "the same",
+    Dropped(attack_rates, "bayes_risk", "least * (1 - 4 * ULP)", "least"): "the same",
+    Dropped(attack_rates, "bayes_risk", "most * (1 + 4 * ULP)", "most"): "the same",
+    Dropped(gaussian_fit, "_corner_mus", "np.log(power) + 8 * ULP", "np.log(power)"): "the same",
+    Dropped(gaussian_fit, "_corner_mus", "level - 8 * ULP * size", "level"): "the same",
+    Dropped(
+        shuffling_bounds,
+        "binomial_window",
+        "missed += bdtrc(high, n, chance) if high < n else 0.0",
+        "pass",
+    ): "sticks fall with the number of clones, and the masses of a window are raised to 1",
+    Dropped(shuffling_bounds, "_sticks_of_clones", " + ULP * error + LEAST"): (
+        "the accuracy of a profile is more where sticks are no small differences"
+    ),
+    Dropped(
+        shuffling_bounds, "binary_hockey_sticks", "above_p[first] * (1 + error)", "above_p[first]"
+    ): "the error of Q is as large where both nearly cancel; both together are seen",
+    Dropped(SampledRatioLaw, "cgf", " * np.exp(np.minimum(tilted.real - found.real, 700.0))"): (
+        "rules err by some hundredths of their bound, and atoms keep values large; mixtures see it"
+    ),
+    Dropped(SampledRatioLaw, "log_cf_bound", " + 1e-12"): "sums by parts are sharp at no frequency",
+    Dropped(FilonRule, "ratio", "8 * ULP * (size + abs(self._log_moment))", "0.0"): (
+        "sums of a rule err by less, and truths are known to 1e-12"
     ),
 }

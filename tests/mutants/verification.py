@@ -90,19 +90,21 @@ def counts_a_notion_without_a_plan(patch):
 def any_run_of_what_is_aside(patch):
     """Looks at the plan of a run, and not at what paid for it."""
     edit(
-        patch, ChargeCheck, "_check_runs", "!= (first.seq, aside", "!= (facts[PAID], aside",
+        patch, ChargeCheck, "_check_runs", "!= (set_aside_entry.seq, aside",
+        "!= (facts[PAID], aside",
     )  # fmt: skip
 
 
 def runs_in_any_order(patch):
     """Counts the runs, and does not read their numbers."""
-    edit(patch, ChargeCheck, "_check_runs", 'facts["nth"] != made + 1 or ', "")
+    edit(patch, ChargeCheck, "_check_runs", 'facts["nth"] != runs_made + 1 or ', "")
 
 
 def changes_any_terms(patch):
     """Believes what a change of terms says it changed."""
     edit(
-        patch, TermsCheck, "check_change", "change not in CHANGES or kept[0] != kept[1]",
+        patch, TermsCheck, "check_change",
+        "change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]",
         "change not in CHANGES",
     )  # fmt: skip
 
@@ -110,8 +112,9 @@ def changes_any_terms(patch):
 def changes_of_any_kind(patch):
     """Takes a change that no version knows."""
     edit(
-        patch, TermsCheck, "check_change", "change not in CHANGES or kept[0] != kept[1]",
-        "change in CHANGES and kept[0] != kept[1]",
+        patch, TermsCheck, "check_change",
+        "change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]",
+        "change in CHANGES and unchanged_facts[0] != unchanged_facts[1]",
     )  # fmt: skip
 
 

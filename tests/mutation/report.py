@@ -1,5 +1,6 @@
 """The score, those that survive, and the list of those that are judged by hand."""
 
+import math
 import re
 import subprocess
 import textwrap
@@ -18,7 +19,7 @@ START, END = "<!-- written by make mutants -->", "<!-- end of what make mutants 
 AIM = 0.85
 CONFIDENCE = 0.95
 MOST_COMMITS = 300  # since the score of the page was measured
-WRITTEN = re.compile(r"at commit ([0-9a-f]{12})")
+WRITTEN = re.compile(r"at commit ([0-9a-f]{7,40})")
 
 
 def judged():
@@ -64,10 +65,16 @@ def git(*words):
 
 
 def commits_since(page):
-    """How many commits came after the one that a page names; None where git does not know it."""
-    named = WRITTEN.search(page.partition(START)[2].partition(END)[0])
+    """How many commits came after the one that a page names; None where the history is not here.
+
+    Infinite where the history is here, and the commit is not in it.
+    """
+    words = re.sub(r"\s+", " ", page.partition(START)[2].partition(END)[0])
+    named = WRITTEN.search(words)
     count = git("rev-list", "--count", f"{named[1]}..HEAD") if named else ""
-    return int(count) if count else None
+    if count:
+        return int(count)
+    return math.inf if git("rev-parse", "--is-shallow-repository") == "false" else None
 
 
 def write(results, seed):

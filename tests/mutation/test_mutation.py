@@ -88,6 +88,27 @@ def test_the_page_gets_score_interval_seed_and_commit(tmp_path, monkeypatch):
     assert "old" not in text
 
 
+@pytest.mark.slow  # until the score of the rebuilt core is measured
+def test_the_score_of_the_page_is_of_this_program():
+    commits = report.commits_since(report.PAGE.read_text())
+    if commits is None:
+        pytest.skip("a clone without history: the age of the score is not known")
+    assert commits <= report.MOST_COMMITS, f"{commits} commits later: run `make mutants`"
+
+
+def test_a_commit_that_is_not_in_the_history_is_too_old(monkeypatch):
+    page = f"{report.START} by seed 7 at\ncommit 0123456789ab. {report.END}"
+    answers = {"rev-list": "", "rev-parse": "false"}
+    monkeypatch.setattr(report, "git", lambda word, *_: answers[word])
+    assert report.commits_since(page) == float("inf")
+    assert report.commits_since(f"{report.START} {report.END}") == float("inf")
+    for unknown in ("true", ""):  # a shallow clone, and no repository
+        answers["rev-parse"] = unknown
+        assert report.commits_since(page) is None
+    answers["rev-list"] = "301"
+    assert report.commits_since(page) == 301
+
+
 PATH = "audits/statistics/single_run.py"
 LINE = "if guesses == 0 or alpha <= 0:"
 FALLS = "return 0.0", "return 1.0"

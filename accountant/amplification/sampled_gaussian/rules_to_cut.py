@@ -32,7 +32,7 @@ LARGE_PEAK = 250.0  # ln r^p at the cut for the powers of a rule on the real lin
 ROUGH_STRIDE = 3  # of the points of a rule for estimates: it errs by e^-15
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=1024)
 def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
     # Re x <= cut on a strip twice as wide as that of a curve, whose height is 0
@@ -51,7 +51,7 @@ def short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
     return line.loss[::ROUGH_STRIDE], log_mass
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=512)
 def cut_curve(mu: float, rate: float, cut: float, height: float, power: float) -> Line:
     """Return the rule on a curve that runs at this height and ends at the cut, at ``Re s``."""
     return _up_to(mu, rate, cut, (height, height, STRIP), power)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,13 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture_at, logsumexp
+from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import ULP
+from accountant.numerics.search import least_float_that
 
-NORMAL = NormalDist()
+BISECTIONS = 20  # of an estimate
+SQRT_TWO = math.sqrt(2)
 SHORT_RULE = 700  # points of a rule that serves all smaller powers
 STEEP = 4.0  # where mu is greater, rules are long and serve fewer powers
 ROUGH_STEP, ROUGH_REACH = 0.45, 13.0  # of a sum that starts searches
@@ -144,23 +146,33 @@ class SampledGaussian:
         """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
         return 2 * TAIL_DEVIATIONS / real_step(2 * self.mu)
 
-    def rough_epsilon(self, count: int, delta: float) -> float:
-        """Return an estimate of epsilon: one great loss, beside many that are about normal."""
-        mu, hits = self.mu, count * self.rate
-        # a great loss of chance delta: q (x > z) = delta / count
-        great = 0.0
-        if delta < hits / 2:
-            y = (
-                mu * NORMAL.inv_cdf(1 - delta / hits) + mu * mu / 2
-                if delta / hits > 1e-15
-                else (mu * math.sqrt(-2 * math.log(delta / hits)) + mu * mu / 2)
-            )
-            great = log_mixture_at(y, self.rate)
-        deviation = math.sqrt(count * math.expm1(min(mu * mu, 2.0))) * self.rate
-        normal = deviation**2 / 2 + deviation * math.sqrt(-2 * math.log(delta))
-        # every hit costs about mu^2 / 2 less ln(1 / rate)
-        each = max(mu * mu / 2 + math.log(self.rate), 0.0)
-        return great + max(normal, (hits + 6 * math.sqrt(hits)) * each)
+
+def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: float) -> float:
+    """Return an estimate of epsilon: one large-loss event, beside many that are about normal."""
+    mu = np.array([one.mu for one in gaussians])
+    rate = np.array([one.rate for one in gaussians])
+    hits = counts * rate
+    expected = float(np.sum(hits))
+    large = 0.0
+    if delta < expected / 2:
+        # the loss is about ln(1 + e^y), and y normal in a sampled release
+        log_odds = np.log(rate) - np.log1p(-np.minimum(rate, 1 - ULP))
+        mean = log_odds + mu * mu / 2
+
+        def is_rare(y: float) -> bool:
+            tails = [math.erfc(one) / 2 for one in ((y - mean) / (mu * SQRT_TWO)).tolist()]
+            return float(ordered_dot(np.array(tails), hits)) <= delta
+
+        far = math.sqrt(-2 * math.log(delta / expected))
+        most = float(np.max(mean + mu * far))
+        y = least_float_that(is_rare, float(np.min(mean)), most, steps=BISECTIONS)
+        large = float(np.logaddexp(0.0, y))
+    variance = float(np.sum(counts * rate**2 * np.expm1(np.minimum(mu * mu, 2.0))))
+    normal = variance / 2 + math.sqrt(-2 * variance * math.log(delta))
+    # every hit costs about mu^2 / 2 less ln(1 / rate)
+    each = np.maximum(mu * mu / 2 + np.log(rate), 0.0)
+    of_hits = float(np.sum(hits * each)) + 6 * math.sqrt(float(np.sum(hits * each**2)))
+    return large + max(normal, of_hits)
 
 
 @functools.lru_cache(maxsize=4)

@@ -20,21 +20,13 @@ CELLS = 16  # on either side of the mode
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
 BINS_PER_OCTAVE = 16
 MAX_ONE_BY_ONE = 200
-# of the difference of two equal losses: cells of one, and of where the difference is
-BULK_ENDS = np.array([-1.6, -0.8, -0.2, 0.3, 0.8, 1.3, 2.0])
-BULK = np.array([0.157056, 0.208884, 0.197171, 0.170233, 0.115054, 0.07405])  # N(0, 1), below
-DIFFERENCES = 24
-FIRST_DIFFERENCE, LAST_DIFFERENCE = -1.0, 1.5  # deviations; the last one and two mu
-ROWS = 2_000
 FIRST_LOBE = 0.21724  # |sin x / x| is below it from where it first falls to it
 
 
-def uniform_parts(
-    mu: Array, log_odds: Array, power: float, log_mass: Array, cut: float = math.inf
-) -> tuple[Array, Array]:
+def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> tuple[Array, Array]:
     """Return masses and lengths of uniform laws below the tilted laws, a row for each loss.
 
-    ``log_mass`` is at least ``ln E[(1 + e^Y)^p; Y <= cut]``.
+    ``log_mass`` is at least ``ln E (1 + e^Y)^p``.
     """
     # the density of ln(1 + e^y) is n(y; m, mu^2) (1 + e^y)^{p+1} e^{-y} / E (1 + e^Y)^p
     mean, square = log_odds - mu * mu / 2, mu * mu
@@ -46,10 +38,9 @@ def uniform_parts(
         step = (mode - mean + square * (1 - (power + 1) * share)) / np.maximum(slope, 0.5)
         mode = mode - np.clip(step, -3 * mu, 3 * mu)
     peak = (power + 1) * np.logaddexp(0.0, mode) - mode - (mode - mean) ** 2 / (2 * square)
-    # below a cut the mass is near the lower one
-    mode = np.where((peak[0] >= peak[1]) | math.isfinite(cut), mode[0], mode[1])
+    mode = np.where(peak[0] >= peak[1], mode[0], mode[1])
     away = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
-    edges = np.minimum(mode[:, None] + mu[:, None] * away, cut)
+    edges = mode[:, None] + mu[:, None] * away
     size = np.logaddexp(0.0, edges)
     normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
     normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]
@@ -65,51 +56,13 @@ def uniform_parts(
     return -np.diff(height, axis=1, append=0.0) * length, length
 
 
-def uniform_differences(
-    mu: Array, log_odds: Array, power: float, log_mass: Array, cut: float
-) -> tuple[Array, Array]:
-    """Return masses and lengths of uniform laws below that of L - L', L' being as L and apart.
-
-    Its transform is the square of the absolute value of L's.  Arguments as of `uniform_parts`.
-    """
-    mass, length = np.empty((mu.size, DIFFERENCES)), np.empty((mu.size, DIFFERENCES))
-    share = np.arange(DIFFERENCES) / (DIFFERENCES - 1)
-    for first in range(0, mu.size, ROWS):
-        part = slice(first, first + ROWS)
-        own, mean = mu[part, None], (log_odds[part] - mu[part] ** 2 / 2)[:, None]
-        scale = log_mass[part, None]
-        reach = 2 * own + LAST_DIFFERENCE - FIRST_DIFFERENCE
-        away = np.logaddexp(0.0, mean + own * (FIRST_DIFFERENCE + share * reach))
-        nearer = np.concatenate([np.zeros(own.shape), away[:, :-1]], axis=1)
-        bulk = np.minimum(mean + own * BULK_ENDS, cut)
-        bulk_loss = np.logaddexp(0.0, bulk)
-        chance = np.where(mean + own * BULK_ENDS[1:] <= cut, BULK, 0.0)
-        chance = chance * np.exp(power * bulk_loss[:, :-1] - scale)
-        density = np.zeros(away.shape)
-        for j in range(BULK.size):
-            # where L' is in the bulk's cell and L - L' in its own, L is between these
-            low, high = nearer + bulk_loss[:, [j]], away + bulk_loss[:, [j + 1]]
-            ends = np.log(np.expm1(np.array([low, high])))
-            # n(y) e^-y has one mode: the least is at an end
-            normal = np.min(-(((ends - mean) / own) ** 2) / 2 - ends, axis=0)
-            normal += (power + 1) * low - np.log(own * math.sqrt(2 * math.pi)) - scale
-            found = chance[:, [j]] * np.exp(normal)
-            density += np.where(ends[1] <= cut - 1e-9 * (1 + abs(cut)), found, 0.0)
-        height = np.minimum.accumulate(density, axis=1) * (1 - 1e-9)
-        length[part] = 2 * away * (1 - 1e-9)
-        mass[part] = -np.diff(height, axis=1, append=0.0) * length[part]
-    return mass, length
-
-
 class UniformParts:
     """The uniform parts of many losses: (masses, lengths), a row for each loss, and counts."""
 
-    def __init__(
-        self, parts: Iterable[tuple[tuple[Array, Array], Array]], cells: int = CELLS
-    ) -> None:
+    def __init__(self, parts: Iterable[tuple[tuple[Array, Array], Array]]) -> None:
         kept = list(parts)
-        self._mass = np.concatenate([np.zeros((0, cells)), *(mass for (mass, _), _ in kept)])
-        self._length = np.concatenate([np.zeros((0, cells)), *(size for (_, size), _ in kept)])
+        self._mass = np.concatenate([np.zeros((0, CELLS)), *(mass for (mass, _), _ in kept)])
+        self._length = np.concatenate([np.zeros((0, CELLS)), *(size for (_, size), _ in kept)])
         self._counts = np.concatenate([np.zeros(0), *(counts for _, counts in kept)])
         # parts of similar length are one
         weight = (self._mass * self._counts[:, None]).ravel()

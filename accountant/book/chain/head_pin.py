@@ -1,4 +1,4 @@
-"""The head of a log, kept in another place: a book restored from a backup is shorter than it."""
+"""The head of a log, stored in another place: a book restored from a backup is shorter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class HeadPin:
             before = self._parse_head(os.pread(handle, LENGTH + 1, 0))
             if before is not None and before.seq >= head.seq:
                 return
-            # one sector: it is there before or after, never in part
+            # less than one sector: a crash leaves the old or the new head
             os.pwrite(handle, f"{head.seq:0{DIGITS}d}:{head.hash}\n".encode(), 0)
             os.fsync(handle)
 
@@ -53,8 +53,8 @@ class HeadPin:
             finally:
                 os.close(handle)
         except OSError as error:
-            words = f"{self._path}: {error.strerror}; the head was not pinned"
-            raise LedgerUnwritable(error.errno, words) from None
+            problem = f"{self._path}: {error.strerror}; the head was not pinned"
+            raise LedgerUnwritable(error.errno, problem) from None
 
     def _parse_head(self, raw: bytes) -> ChainHead | None:
         if not raw:

@@ -1,6 +1,6 @@
 """A secret key that signs the entries and heads of a book, and heads in words, to note elsewhere.
 
-Who lacks the key cannot write entries anew.  A head is NUMBER:HASH, or NUMBER:HASH:SIGNATURE.
+Nobody without the key can rewrite entries.  A head is NUMBER:HASH, or NUMBER:HASH:SIGNATURE.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class SigningKey:
         """Return the signature of a head."""
         return self._sign(f"head {head}")
 
-    def _sign(self, words: str) -> str:
-        return hmac.digest(self._key, words.encode(), hashlib.sha256).hex()
+    def _sign(self, text: str) -> str:
+        return hmac.digest(self._key, text.encode(), hashlib.sha256).hex()
 
     def __repr__(self) -> str:
         return "SigningKey(...)"
@@ -61,16 +61,16 @@ def format_head(head: ChainHead, key: SigningKey | None) -> str:
     return str(head) if key is None else f"{head}:{key.sign_head(head)}"
 
 
-def parse_head(words: str, key: SigningKey | None) -> ChainHead:
+def parse_head(text: str, key: SigningKey | None) -> ChainHead:
     """Return the head that `format_head` wrote; with a key only one that was signed with it."""
-    found = HEAD.fullmatch(words) if isinstance(words, str) else None
-    if found is None:
-        raise ParameterError("head", words, "NUMBER:HASH, as an earlier verify printed it")
-    number, mark, signature = found.groups()
+    head_match = HEAD.fullmatch(text) if isinstance(text, str) else None
+    if head_match is None:
+        raise ParameterError("head", text, "NUMBER:HASH, as an earlier verify printed it")
+    number, mark, signature = head_match.groups()
     head = ChainHead(int(number), mark)
     if key is None and signature is not None:
         raise ParameterError("key", None, "given: the head is signed")
     if key is not None and not hmac.compare_digest(signature or "", key.sign_head(head)):
         allowed = "signed with the key of this book, NUMBER:HASH:SIGNATURE"
-        raise ParameterError("head", words, allowed)
+        raise ParameterError("head", text, allowed)
     return head

@@ -35,10 +35,10 @@ def connect(name: str | os.PathLike[str], wait: float, create: bool) -> Storage:
 
 def book_url(name: str | os.PathLike[str]) -> str:
     """Return the URL of a book that is named by its file or its URL."""
-    known = isinstance(name, str | os.PathLike) and os.fspath(name)
-    if not known or not isinstance(known, str):
+    url = isinstance(name, str | os.PathLike) and os.fspath(name)
+    if not url or not isinstance(url, str):
         raise ParameterError("url", name, URL)
-    return known if "://" in known else f"sqlite:///{known}"
+    return url if "://" in url else f"sqlite:///{url}"
 
 
 def scheme_of(url: str) -> str:

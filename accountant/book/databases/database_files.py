@@ -36,7 +36,7 @@ def checked_path(path: str, create: bool) -> Path:
     try:
         real = Path(path).resolve()
         there, folder = real.exists(), real.parent.is_dir()
-        # what is still a link is one in a circle; Python below 3.13 raises instead
+        # a path that is still a link is in a circle; Python below 3.13 raises instead
         unfit = real.is_symlink() or (there and not real.is_file()) or not (there or create)
         if not folder or unfit:
             missing = folder and not there and not real.is_symlink()
@@ -46,7 +46,7 @@ def checked_path(path: str, create: bool) -> Path:
             # SQLite names its log after the file: two names are two logs, and spends are lost
             allowed = "a file of one name, without another hard link to it"
             raise ParameterError("url", path, allowed)
-    except (OSError, RuntimeError) as error:  # a name too long, or links in a circle
+    except (OSError, RuntimeError) as error:  # the name is too long, or links form a circle
         allowed = f"a path that can be looked at ({getattr(error, 'strerror', 'a loop')})"
         raise ParameterError("url", path, allowed) from None
     return real

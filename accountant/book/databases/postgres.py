@@ -64,13 +64,14 @@ class Postgres:
             "lock_timeout": max(int(wait * 1000), 1), "statement_timeout": 0,
             "idle_in_transaction_session_timeout": HOLDING_TIMEOUT, "synchronous_commit": "on",
         }  # fmt: skip
-        words = (f"-c {name}={value}" for name, value in settings.items())
-        self._to["options"] = " ".join([str(self._to.get("options", "")), *words])
+        options = (f"-c {name}={value}" for name, value in settings.items())
+        self._to["options"] = " ".join([str(self._to.get("options", "")), *options])
         self._db: Any = None
         self._table: int | None = None  # the server's number of the table of entries
-        self._not_begun = ""  # the statement that begins the transaction, not sent yet
+        self._not_begun = ""  # statement that begins the transaction, until it is sent
         self._inserts: list[Question] = []  # not sent yet
-        self._answers: dict[Any, list[tuple[Any, ...]]] = {}  # to questions asked ahead
+        # answers to questions that were asked ahead
+        self._answers: dict[Any, list[tuple[Any, ...]]] = {}
         try:
             with self.reading():
                 if self.ask("SHOW fsync") != [("on",)]:
@@ -86,14 +87,16 @@ class Postgres:
         try:
             parts = urlsplit(url)._replace(scheme="postgresql")
             query = parts.query if "@" in parts.query else parts.query.replace("+", "%20")
-            found = self._psycopg.conninfo.conninfo_to_dict(urlunsplit(parts._replace(query=query)))
+            parameters = self._psycopg.conninfo.conninfo_to_dict(
+                urlunsplit(parts._replace(query=query))
+            )
         except (ValueError, self._psycopg.Error):
             raise ParameterError("url", "postgresql", allowed) from None
         if parts.netloc.count("@") > 1 or "@" in parts.path or parts.fragment:
             raise ParameterError("url", "postgresql", allowed)
-        if not re.fullmatch("[0-9,]*", str(found.get("port", "")), re.ASCII):
+        if not re.fullmatch("[0-9,]*", str(parameters.get("port", "")), re.ASCII):
             raise ParameterError("url", "postgresql", f"{allowed}; the port is a number")
-        return dict(found)
+        return dict(parameters)
 
     @property
     def empty(self) -> bool:
@@ -110,15 +113,16 @@ class Postgres:
     @contextmanager
     def writing(self, ahead: Sequence[Question] = ()) -> Iterator[None]:
         """Open a transaction that excludes other writers; it is on disk when it ends."""
-        known = self._table
+        known_table = self._table
         with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"):
-            self._hold(ahead if known else ())
-            if known is None and not self.empty:  # the tables are there: wait for the writers
+            self._hold(ahead if known_table else ())
+            # the tables exist now, so wait for their writers
+            if known_table is None and not self.empty:
                 self._hold(ahead)
             yield
             if self._db.info.transaction_status == self._psycopg.pq.TransactionStatus.INERROR:
-                words = f"{self.name}: a statement failed before the end; nothing was answered"
-                raise LedgerUnwritable(errno.EIO, words)  # the server would roll back in silence
+                problem = f"{self.name}: a statement failed before the end; nothing was answered"
+                raise LedgerUnwritable(errno.EIO, problem)  # the server would roll back in silence
             self._commit()
 
     def _hold(self, ahead: Sequence[Question]) -> None:
@@ -131,9 +135,11 @@ class Postgres:
         if self._table is not None:  # others that lock the whole table go first
             lock = CREATION_LOCK << 32 | self._table
             before = ["LOCK TABLE entries IN ROW EXCLUSIVE MODE"]
-        held = self._send(*before, (HOLD, {"lock": lock, "most": str(HOLDING_TIMEOUT)}), *ahead)
-        answers = zip(ahead, held[len(held) - len(ahead) :], strict=True)
-        self._answers = {_key(*one): rows for one, rows in answers}
+        statement_rows = self._send(
+            *before, (HOLD, {"lock": lock, "most": str(HOLDING_TIMEOUT)}), *ahead
+        )
+        answers = zip(ahead, statement_rows[len(statement_rows) - len(ahead) :], strict=True)
+        self._answers = {_key(*question): rows for question, rows in answers}
 
     def _send(self, *statements: str | Question) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each statement; all are in one message.
@@ -142,18 +148,20 @@ class Postgres:
         silent.
         """
         begin, self._not_begun = self._not_begun, ""
-        first = [begin] if begin else []
+        begin_statements = [begin] if begin else []
         waiting, self._inserts = self._inserts, []
         quoted = self._psycopg.ClientCursor(self._db).mogrify
-        words = [
-            one if isinstance(one, str) else quoted(_placeholders(one[0]), one[1])
-            for one in (*first, *waiting, *statements)
+        quoted_statements = [
+            statement
+            if isinstance(statement, str)
+            else quoted(_placeholders(statement[0]), statement[1])
+            for statement in (*begin_statements, *waiting, *statements)
         ]
-        cursor, found = self._db.execute("; ".join(words), prepare=False), []
+        cursor, statement_rows = self._db.execute("; ".join(quoted_statements), prepare=False), []
         while True:
-            found.append(cursor.fetchall() if cursor.description else [])
+            statement_rows.append(cursor.fetchall() if cursor.description else [])
             if not cursor.nextset():
-                return found[len(first) + len(waiting) :]
+                return statement_rows[len(begin_statements) + len(waiting) :]
 
     def _commit(self) -> None:
         """Commit, which releases the lock, and wait until all that was committed is on disk."""
@@ -172,9 +180,9 @@ class Postgres:
             raise self._not_flushed() from None
 
     def _not_flushed(self) -> LedgerUnwritable:
-        # what was written is stored perhaps, so nothing is called busy here
-        words = f"{self.name}: the server did not flush; nothing was answered"
-        return LedgerUnwritable(errno.EIO, words)
+        # the writes may be stored, so this is no `LedgerBusy`, after which users retry
+        problem = f"{self.name}: the server did not flush; nothing was answered"
+        return LedgerUnwritable(errno.EIO, problem)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -217,26 +225,27 @@ class Postgres:
         return True
 
     def check_integrity(self) -> None:
-        """Let later statements of this transaction go by the indexes, to compare them."""
-        for way in ("seqscan", "sort"):
-            self.ask(f"SET LOCAL enable_{way} = off")
+        """Make later statements of this transaction use the indexes, which are then compared."""
+        for node_type in ("seqscan", "sort"):
+            self.ask(f"SET LOCAL enable_{node_type} = off")
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
         short = len(values.get("body", "")) < LONGEST_WORDS
-        if short and sql.startswith("INSERT"):  # sent with the commit: its answer is not needed
+        # an insertion is sent with the commit, because its answer is not needed
+        if short and sql.startswith("INSERT"):
             self._inserts.append((sql, values))
             self._answers = {}
             return []
-        known = self._answers.pop(_key(sql, values), None)
-        if known is not None:
-            return known
+        rows = self._answers.pop(_key(sql, values), None)
+        if rows is not None:
+            return rows
         if self._inserts and not short:
             self._send()
         if self._not_begun or self._inserts or not values:
             return self._send((sql, values) if values else sql)[0]
-        found = self._db.execute(_placeholders(sql), values)
-        return found.fetchall() if found.description else []
+        cursor = self._db.execute(_placeholders(sql), values)
+        return cursor.fetchall() if cursor.description else []
 
     def close(self) -> None:
         """Close the connection to the server."""
@@ -271,7 +280,7 @@ def _placeholders(sql: str) -> str:
 
 
 def _shown_name(to: dict[str, Any]) -> str:
-    """Return a URL of what cannot be a password: user, host, port and database."""
+    """Return a URL without a password, of the user, the host, the port and the database."""
     user, host, port, database = (
         quote(str(to.get(part, "")), safe=",") for part in ("user", "host", "port", "dbname")
     )

@@ -49,7 +49,7 @@ class SQLite:
         self._wait, self._lock = wait, threading.RLock()
         self._wal_handle: int | None = None
         self._is_book = False
-        self._is_immutable = False  # read without locks, where none can be made
+        self._is_immutable = False  # whether the file is read without locks, as none can be made
         if (kind := file_system(self._path.parent)) in NETWORK_FILE_SYSTEMS:
             raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
         self._db: Any = None
@@ -62,7 +62,7 @@ class SQLite:
             raise
 
     def _connect(self) -> None:
-        if has_flipped_bit(self._beside("-wal")):  # before SQLite drops what is behind it
+        if has_flipped_bit(self._beside("-wal")):  # SQLite drops all frames after a damaged one
             raise LedgerCorrupt(self.name, "its log ahead is damaged")
         mode = self._mode()
         self._db = db = sqlite3.connect(
@@ -75,12 +75,12 @@ class SQLite:
             try:
                 self._wal_handle = os.open(f"{self._path}-wal", os.O_RDWR)
             except OSError as error:
-                words = f"{self.name}: has no log ahead: {error.strerror}"
-                raise LedgerUnwritable(error.errno, words) from None
+                problem = f"{self.name}: has no log ahead: {error.strerror}"
+                raise LedgerUnwritable(error.errno, problem) from None
         # NORMAL synchronises checkpoints; commits are flushed by `_flush`
         pragmas = ("synchronous = NORMAL", "checkpoint_fullfsync = 1", "cell_size_check = 1")
-        for words in pragmas:
-            db.execute(f"PRAGMA {words}")
+        for pragma in pragmas:
+            db.execute(f"PRAGMA {pragma}")
         db.execute("PRAGMA busy_timeout = 0")
 
     def _mode(self) -> str:
@@ -92,8 +92,8 @@ class SQLite:
             return "ro"
         # the file of locks that reading needs cannot be made here, and no one else has made it
         if self._beside("-wal").exists() and self._beside("-wal").stat().st_size:
-            words = "was not closed: copy it with its -wal file to a disk that can be written"
-            raise LedgerUnwritable(errno.EROFS, f"{self.name}: {words}")
+            problem = "was not closed: copy it with its -wal file to a disk that can be written"
+            raise LedgerUnwritable(errno.EROFS, f"{self.name}: {problem}")
         self._is_immutable = True
         return "ro&immutable=1"
 
@@ -120,7 +120,7 @@ class SQLite:
 
     def writing(self, ahead: Sequence[Question] = ()) -> Any:
         """Open a transaction that excludes other writers; it is on disk when it ends."""
-        del ahead  # a question to a file waits for no server
+        del ahead  # a query of a file does not wait for a server
         return self._transaction("BEGIN IMMEDIATE", self._flush)
 
     def reading(self) -> Any:
@@ -150,13 +150,13 @@ class SQLite:
         if self._wal_handle is None:
             raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
         try:
-            if hasattr(fcntl, "F_FULLFSYNC"):  # where a mere fsync stops at the disk's cache
+            if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, whose fsync stops at the disk's cache
                 fcntl.fcntl(self._wal_handle, fcntl.F_FULLFSYNC)
             else:
                 os.fdatasync(self._wal_handle)
         except OSError as error:
-            words = f"{self.name}: {error.strerror}; nothing was answered"
-            raise LedgerUnwritable(error.errno, words) from None
+            problem = f"{self.name}: {error.strerror}; nothing was answered"
+            raise LedgerUnwritable(error.errno, problem) from None
         self._refuse_without_log()
 
     def _refuse_without_log(self) -> None:
@@ -191,14 +191,14 @@ class SQLite:
     def check_integrity(self) -> None:
         """Raise `LedgerCorrupt` if a page or an index is damaged; inside a transaction."""
         self.ask("PRAGMA shrink_memory")  # pages are read from the file, not from memory
-        found = self.ask("PRAGMA integrity_check(1)")
-        if found != [("ok",)]:
-            raise LedgerCorrupt(self.name, f"the file is damaged: {str(found[0][0])[:200]}")
+        problems = self.ask("PRAGMA integrity_check(1)")
+        if problems != [("ok",)]:
+            raise LedgerCorrupt(self.name, f"the file is damaged: {str(problems[0][0])[:200]}")
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
-        found: list[tuple[Any, ...]] = self._db.execute(sql, values).fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = self._db.execute(sql, values).fetchall()
+        return rows
 
     def close(self) -> None:
         """Close the connection to the file."""
@@ -215,13 +215,14 @@ class SQLite:
 
     def _identity(self) -> tuple[object, ...] | None:
         try:
-            found = self._path.stat()
+            file_status = self._path.stat()
         except OSError:
             return None
+        identity = file_status.st_dev, file_status.st_ino
         if self._is_immutable:  # without locks, a writer is noticed by what it changes
             wal = self._beside("-wal").exists()
-            return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, wal
-        return found.st_dev, found.st_ino
+            return *identity, file_status.st_size, file_status.st_mtime_ns, wal
+        return identity
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -236,8 +237,8 @@ class SQLite:
                 raise LedgerBusy(self.name, self._wait) from None
             cut = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ
             if code in UNWRITABLE and not cut:
-                words = f"{self.name}: {error}; nothing was answered"
-                raise LedgerUnwritable(UNWRITABLE[code], words) from None
+                problem = f"{self.name}: {error}; nothing was answered"
+                raise LedgerUnwritable(UNWRITABLE[code], problem) from None
             raise LedgerCorrupt(self.name, str(error)) from None
 
 

@@ -31,7 +31,7 @@ def has_flipped_bit(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return _has_flipped_bit(file)
-    except OSError:  # there is none, or SQLite says why it cannot be read
+    except OSError:  # SQLite reports a file that cannot be read
         return False
 
 
@@ -41,18 +41,20 @@ def _has_flipped_bit(file: BinaryIO) -> bool:
         return False
     if not _is_header(header):
         return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
-    magic, _, page, _, *salt, first, second = struct.unpack(">8I", header)
-    length, sums = FRAME_HEADER + page, (first, second)
+    magic, _, page, _, *salt, checksum_1, checksum_2 = struct.unpack(">8I", header)
+    length, sums = FRAME_HEADER + page, (checksum_1, checksum_2)
     while raw := file.read(length * FRAMES_PER_READ):
         raw = raw[: len(raw) // length * length]
         fields = np.frombuffer(raw, ">u4").reshape(-1, length // 4)[:, 2:6].tolist()
-        for (*own_salt, one, two), own in zip(fields, _own_sums(raw, page, magic), strict=True):
-            computed = _next_sums(sums, own, page)
-            bits = _distance(own_salt, salt)
+        for (*frame_salt, stored_1, stored_2), frame_sums in zip(
+            fields, _frame_sums(raw, page, magic), strict=True
+        ):
+            computed = _next_sums(sums, frame_sums, page)
+            bits = _distance(frame_salt, salt)
             if bits:
-                return bits == 1 and (one, two) == computed
-            if (one, two) != computed:
-                return _is_one_bit_off((one, two), computed, page)
+                return bits == 1 and (stored_1, stored_2) == computed
+            if (stored_1, stored_2) != computed:
+                return _is_one_bit_off((stored_1, stored_2), computed, page)
             sums = computed
     return False
 
@@ -61,8 +63,8 @@ def _is_header(header: bytes) -> bool:
     magic, _, page, _, _, _, *stored = struct.unpack(">8I", header)
     if magic not in MAGIC or not 512 <= page <= 65536 or page & (page - 1):
         return False
-    words = np.frombuffer(header, f"{MAGIC[magic]}u4", 6).astype(np.uint32)
-    return bool((words @ _weights(3)).tolist() == stored)
+    header_words = np.frombuffer(header, f"{MAGIC[magic]}u4", 6).astype(np.uint32)
+    return bool((header_words @ _weights(3)).tolist() == stored)
 
 
 def _flipped(raw: bytes, bit: int) -> bytes:
@@ -71,10 +73,10 @@ def _flipped(raw: bytes, bit: int) -> bytes:
     return bytes(bent)
 
 
-def _own_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
+def _frame_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
     """Return what each frame adds to the sums: its first two words, and its page."""
-    words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, (FRAME_HEADER + page) // 4)
-    summed = np.delete(words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
+    frame_words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, (FRAME_HEADER + page) // 4)
+    summed = np.delete(frame_words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
     return (summed @ _weights(summed.shape[1] // 2)).tolist()  # type: ignore[no-any-return]
 
 
@@ -92,16 +94,16 @@ def _weights(pairs: int) -> NDArray[np.uint32]:
 
 @cache
 def _carry(pairs: int) -> tuple[int, int, int, int]:
-    """Return the map of the sums before so many pairs to those after them."""
+    """Return the matrix that takes the sums before some pairs of words to those after them."""
     a, b, c, d = 1, 0, 0, 1
     for _ in range(pairs):
         a, b, c, d = (a + b) % WORD, (a + 2 * b) % WORD, (c + d) % WORD, (c + 2 * d) % WORD
     return a, b, c, d
 
 
-def _next_sums(before: Sums, own: list[int], page: int) -> Sums:
+def _next_sums(before: Sums, frame_sums: list[int], page: int) -> Sums:
     (s, t), (a, b, c, d) = before, _carry((8 + page) // 8)
-    return (a * s + b * t + own[0]) % WORD, (c * s + d * t + own[1]) % WORD
+    return (a * s + b * t + frame_sums[0]) % WORD, (c * s + d * t + frame_sums[1]) % WORD
 
 
 def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
@@ -118,6 +120,9 @@ def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
     )
 
 
-def _distance(some: Sequence[int], others: Sequence[int]) -> int:
-    """Return in how many bits words differ."""
-    return sum((one ^ other).bit_count() for one, other in zip(some, others, strict=True))
+def _distance(stored: Sequence[int], expected: Sequence[int]) -> int:
+    """Return the number of bits in which words differ."""
+    return sum(
+        (stored_word ^ expected_word).bit_count()
+        for stored_word, expected_word in zip(stored, expected, strict=True)
+    )

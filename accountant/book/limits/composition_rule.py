@@ -16,7 +16,7 @@ ORDER_FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 1.5, 2.
 def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
     """Return the name and the order of the notion that a data set with a plan set aside has.
 
-    The default notion takes the most kinds of releases beside the plan, at the Rényi order that
+    The default notion takes the most kinds of releases next to the plan, at the Rényi order that
     leaves the most; Gaussian privacy is taken where the plan fits in that alone.  Where it fits in
     neither, the default is returned: there the plan is charged its exact cost.
     """
@@ -24,7 +24,7 @@ def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
         return "pure", None
     usual = notion_of(DEFAULT, budget).order or 2.0
     shares = {}
-    for factor in ORDER_FACTORS:  # of the usual order, less 1
+    for factor in ORDER_FACTORS:  # each multiplies the usual order less 1
         order = None if factor == 1.0 else 1 + (usual - 1) * factor
         shares[order] = _share(DEFAULT, order, plan, budget)
     best = min(shares, key=lambda order: shares[order])
@@ -38,9 +38,9 @@ def _share(name: str, order: float | None, plan: Plan, budget: Budget) -> float:
     try:
         notion = notion_of(name, budget, order)
         total = notion.after(notion.zero, plan)
-    except (ParameterError, UnsupportedPlan):  # no such sum of this plan, or no room for it
+    except (ParameterError, UnsupportedPlan):  # the notion cannot add up this plan
         return math.inf
     if notion.refuses(notion.zero, total):
         return math.inf
-    found = notion.shown(total)
-    return min(found.amount / found.limit, 1.0)
+    shown = notion.shown(total)
+    return min(shown.amount / shown.limit, 1.0)

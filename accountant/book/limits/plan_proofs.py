@@ -25,9 +25,9 @@ def proof_for(
         if verified:
             refuse_unproved(budget)
         return None
-    found = checked_proof(plan, budget.delta, proof)
-    refuse_above(found, budget)
-    return found
+    checked = checked_proof(plan, budget.delta, proof)
+    refuse_above(checked, budget)
+    return checked
 
 
 def refuse_unproved(budget: Budget) -> None:
@@ -41,7 +41,7 @@ def refuse_unproved(budget: Budget) -> None:
 
 
 def refuse_unplanned() -> None:
-    """Refuse releases that no plan, and so no proof, says."""
+    """Refuse releases without a plan, which have no proof."""
     allowed = (
         "given, with its proof=: this data set takes no releases outside of proved plans "
         "(verified=True)"
@@ -61,7 +61,7 @@ def refuse_above(proof: CheckedProof, budget: Budget) -> None:
 
 
 def is_stated(facts: dict[str, Any], budget: Budget) -> bool:
-    """Return whether the entry of a plan names a proof, of a cost that the budget holds."""
+    """Return whether the entry of a plan names a proof of a cost within the budget."""
     proof = facts.get("proof")
     return (
         isinstance(proof, dict)

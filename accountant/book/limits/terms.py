@@ -33,7 +33,7 @@ class Terms(NamedTuple):
     expires: str | None
     quotas: dict[str, float]
     closed: str = ""  # when it was closed
-    reason: str = ""  # of the last change
+    reason: str = ""  # why the terms were changed last
     largest: float = 0.0
 
     @classmethod
@@ -47,8 +47,12 @@ class Terms(NamedTuple):
 
     def facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them."""
-        whole = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
-        return {**whole, "expires": self.expires, "quotas": self.quotas}
+        return {
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "expires": self.expires,
+            "quotas": self.quotas,
+        }
 
     def is_over(self, now: str) -> bool:
         """Return whether nothing may be spent any more."""
@@ -61,15 +65,17 @@ class Terms(NamedTuple):
             why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
             raise DatasetClosed(dataset, why)
 
-    def is_over_quota(self, author: str, notion: CompositionNotion[Any], own: Total[Any]) -> bool:
+    def is_over_quota(
+        self, author: str, notion: CompositionNotion[Any], own_total: Total[Any]
+    ) -> bool:
         """Return whether an author's own spends cost more than the author's quota."""
         quota = self.quotas.get(author)
-        return quota is not None and not notion.epsilon(own) <= quota * (1 + TOLERANCE)
+        return quota is not None and not notion.epsilon(own_total) <= quota * (1 + TOLERANCE)
 
     def refuse_over_quota(
         self, author: str, notion: CompositionNotion[Any], before: Total[Any], after: Total[Any]
     ) -> None:
-        """Raise `BudgetExceeded` if a spend is more than an author's quota has left."""
+        """Raise `BudgetExceeded` if a spend is more than what remains of an author's quota."""
         if after == before or not self.is_over_quota(author, notion, after):
             return
         spent, quota = notion.epsilon(before), self.quotas[author]
@@ -87,31 +93,33 @@ class Terms(NamedTuple):
 def changed_words(facts: dict[str, Any]) -> str:
     """Return what an entry of terms changed, in words."""
     change = facts["change"]
-    words = {
+    description = {
         "raised": f"budget epsilon {facts['epsilon']:g} at delta {facts['delta']:g}",
         "expires": f"expires {facts['expires']}",
     }.get(change, "closed")
     if change == "quota":
-        words = f"quota of {facts['whose']}: epsilon {facts['quotas'][facts['whose']]:g}"
-    return f"{words} ({facts['reason']})"
+        description = f"quota of {facts['whose']}: epsilon {facts['quotas'][facts['whose']]:g}"
+    return f"{description} ({facts['reason']})"
 
 
 def exceeds_every_way(
-    notion: CompositionNotion[Any], total: Total[Any], each: list[Total[Any]] | None
+    notion: CompositionNotion[Any], total: Total[Any], class_totals: list[Total[Any]] | None
 ) -> bool:
     """Return whether a total, or with users the total of one of them, is above the limit."""
-    # the largest sums may be of different users, each of whom fits by another one
-    return notion.exceeds(total) and (each is None or any(map(notion.exceeds, each)))
+    # the largest sums may belong to different users, each of whom is within another limit
+    return notion.exceeds(total) and (
+        class_totals is None or any(map(notion.exceeds, class_totals))
+    )
 
 
 def utc_time(argument: str, value: object, number: str = "") -> str:
     """Return a time as entries state it; ``number`` says what else is allowed."""
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
-        found = None
-    if not isinstance(found, datetime):
+        moment = None
+    if not isinstance(moment, datetime):
         allowed = f"{number}a time such as 2026-01-31T12:00 (UTC unless it says)"
         raise ParameterError(argument, value, allowed)
-    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="microseconds")

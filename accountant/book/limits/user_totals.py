@@ -27,43 +27,47 @@ class UserTotals:
         self._totals = [zero]
         self._sizes = [users]  # how many users each class has
         self._number = {zero: 0}
-        self._empty: list[int] = []  # numbers of classes to use again
+        self._empty: list[int] = []  # numbers of classes without users, for new classes
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
         """Return the new total of each class in ``who``; changes nothing, raises as ``spend``."""
         sizes = self._sizes_within(who)
-        return {one: spend(self._totals[one]) for one, size in enumerate(sizes) if size}
+        return {
+            class_number: spend(self._totals[class_number])
+            for class_number, size in enumerate(sizes)
+            if size
+        }
 
     def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
         """Move the users to the classes that `totals_after` returned."""
         if who is None and len(set(ends.values())) == len(ends):
-            for one, total in ends.items():
-                self._totals[one] = total
-            self._number = {total: one for one, total in ends.items()}
+            for class_number, total in ends.items():
+                self._totals[class_number] = total
+            self._number = {total: class_number for class_number, total in ends.items()}
             return
         moved = self._sizes_within(who)
         table = np.arange(len(self._totals), dtype=np.int32)
-        for one, total in ends.items():
-            table[one] = self._class_of(total)
-        some = slice(None) if who is None else who
-        self._class[some] = table[self._class[some]]
-        for one in ends:
-            self._sizes[one] -= moved[one]
-            self._sizes[table[one]] += moved[one]
-        for one in ends:
-            if not self._sizes[one]:
-                del self._number[self._totals[one]]
-                self._empty.append(one)
+        for class_number, total in ends.items():
+            table[class_number] = self._class_of(total)
+        moved_users = slice(None) if who is None else who
+        self._class[moved_users] = table[self._class[moved_users]]
+        for class_number in ends:
+            self._sizes[class_number] -= moved[class_number]
+            self._sizes[table[class_number]] += moved[class_number]
+        for class_number in ends:
+            if not self._sizes[class_number]:
+                del self._number[self._totals[class_number]]
+                self._empty.append(class_number)
 
     def _sizes_within(self, who: Users | None) -> list[int]:
         """Return how many users of each class are in ``who``."""
         if who is None:
             return list(self._sizes)
-        found: list[int] = np.bincount(self._class[who], minlength=len(self._totals)).tolist()
-        return found
+        sizes: list[int] = np.bincount(self._class[who], minlength=len(self._totals)).tolist()
+        return sizes
 
     def _class_of(self, total: Total[Any]) -> int:
-        """Return the class of a total; of a new total, a class without users."""
+        """Return the class of a total; a new total gets a class without users."""
         number = self._number.get(total)
         if number is None:
             if not self._empty:
@@ -82,7 +86,7 @@ class UserTotals:
     @property
     def totals(self) -> list[Total[Any]]:
         """Return the different totals that users have."""
-        return [self._totals[one] for one, size in enumerate(self._sizes) if size]
+        return [self._totals[class_number] for class_number, size in enumerate(self._sizes) if size]
 
     def worst_total(self) -> Total[Any]:
         """Return, for each coordinate, the largest total of any user."""
@@ -94,7 +98,7 @@ def encode_users(who: Users) -> tuple[Any, bytes | None]:
     if isinstance(who, slice):
         return [who.start, who.stop, who.step], None
     index = np.asarray(who, dtype=np.int64)
-    steps = np.diff(index, prepend=0)  # small where the indices rise
+    steps = np.diff(index, prepend=0)  # differences are small where the indices rise
     width = (
         np.min_scalar_type(int(steps.min(initial=0))),
         np.min_scalar_type(int(steps.max(initial=0))),
@@ -104,10 +108,10 @@ def encode_users(who: Users) -> tuple[Any, bytes | None]:
     return index.size, zlib.compress(file.getvalue(), 1)
 
 
-def decode_users(words: Any, raw: bytes | None) -> Users:
+def decode_users(encoded: Any, raw: bytes | None) -> Users:
     """Return the users that `encode_users` encoded."""
-    if isinstance(words, list):
-        return slice(*words)
+    if isinstance(encoded, list):
+        return slice(*encoded)
     if raw is None:
         raise ValueError("users without their bytes")
     steps = np.lib.format.read_array(io.BytesIO(zlib.decompress(raw)), allow_pickle=False)

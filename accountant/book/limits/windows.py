@@ -1,4 +1,4 @@
-"""Budgets of stretches of time: one of each calendar month, or of any 30 days in a row.
+"""Budgets of windows of time: of each calendar month, or of any 30 days in a row.
 
 A window limits what is spent within it.  That protects a person's data of one window, if each
 release reads data of its own window only: proof and carry-over in docs/proofs/book_limits.md.
@@ -16,7 +16,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
 MONTH, ROLLING = "month", "30 days"
-DAYS = 30  # of a rolling window; a day ends at midnight, UTC
+DAYS = 30  # length of a rolling window; a day ends at midnight, UTC
 CARRY = IntegerRange(0, 12)
 Parts = dict[str, Total[Any]]  # what was spent in each month, or on each day
 WHOLE = ""  # the only part of a data set without a window
@@ -50,35 +50,37 @@ class Window(NamedTuple):
 
     def live(self, parts: Parts, now: str) -> Parts:
         """Return the parts that count at this time, or are carried over."""
-        return {one: total for one, total in parts.items() if self.age(one, now) <= self.carry}
+        return {
+            label: total for label, total in parts.items() if self.age(label, now) <= self.carry
+        }
 
     def spent(
         self, notion: CompositionNotion[Any], parts: Parts, now: str, age: int = 0
     ) -> Total[Any]:
         """Return what was spent in the window that is open, or in one before."""
-        found = [parts[one] for one in sorted(parts) if self.age(one, now) == age]
-        return reduce(notion.add, found) if found else notion.zero
+        window_totals = [parts[label] for label in sorted(parts) if self.age(label, now) == age]
+        return reduce(notion.add, window_totals) if window_totals else notion.zero
 
     def notion(
         self, notion: CompositionNotion[Any], parts: Parts, now: str
     ) -> CompositionNotion[Any]:
-        """Return the notion whose limit holds what windows before left of theirs."""
-        held = notion
+        """Return the notion whose limit includes what earlier windows did not spend."""
+        carried = notion
         for age in range(self._before(now), 0, -1):
-            held = notion.with_more(held.left(self.spent(notion, parts, now, age)))
-        return held
+            carried = notion.with_more(carried.left(self.spent(notion, parts, now, age)))
+        return carried
 
     def widest(self, notion: CompositionNotion[Any]) -> CompositionNotion[Any]:
         """Return the notion of the largest limit that a window can have."""
-        held = notion
+        carried = notion
         for _ in range(self.carry):
-            held = notion.with_more(held.left(notion.zero))
-        return held
+            carried = notion.with_more(carried.left(notion.zero))
+        return carried
 
     def _before(self, now: str) -> int:
         """Return how many windows before this one carry over; the month of the opening is one."""
         since = self.age(self.label(self.opened), now)
-        if self.kind == ROLLING:  # a window in which the data set was there on every day
+        if self.kind == ROLLING:  # a window counts from the opening on
             days = (date.fromisoformat(now[:10]) - date.fromisoformat(self.opened[:10])).days
             since = (days + 1) // DAYS - 1
         return max(min(self.carry, since), 0)
@@ -105,7 +107,7 @@ def window_of(facts: dict[str, Any]) -> Window | None:
 def decoded(notion: CompositionNotion[Any], stated: Any) -> Parts:
     """Return the parts that an entry states."""
     if isinstance(stated, dict):
-        return {label: notion.decode(words) for label, words in stated.items()}
+        return {label: notion.decode(encoded_total) for label, encoded_total in stated.items()}
     return {WHOLE: notion.decode(stated)}
 
 

@@ -89,14 +89,14 @@ class Date(ColumnKind):
         """
         low, high = (dt.date.fromisoformat(end) for end in (self.low, self.high))
         if isinstance(bins, str):
-            starts = [max(low, one) for one in period_starts(bins, low, high)]
+            starts = [max(low, start) for start in period_starts(bins, low, high)]
             return *map(days_since, starts), days_since(high) + 1
-        *starts, last = bins
-        return *map(days_since, starts), days_since(last) + 1
+        *starts, last_edge = bins
+        return *map(days_since, starts), days_since(last_edge) + 1
 
 
 def checked_date(argument: str, value: object) -> dt.date:
-    """Return a date; refuse what is none, or has a time."""
+    """Return a date; refuse an object that is not a date, or that has a time."""
     if isinstance(value, str):
         try:
             return dt.date.fromisoformat(value)
@@ -109,8 +109,8 @@ def checked_date(argument: str, value: object) -> dt.date:
 
 def days_since(date: str | dt.date) -> float:
     """Return the days from 1970 to a checked date."""
-    one = dt.date.fromisoformat(date) if isinstance(date, str) else date
-    return float(one.toordinal() - EPOCH)
+    parsed = dt.date.fromisoformat(date) if isinstance(date, str) else date
+    return float(parsed.toordinal() - EPOCH)
 
 
 def date_of(days: float) -> dt.date:
@@ -122,11 +122,11 @@ def period_starts(period: str, low: dt.date, high: dt.date) -> Iterator[dt.date]
     """Yield the first days of the periods from that of ``low`` to that of ``high``."""
     if period in MONTHS:
         length = MONTHS[period]
-        first = (low.year * 12 + low.month - 1) // length * length
-        for month in range(first, high.year * 12 + high.month, length):
+        first_month = (low.year * 12 + low.month - 1) // length * length
+        for month in range(first_month, high.year * 12 + high.month, length):
             yield dt.date(month // 12, month % 12 + 1, 1)
     else:
         step, day = (7, low.weekday()) if period == "week" else (1, 0)
-        # a week begins on Monday, if the calendar has that one
+        # A week begins on Monday, or on the first day of the calendar.
         for days in range(max(low.toordinal() - day, 1), high.toordinal() + 1, step):
             yield dt.date.fromordinal(days)

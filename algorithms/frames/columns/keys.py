@@ -9,7 +9,7 @@ from accountant.domains import IntegerRange
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 
-KEYS_OF_PERSON = IntegerRange(1, 512)  # twice as many are what one selection takes
+KEYS_OF_PERSON = IntegerRange(1, 512)  # one selection takes at most twice as many
 LONGEST_KEY = 256
 
 
@@ -52,8 +52,8 @@ class Key(ColumnKind):
     @property
     def rule(self) -> str:
         """What counts as what, in words."""
-        most = f"the first {self.keys_per_person}" if self.keys_per_person > 1 else "the first"
-        return f"private keys, of each person {most}; rows without one do not count"
+        key_limit = f"the first {self.keys_per_person}" if self.keys_per_person > 1 else "the first"
+        return f"private keys, of each person {key_limit}; rows without one do not count"
 
 
 @final

@@ -87,15 +87,15 @@ class Category(ColumnKind):
         allowed = 'a list of distinct labels, all str or all int, none of them "drop"'
         if isinstance(categories, str):
             raise ParameterError("categories", categories, allowed)
-        found = tuple(categories)
-        kinds = {type(one) for one in found}
-        if len(kinds) != 1 or not kinds <= {str, int} or len(set(found)) < len(found):
-            raise ParameterError("categories", found, allowed)
-        if DROP in found:
-            raise ParameterError("categories", found, allowed)
+        labels = tuple(categories)
+        kinds = {type(label) for label in labels}
+        if len(kinds) != 1 or not kinds <= {str, int} or len(set(labels)) < len(labels):
+            raise ParameterError("categories", labels, allowed)
+        if DROP in labels:
+            raise ParameterError("categories", labels, allowed)
         if missing != DROP and type(missing) not in kinds:
             raise ParameterError("missing", missing, '"drop", or a label of the same type')
-        object.__setattr__(self, "categories", found)
+        object.__setattr__(self, "categories", labels)
         object.__setattr__(self, "missing", missing)
 
     def fits(self, type_name: str) -> bool:
@@ -106,11 +106,11 @@ class Category(ColumnKind):
     @property
     def labels(self) -> tuple[str | int, ...]:
         """The public labels, with the one of missing values."""
-        own = self.missing == DROP or self.missing in self.categories
-        return self.categories if own else (*self.categories, self.missing)
+        complete = self.missing == DROP or self.missing in self.categories
+        return self.categories if complete else (*self.categories, self.missing)
 
     @property
     def rule(self) -> str:
         """What counts as what, in words."""
-        words = missing_in_words(self.missing).replace("without one", "with none of them")
-        return f"{len(self.categories)} public labels, {words}"
+        missing_rule = missing_in_words(self.missing).replace("without one", "with none of them")
+        return f"{len(self.categories)} public labels, {missing_rule}"

@@ -10,7 +10,7 @@ from accountant.errors import ParameterError
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_in_words
 
-WHOLE_BOUND = IntegerRange(-(2**30), 2**30)  # so that sums of 2^32 rows fit 64 bits
+WHOLE_BOUND = IntegerRange(-(2**30), 2**30)  # sums of 2^32 rows then fit into 64 bits
 MISSING_NUMBER = '"drop", or a number within the bounds'
 
 
@@ -44,7 +44,7 @@ class Number(ColumnKind):
 
     def __post_init__(self) -> None:
         low, high = REAL.check("low", self.low), REAL.check("high", self.high)
-        if not low < high <= 1e300 or high - low < 1e-300:  # halves of it are no numbers
+        if not low < high <= 1e300 or high - low < 1e-300:  # half of a smaller range would be 0
             allowed = f"a number above low, which is {low:g}: Number(low, high)"
             raise ParameterError("high", self.high, allowed)
         _set_bounds(self, low, high)

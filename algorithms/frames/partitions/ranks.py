@@ -50,27 +50,27 @@ class PointCounts(NamedTuple):
         ends = np.append(0, np.cumsum(self.counts))
         starts = np.searchsorted(self.cells, cells, side="left")
         stops = np.searchsorted(self.cells, cells, side="right")
-        found = np.empty(cells.size, dtype=np.int64)
+        counts_below = np.empty(cells.size, dtype=np.int64)
         for cell in np.unique(cells):
-            one = cells == cell
-            start, stop = starts[one][0], stops[one][0]
-            place = start + np.searchsorted(self.points[start:stop], points[one])
-            found[one] = ends[place] - ends[start]
-        return found
+            in_cell = cells == cell
+            start, stop = starts[in_cell][0], stops[in_cell][0]
+            index = start + np.searchsorted(self.points[start:stop], points[in_cell])
+            counts_below[in_cell] = ends[index] - ends[start]
+        return counts_below
 
     def within(self, cells: IndexArray, lows: IndexArray, highs: IndexArray) -> PointCounts:
         """Return the points from ``lows`` to ``highs``, with the number of the question as cell."""
-        found = []
+        windows = []
         for at, (cell, low, high) in enumerate(zip(cells, lows, highs, strict=True)):
             start, stop = np.searchsorted(self.cells, [cell, cell + 1])
-            first, last = start + np.searchsorted(self.points[start:stop], [low, high + 1])
-            some = slice(first, last)
-            asked = np.full(last - first, at)
-            found.append(PointCounts(asked, self.points[some], self.counts[some]))
-        return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
+            begin, end = start + np.searchsorted(self.points[start:stop], [low, high + 1])
+            window = slice(begin, end)
+            question_numbers = np.full(end - begin, at)
+            windows.append(PointCounts(question_numbers, self.points[window], self.counts[window]))
+        return PointCounts(*map(np.concatenate, zip(*windows, strict=True)))
 
     def joined(self, other: PointCounts) -> PointCounts:
-        """Return the rows of both."""
+        """Return the counts of the rows of both tables together."""
         cells, points = (np.append(a, b) for a, b in zip(self[:2], other[:2], strict=True))
         order = np.lexsort((points, cells))
         cells, points = cells[order], points[order]
@@ -83,11 +83,11 @@ class PointCounts(NamedTuple):
 
 def counted_points(rows: Any, numbers: Callable[[Any], list[Array]], grid: ValueGrid) -> Any:
     """Return how many of the rows that count are at each point, by cell."""
-    found = []
+    column_counts = []
     for cell, column in enumerate(numbers(rows)):
         points, counts = np.unique(grid.points_of(column), return_counts=True)
-        found.append(PointCounts(np.full(points.size, cell), points, counts))
-    return PointCounts(*map(np.concatenate, zip(*found, strict=True)))
+        column_counts.append(PointCounts(np.full(points.size, cell), points, counts))
+    return PointCounts(*map(np.concatenate, zip(*column_counts, strict=True)))
 
 
 class WorkerRanks:
@@ -98,35 +98,35 @@ class WorkerRanks:
 
         tables = worked_on(frame, reading, work)
         join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
-        # few tables are asked in few tasks
+        # Few joined tables need few tasks for each question.
         groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
         self._tables = dask.persist(*map(join, groups))
 
     def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
         import dask
 
-        asked = dask.delayed(Quiet(question))
-        return raised(dask.compute(added_up([asked(one) for one in self._tables], add))[0])
+        task = dask.delayed(Quiet(question))
+        return raised(dask.compute(added_up([task(table) for table in self._tables], add))[0])
 
     def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
         """Return how many rows of cells lie below points."""
-        found = [
-            self._asked(partial(PointCounts.below, cells=cells[some], points=points[some]),
+        batch_counts = [
+            self._asked(partial(PointCounts.below, cells=cells[batch], points=points[batch]),
                         operator.add)
-            for some in (slice(at, at + MOST_ASKED) for at in range(0, cells.size, MOST_ASKED))
+            for batch in (slice(at, at + MOST_ASKED) for at in range(0, cells.size, MOST_ASKED))
         ]  # fmt: skip
-        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+        return np.concatenate([np.zeros(0, dtype=np.int64), *batch_counts])
 
     def below_places(self, cells: IndexArray, places: IndexArray) -> IndexArray:
         """Return how many rows of cells lie below places."""
         points, offsets = places >> PLACE_BITS, places & (PLACES - 1)
-        found = self.below(np.tile(cells, 2), np.append(points, points + 1))
-        first, last = found[: cells.size], found[cells.size :]
+        counts_below = self.below(np.tile(cells, 2), np.append(points, points + 1))
+        below_point, below_next = counts_below[: cells.size], counts_below[cells.size :]
         tied = [
-            ties_below(int(many), int(offset)) if offset and many else 0
-            for many, offset in zip(last - first, offsets, strict=True)
+            ties_below(int(ties), int(offset)) if offset and ties else 0
+            for ties, offset in zip(below_next - below_point, offsets, strict=True)
         ]
-        return first + np.array(tied, dtype=np.int64)
+        return below_point + np.array(tied, dtype=np.int64)
 
     def points_of_ranks(
         self, cells: IndexArray, ranks: IndexArray, low: IndexArray, high: IndexArray
@@ -138,10 +138,10 @@ class WorkerRanks:
             width = -(-(high[active] - low[active] + 1) // steps)
             edges = low[active, None] + np.arange(1, steps) * width[:, None]
             edges = np.minimum(edges, high[active, None] + 1)
-            asked = np.repeat(cells[active], steps - 1)
-            found = self.below(asked, edges.ravel()).reshape(edges.shape)
-            # the point of a rank is the last with no more rows below it
-            at = (found <= ranks[active, None]).sum(axis=1)
+            repeated_cells = np.repeat(cells[active], steps - 1)
+            counts_below = self.below(repeated_cells, edges.ravel()).reshape(edges.shape)
+            # The point of rank r is the last point with at most r rows below it.
+            at = (counts_below <= ranks[active, None]).sum(axis=1)
             grid = np.column_stack([low[active], edges, high[active] + 1])
             rows = np.arange(active.size)
             low[active], high[active] = grid[rows, at], grid[rows, at + 1] - 1
@@ -153,41 +153,41 @@ class WorkerRanks:
 
         They lie at points from ``low`` to ``high``.
         """
-        both = np.append(first, last - 1), np.tile(low, 2), np.tile(high, 2)
-        points = self.points_of_ranks(np.tile(cells, 2), *both)
+        end_ranks = np.append(first, last - 1), np.tile(low, 2), np.tile(high, 2)
+        points = self.points_of_ranks(np.tile(cells, 2), *end_ranks)
         begins, ends = points[: cells.size], points[cells.size :]
-        under = self.below(cells, begins)
+        rows_before = self.below(cells, begins)
         question = partial(PointCounts.within, cells=cells, lows=begins, highs=ends)
-        found = self._asked(question, PointCounts.joined)
+        between = self._asked(question, PointCounts.joined)
         places = []
         for at in range(cells.size):
-            some = slice(*np.searchsorted(found.cells, [at, at + 1]))
-            window = int(first[at] - under[at]), int(last[at] - under[at])
-            places.append(tied_places(found.points[some], found.counts[some], *window))
+            in_cell = slice(*np.searchsorted(between.cells, [at, at + 1]))
+            window = int(first[at] - rows_before[at]), int(last[at] - rows_before[at])
+            places.append(tied_places(between.points[in_cell], between.counts[in_cell], *window))
         return places
 
 
-def ties_below(many: int, offset: int) -> int:
+def ties_below(ties: int, offset: int) -> int:
     """Return how many of equal numbers lie below an offset among the places of their point."""
-    whole, rest = divmod(many, PLACES)
-    return whole * offset + int(np.count_nonzero(SPREAD[1 : rest + 1] < offset))
+    quotient, remainder = divmod(ties, PLACES)
+    return quotient * offset + int(np.count_nonzero(SPREAD[1 : remainder + 1] < offset))
 
 
 def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -> IndexArray:
     """Return the sorted places of some ranks of numbers that are counted at points."""
-    found = [np.zeros(0, dtype=np.int64)]
+    place_parts = [np.zeros(0, dtype=np.int64)]
     ends = np.cumsum(counts)
-    for point, many, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
-        start = end - many
-        whole, rest = divmod(many, PLACES)
-        if whole:  # each offset as often, and some once more
-            at = np.full(PLACES, whole)
-            at[SPREAD[1 : rest + 1]] += 1
+    for point, ties, end in zip(points.tolist(), counts.tolist(), ends.tolist(), strict=True):
+        start = end - ties
+        quotient, remainder = divmod(ties, PLACES)
+        if quotient:  # each offset occurs `quotient` times, and the first of SPREAD once more
+            at = np.full(PLACES, quotient)
+            at[SPREAD[1 : remainder + 1]] += 1
             offsets = np.repeat(np.arange(PLACES), at)
         else:
-            offsets = np.sort(SPREAD[1 : rest + 1])
-        found.append((point << PLACE_BITS) + offsets[max(first - start, 0) : last - start])
-    return np.concatenate(found)
+            offsets = np.sort(SPREAD[1 : remainder + 1])
+        place_parts.append((point << PLACE_BITS) + offsets[max(first - start, 0) : last - start])
+    return np.concatenate(place_parts)
 
 
 class RanksHere(WorkerRanks):
@@ -208,17 +208,17 @@ class WorkerPlaces(SortedPlaces):
         self._ranks, self._cell, self._points = ranks, cell, points
 
     def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
-        """Return how many lie below each of some places."""
+        """Return how many numbers lie below each place."""
         del side, sorter
-        asked = np.asarray(places, dtype=np.int64)
-        return self._ranks.below_places(np.full(asked.size, self._cell), asked)
+        queries = np.asarray(places, dtype=np.int64)
+        return self._ranks.below_places(np.full(queries.size, self._cell), queries)
 
     def __getitem__(self, ranks: slice) -> IndexArray:
-        """Return those of some ranks."""
+        """Return the places of some ranks."""
         if ranks.stop <= ranks.start:
             return np.zeros(0, dtype=np.int64)
-        given = self._cell, ranks.start, ranks.stop, 0, self._points - 1
-        return self._ranks.places(*(np.array([one], dtype=np.int64) for one in given))[0]
+        bounds = self._cell, ranks.start, ranks.stop, 0, self._points - 1
+        return self._ranks.places(*(np.array([bound], dtype=np.int64) for bound in bounds))[0]
 
 
 def places_of_cells(

@@ -26,7 +26,7 @@ from algorithms.frames.schema import Schema
 
 TOGETHER = 8  # results that one task adds up
 FEW_PARTS = 16
-PORTION = 2**20  # rows of a lazy frame that are read at once, of persons about so many
+PORTION = 2**20  # rows of a lazy frame that are read at once
 Work = Callable[[Rows], Any]
 
 
@@ -51,13 +51,13 @@ class Reading(NamedTuple):
 def reduced(
     frame: Any, reading: Reading, work: Work, add: Callable[[Any, Any], Any] = operator.add
 ) -> Any:
-    """Return what ``work`` makes of the rows that count.
+    """Return the result of ``work`` on the rows that count.
 
-    Of a frame in partitions it works on those of some persons at a time, and ``add`` joins what it
-    makes, in any order.
+    A frame in partitions is processed in groups of persons, and ``add`` joins the results of the
+    groups in any order.
     """
     if is_lazy(frame):
-        return reduce(add, (work(reading.of(one)) for one in portions(frame, reading)))
+        return reduce(add, (work(reading.of(portion)) for portion in portions(frame, reading)))
     if not is_partitioned(frame):
         return work(reading.of(frame))
     import dask
@@ -66,39 +66,42 @@ def reduced(
 
 
 def portions(frame: Any, reading: Reading) -> Iterator[Any]:
-    """Yield some rows of a lazy frame of polars at a time: all of those of some persons."""
+    """Yield the rows of a lazy polars frame in portions; all rows of a person are in one."""
     import polars as pl
 
     person = reading.schema.person
-    asked = frame.select(reading.columns or list(frame.collect_schema())[:1])
-    rows = asked.select(pl.len()).collect().item()
-    many, name = max(1, -(-rows // PORTION)), pl.col(person or "")
-    for at in range(many):
+    selected = frame.select(reading.columns or list(frame.collect_schema())[:1])
+    rows = selected.select(pl.len()).collect().item()
+    portion_count, name = max(1, -(-rows // PORTION)), pl.col(person or "")
+    for at in range(portion_count):
         if person is None:
-            yield asked.slice(at * PORTION, PORTION).collect()
-        else:  # in the order of the frame
-            yield asked.filter(name.hash() % many == at).collect()
+            yield selected.slice(at * PORTION, PORTION).collect()
+        else:  # The rows of each portion keep the order of the frame.
+            yield selected.filter(name.hash() % portion_count == at).collect()
 
 
 def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
     """Return a task for each partition, or for the persons of each hash, that does the work."""
     from dask import delayed
 
-    # a frame of no column has no rows
+    # A frame needs one column at least to have rows.
     columns = reading.columns or list(frame.columns[:1])
     partitions = frame[columns].to_delayed()
     if reading.schema.person is None:
-        return [delayed(Quiet(partial(work_of_rows, reading, work)))(one) for one in partitions]
-    # more parts are smaller ones, and more tasks
+        return [
+            delayed(Quiet(partial(work_of_rows, reading, work)))(partition)
+            for partition in partitions
+        ]
+    # With more parts each part is smaller, but there are more tasks.
     parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
     cut = delayed(Quiet(partial(split_by_person, reading, parts)))
-    split = [cut(one) for one in partitions]
+    split = [cut(partition) for partition in partitions]
     joined = delayed(Quiet(partial(work_of_pieces, reading.schema, work)))
-    return [joined([one[part] for one in split]) for part in range(parts)]
+    return [joined([pieces[part] for pieces in split]) for part in range(parts)]
 
 
 def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Return a task that joins the results of tasks, some of them at a time."""
+    """Return a task that joins the results of tasks in groups."""
     from dask import delayed
 
     joined = delayed(Quiet(partial(reduce, add)))
@@ -107,15 +110,15 @@ def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
     return tasks[0]
 
 
-def raised(made: Any) -> Any:
+def raised(outcome: Any) -> Any:
     """Return a result; raise where a worker failed."""
-    if isinstance(made, Failed):
-        raise PrivateValueError("a partition", f"readable as declared: it gave {made.name}")
-    return made
+    if isinstance(outcome, Failed):
+        raise PrivateValueError("a partition", f"readable as declared: it gave {outcome.name}")
+    return outcome
 
 
 class Failed:
-    """What a failed task gives in place of a result, and of each piece of it."""
+    """The result of a failed task, and of each piece of that result."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -130,15 +133,15 @@ class Quiet:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
 
-    def __call__(self, given: Any) -> Any:
+    def __call__(self, argument: Any) -> Any:
         """Return the result, or `Failed`."""
-        if isinstance(given, list):
-            for one in given:
-                if isinstance(one, Failed):
-                    return one
+        if isinstance(argument, list):
+            for piece in argument:
+                if isinstance(piece, Failed):
+                    return piece
         try:
-            return self._function(given)
-        except Exception as error:  # its words could show a row
+            return self._function(argument)
+        except Exception as error:  # its message could show a row
             return Failed(type(error).__name__)
 
 
@@ -161,39 +164,39 @@ class GatheredRows(Rows):
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
         """Yield the columns as declared, and the number, of the rows that count of each block."""
-        for start in range(0, max(1, self._persons.size), size):  # of no rows one block
+        for start in range(0, max(1, self._persons.size), size):  # one block if there are no rows
             block = slice(start, min(start + size, self._persons.size))
             yield {n: column[block] for n, column in self._values.items()}, block.stop - start
 
 
 def work_of_rows(reading: Reading, work: Work, partition: Any) -> Any:
-    """Return what is made of a partition whose rows are persons."""
+    """Return the result of ``work`` on a partition in which each row is a person."""
     return work(reading.of(partition))
 
 
 def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]:
     """Return the rows of a partition that may count, by a hash of their person.
 
-    Of a person no more than may count in all, the first of them.
+    Of each person it returns at most the first rows that may count in total.
     """
-    values, found = reading.of(partition).of_persons()
-    persons = person_names(found)
+    values, person_column = reading.of(partition).of_persons()
+    persons = person_names(person_column)
     part = hashes(persons) % np.uint64(parts)
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(parts + 1, dtype=np.uint64))
     shorter = {name: narrow(column) for name, column in values.items()}
     where = [order[a:b] for a, b in pairwise(ends)]
-    return [Piece({n: c[one] for n, c in shorter.items()}, persons[one]) for one in where]
+    return [Piece({n: c[rows] for n, c in shorter.items()}, persons[rows]) for rows in where]
 
 
 def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
-    """Return what is made of the rows of some persons; pieces come in the order of partitions."""
-    persons = np.concatenate([one.persons for one in pieces])
+    """Return the result of ``work`` on the rows of some persons, in the order of partitions."""
+    persons = np.concatenate([piece.persons for piece in pieces])
     codes = numbered(persons) if persons.dtype != object else named(persons)
     keep = np.ones(codes.size, dtype=bool)
     keep[places_beyond(codes, schema.rows_per_person)] = False
     values = {
-        name: wide(np.concatenate([one.values[name] for one in pieces])[keep])
+        name: wide(np.concatenate([piece.values[name] for piece in pieces])[keep])
         for name in pieces[0].values
     }
     return work(GatheredRows(values, codes[keep]))
@@ -211,16 +214,16 @@ def person_names(series: nw.Series[Any]) -> NDArray[Any]:
         raise PrivateValueError("person", "a column of whole numbers, or of strings")
     names = np.empty(len(series), dtype=object)
     names[:] = [
-        one if one.isascii() else one.encode("utf-8", "surrogatepass").decode("latin-1")
-        for one in series.to_list()
+        name if name.isascii() else name.encode("utf-8", "surrogatepass").decode("latin-1")
+        for name in series.to_list()
     ]
     return names
 
 
 def named(persons: NDArray[Any]) -> NDArray[np.intp]:
     """Return a number for each of some strings."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(one, len(known)) for one in persons], dtype=np.intp)
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(person, len(codes)) for person in persons], dtype=np.intp)
 
 
 def hashes(persons: NDArray[Any]) -> NDArray[np.uint64]:

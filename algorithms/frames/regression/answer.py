@@ -89,7 +89,7 @@ class RegressionAnswer(FramedAnswer):
         """The noisy sums of every cell."""
         size, deviation = len(self.terms), self.mechanism.deviation / STEPS
         cells = np.asarray(self.released, dtype=float).reshape(-1, vector_size(size)) / STEPS
-        return [unpacked(one, size, self.units, deviation) for one in cells]
+        return [unpacked(cell, size, self.units, deviation) for cell in cells]
 
     @property
     def _map(self) -> tuple[Array, Array]:
@@ -117,8 +117,10 @@ class RegressionAnswer(FramedAnswer):
         """The coefficients in units of the data, the constant last; after an axis for each key."""
         matrix, constants = self._map
         none = np.zeros(len(self.terms))
-        found = [matrix @ solved(one, none) + constants for one in self._statistics]
-        return np.array(found).reshape(self._shape)
+        coefficients = [
+            matrix @ solved(statistics, none) + constants for statistics in self._statistics
+        ]
+        return np.array(coefficients).reshape(self._shape)
 
     @property
     def noise_scale(self) -> float:
@@ -129,15 +131,15 @@ class RegressionAnswer(FramedAnswer):
     def deviation(self) -> Array:
         """About the standard deviation of every coefficient, by noise alone; infinite if hidden."""
         matrix, _ = self._map
-        found = []
-        for one in self._statistics:
-            try:  # of no records at all: the frame itself, no population
-                _, covariance = coefficient_covariance(one, math.inf)
+        deviations = []
+        for statistics in self._statistics:
+            try:  # infinitely many records: the error for the frame itself, without sampling
+                _, covariance = coefficient_covariance(statistics, math.inf)
                 variance = np.diag(matrix @ covariance @ matrix.T)
             except ParameterError:  # noise hides a direction of the features
                 variance = np.full(len(self.terms), math.inf)
-            found.append(np.sqrt(np.maximum(variance, 0.0)))
-        return np.array(found).reshape(self._shape)
+            deviations.append(np.sqrt(np.maximum(variance, 0.0)))
+        return np.array(deviations).reshape(self._shape)
 
     def interval(self, level: float = 0.95) -> Array:
         """Return intervals for the coefficients of the frame itself, clipped and cut as declared.

@@ -30,7 +30,7 @@ from algorithms.frames.regression.row_products import RowProducts
 from algorithms.frames.schema import Schema
 from algorithms.frames.sensitivities import Sensitivities
 
-MOST_NUMBERS = 2**20  # of one release
+MOST_NUMBERS = 2**20  # numbers of one release
 
 
 @answered("regression('wage', ['age'], rho=0.1)")
@@ -93,8 +93,8 @@ def regression(
     if epsilon is not None and not delta:
         allowed = "above 0, or a rho instead of epsilon: the noise of a regression is Gaussian"
         raise ParameterError("delta", delta, allowed)
-    asked = Guarantee(epsilon, delta, rho, noise="gaussian")
-    return RegressionQuery(target, names, keys_of(by), checked_where(where), asked)
+    guarantee = Guarantee(epsilon, delta, rho, noise="gaussian")
+    return RegressionQuery(target, names, keys_of(by), checked_where(where), guarantee)
 
 
 @final
@@ -208,11 +208,13 @@ class RegressionQuery(Question[RegressionAnswer]):
     ) -> RegressionAnswer:
         """Release the sums, and fit by them."""
         (mechanism,) = steps
-        asked = unseen(lambda frame: self.sums(frame, schema))
-        found = ledger.release(mechanism, asked, label, shape=self._numbers(schema))
+        exact_sums = unseen(lambda frame: self.sums(frame, schema))
+        released = ledger.release(mechanism, exact_sums, label, shape=self._numbers(schema))
         row = self.products(schema)
-        shown = str(self), self.target, tuple(row.terms), self.keys, schema
-        return RegressionAnswer(*shown, mechanism, np.asarray(found), row.units, facts.backend)
+        return RegressionAnswer(
+            str(self), self.target, tuple(row.terms), self.keys, schema, mechanism,
+            np.asarray(released), row.units, facts.backend,
+        )  # fmt: skip
 
     def sums(self, frame: Any, schema: Schema) -> Array:
         """Return what is released, before noise: exact sums of whole numbers.
@@ -232,9 +234,9 @@ class RegressionQuery(Question[RegressionAnswer]):
         from algorithms.frames.cell_sums import summed_in_cells
         from algorithms.frames.partitions.reduction import Reading, reduced
 
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "keys": self.keys, "schema": schema, "added": self.products(schema)
         }  # fmt: skip
-        asked = partial(summed_in_cells, largest=STEPS, **given)
-        found: Array = reduced(frame, Reading(self.used, self.where, schema), asked)
-        return found.T.ravel()
+        work = partial(summed_in_cells, largest=STEPS, **arguments)
+        totals: Array = reduced(frame, Reading(self.used, self.where, schema), work)
+        return totals.T.ravel()

@@ -53,14 +53,14 @@ class RowProducts:
     @property
     def terms(self) -> list[Term]:
         """The terms of the fit: numbers, labels but the first, and the constant at the end."""
-        found: list[Term] = []
+        fitted_terms: list[Term] = []
         for name in self.features:
             kind = self.schema.kind(name)
             if kind.bounds is None:
-                found += [Term(name, label) for label in kind.labels[1:]]
+                fitted_terms += [Term(name, label) for label in kind.labels[1:]]
             else:
-                found.append(Term(name))
-        return [*found, Term(None)]
+                fitted_terms.append(Term(name))
+        return [*fitted_terms, Term(None)]
 
     @property
     def size(self) -> int:
@@ -87,13 +87,13 @@ class RowProducts:
         """Yield what each row adds to each sum, in steps, of columns as declared."""
         units, columns = self.units, list(self._columns(values))
         target = self._centred(values, self.target)
-        for i, first in enumerate(columns):
+        for i, column in enumerate(columns):
             for j, second in enumerate(columns[i:], i):
-                # parts beside the diagonal weigh sqrt 2: lengths are those of whole matrices
+                # Entries off the diagonal weigh sqrt 2: the vector is as long as the matrix.
                 weight = (1.0 if i == j else math.sqrt(2)) / units.gram
-                yield np.rint(first * second * (weight * STEPS))
-        for first in columns:
-            yield np.rint(first * target * (STEPS / units.products))
+                yield np.rint(column * second * (weight * STEPS))
+        for column in columns:
+            yield np.rint(column * target * (STEPS / units.products))
         yield np.rint(target * target * (STEPS / units.square))
 
     def _columns(self, values: dict[str, Array]) -> Iterator[Array]:

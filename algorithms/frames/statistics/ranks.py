@@ -67,8 +67,8 @@ def quantiles(
       2 times exponential mechanism of scale 4 on ranks
       costs epsilon 1
     """
-    given: object = shares
-    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+    listed: object = shares
+    if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
         raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
     return _quantiles(column, shares, False, epsilon, delta, level, where, by)
 
@@ -205,8 +205,7 @@ def top_k(
     cost = Guarantee(epsilon, delta)
     checked = checked_where(where)
     count, chance = IntegerRange(1).check("k", k), LEVEL.check("level", level)
-    given = column, count, checked, _epsilon_of(cost), cost.delta, chance
-    return TopQuery(*given, keys_of(by))
+    return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance, keys_of(by))
 
 
 def _quantiles(
@@ -220,16 +219,18 @@ def _quantiles(
     by: str | Sequence[str] | Mapping[str, Any],
 ) -> QuantileQuery:
     """Return the query of checked arguments."""
-    for one in shares:
-        if isinstance(one, int | float) and 1 < one <= 100:
-            raise ParameterError("shares", one, f"in [0, 1]: {one:g} per cent are {one / 100:g}")
-    found = tuple(SHARE.check("shares", one) for one in shares)
+    for share in shares:
+        if isinstance(share, int | float) and 1 < share <= 100:
+            raise ParameterError(
+                "shares", share, f"in [0, 1]: {share:g} per cent are {share / 100:g}"
+            )
+    checked_shares = tuple(SHARE.check("shares", share) for share in shares)
     cost = Guarantee(epsilon, delta)
     chance = None if level is None else LEVEL.check("level", level)
     checked = checked_where(where)
-    cells = keys_of(by)
-    given = column, found, single, cells, checked
-    return QuantileQuery(*given, _epsilon_of(cost), cost.delta, chance)
+    keys = keys_of(by)
+    limit = _epsilon_of(cost)
+    return QuantileQuery(column, checked_shares, single, keys, checked, limit, cost.delta, chance)
 
 
 def _epsilon_of(cost: Guarantee) -> float:

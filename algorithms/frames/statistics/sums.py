@@ -63,8 +63,8 @@ def count(
     >>> count(by="owner", epsilon=1.0).plan(schema).part.scale < 1.001
     True
     """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return FrameQuery(Count(column), keys_of(by), checked_where(where), asked)
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Count(column), keys_of(by), checked_where(where), guarantee)
 
 
 @answered("sum_('visits', epsilon=1.0)")
@@ -110,8 +110,8 @@ def sum_(
     >>> sum_("cars", epsilon=1.0).plan(Schema({"cars": Integer(0, 8)})).part.sensitivity
     8
     """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return FrameQuery(Sum(column), keys_of(by), checked_where(where), asked)
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Sum(column), keys_of(by), checked_where(where), guarantee)
 
 
 @answered("mean('age', epsilon=1.0)")
@@ -164,8 +164,8 @@ def mean(
       DiscreteLaplace noise of scale 2 rows
       costs epsilon 0.5
     """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return FrameQuery(Mean(column), keys_of(by), checked_where(where), asked)
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Mean(column), keys_of(by), checked_where(where), guarantee)
 
 
 @answered("variance('age', epsilon=1.0)")
@@ -211,5 +211,5 @@ def variance(
     >>> print(variance("age", rho=0.1, by=["job"]))
     variance of age by job
     """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    return FrameQuery(Variance(column), keys_of(by), checked_where(where), asked)
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Variance(column), keys_of(by), checked_where(where), guarantee)

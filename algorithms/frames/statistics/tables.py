@@ -60,9 +60,9 @@ def histogram(
     >>> print(histogram("age", bins=[0, 18, 65, 120], epsilon=1.0))
     count by age
     """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
     key = Axis(column, checked_bins(bins))
-    return FrameQuery(Count(None), (key,), checked_where(where), asked)
+    return FrameQuery(Count(None), (key,), checked_where(where), guarantee)
 
 
 @answered("contingency(['job', 'owner'], epsilon=1.0)")
@@ -110,11 +110,14 @@ def contingency(
     >>> contingency(["job", "owner"], epsilon=1.0).plan(schema).part.sensitivity
     1
     """
-    asked = Guarantee(epsilon, delta, rho, scale, noise)
-    given = dict(bins or {})
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    bins_by_column = dict(bins or {})
     keys = tuple(
-        Axis(key.column, checked_bins(given.pop(key.column, None))) for key in keys_of(columns)
+        Axis(key.column, checked_bins(bins_by_column.pop(key.column, None)))
+        for key in keys_of(columns)
     )
-    if given or not keys:
-        raise ParameterError("bins", sorted(given), f"those of some of the columns {columns!r}")
-    return FrameQuery(Count(None), keys, checked_where(where), asked)
+    if bins_by_column or not keys:
+        raise ParameterError(
+            "bins", sorted(bins_by_column), f"those of some of the columns {columns!r}"
+        )
+    return FrameQuery(Count(None), keys, checked_where(where), guarantee)

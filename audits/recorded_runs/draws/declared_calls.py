@@ -54,13 +54,13 @@ class Primitive:
 
 def sensitivity_of(primitive: Primitive, arguments: dict[str, Any]) -> float | None:
     """The sensitivity that a call with these arguments declares."""
-    found = primitive.sensitivity
-    if isinstance(found, str):
-        if found not in arguments:
+    sensitivity = primitive.sensitivity
+    if isinstance(sensitivity, str):
+        if sensitivity not in arguments:
             names = ", ".join(map(repr, arguments))
-            raise ParameterError("sensitivity", found, f"a number or one of {names}")
-        found = use(arguments[found])
-    return None if found is None else float(found)
+            raise ParameterError("sensitivity", sensitivity, f"a number or one of {names}")
+        sensitivity = use(arguments[sensitivity])
+    return None if sensitivity is None else float(sensitivity)
 
 
 def loss_of(primitive: Primitive, arguments: dict[str, Any]) -> Loss | None:

@@ -90,5 +90,5 @@ def bound(table: DrawTable, arguments: tuple[Any, ...], options: dict[str, Any])
     """Arguments by name; defaults for those that are not given."""
     if table.size == "*":
         return {"size": tuple(arguments)}
-    given = dict(zip(table.arguments, arguments, strict=False))
-    return {**table.arguments, **given, **options}
+    positional = dict(zip(table.arguments, arguments, strict=False))
+    return {**table.arguments, **positional, **options}

@@ -38,8 +38,8 @@ def library_patches() -> Iterator[Replacement]:
         for kind in _all_subclasses(base):
             if "randomise" in vars(kind) and not getattr(kind.randomise, "__isabstractmethod__", 0):
                 yield kind, "randomise", _recording_randomise(kind.randomise)
-    for place, name in MECHANISMS_OF_DIFFPRIVLIB:
-        module = sys.modules.get(place)
+    for module_name, name in MECHANISMS_OF_DIFFPRIVLIB:
+        module = sys.modules.get(module_name)
         if module is not None:
             yield module, name, _recording_function(getattr(module, name))
     measurements = sys.modules.get("opendp.mod")
@@ -49,9 +49,9 @@ def library_patches() -> Iterator[Replacement]:
 
 
 def _all_subclasses(kind: Any) -> Iterator[Any]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from _all_subclasses(one)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _all_subclasses(subclass)
 
 
 def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,14 +92,15 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
             name: value for name, value in vars(self).items()
             if name not in LEFT_OUT and name[0] != "_"
         }  # fmt: skip
-        given, norm = use(values[0]) if values else facts.pop("utility", None), 1.0
+        argument, norm = use(values[0]) if values else facts.pop("utility", None), 1.0
         if not values:
             norm = math.inf
         sensitivity = facts.get("sensitivity")
-        if not _is_numeric(given) or not isinstance(sensitivity, (int, float)):
-            given = sensitivity = None  # a function, or a matrix whose norm is the mechanism's own
+        if not _is_numeric(argument) or not isinstance(sensitivity, (int, float)):
+            # a function, or a matrix whose norm is the mechanism's own
+            argument = sensitivity = None
         event = tape.event(
-            EventKind.CALL, type(self).__name__, make, shape=(), equal=facts, given=given,
+            EventKind.CALL, type(self).__name__, make, shape=(), equal=facts, given=argument,
             sensitivity=sensitivity, norm=norm, declared=_loss(self),
         )  # fmt: skip
         return event.output
@@ -132,15 +133,17 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
             with running(None):
                 return function(self, use(argument))
 
-        # the map gives the loss at distance 1: the most that neighbours may move the argument
-        given = use(argument) if _is_numeric(use(argument)) else None
+        # the map gives the loss at distance 1, the largest distance between neighbours
+        numeric_argument = use(argument) if _is_numeric(use(argument)) else None
         data_metric = "Distance" in str(self.input_metric) and "Absolute" not in str(
             self.input_metric
         )
-        scalar = given is not None and not (data_metric and "L" not in str(self.input_metric)[:2])
+        scalar = numeric_argument is not None and not (
+            data_metric and "L" not in str(self.input_metric)[:2]
+        )
         event = tape.event(
-            EventKind.CALL, "Measurement", make, shape=(), given=given if scalar else None,
-            sensitivity=1.0 if scalar else None, declared=_loss_at_one(self),
+            EventKind.CALL, "Measurement", make, shape=(), declared=_loss_at_one(self),
+            given=numeric_argument if scalar else None, sensitivity=1.0 if scalar else None,
             norm=2.0 if "L2" in str(self.input_metric) else 1.0,
         )  # fmt: skip
         return event.output
@@ -150,14 +153,14 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _loss_at_one(measurement: Any) -> Loss | None:
     distances: tuple[Any, ...] = (1.0, 1)
-    for one in distances:
+    for distance in distances:
         try:
-            found = measurement.map(one)
-        except Exception:  # distances of this metric are of another type
+            loss = measurement.map(distance)
+        except Exception:  # this metric takes distances of another type
             continue
-        if isinstance(found, float) and "ZeroConcentrated" in str(measurement.output_measure):
+        if isinstance(loss, float) and "ZeroConcentrated" in str(measurement.output_measure):
             from accountant.losses.zcdp import ZCDPLoss
 
-            return ZCDPLoss(found)
-        return PureLoss(float(found)) if isinstance(found, (int, float)) else None
+            return ZCDPLoss(loss)
+        return PureLoss(float(loss)) if isinstance(loss, (int, float)) else None
     return None

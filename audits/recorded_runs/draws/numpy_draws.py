@@ -27,33 +27,39 @@ PLAIN_STATE: Any = np.random.RandomState
 
 
 def recorded_noise(
-    tape: Tape, name: str, table: DrawTable, draw: Any, given: dict[str, Any]
+    tape: Tape, name: str, table: DrawTable, draw: Any, bound_arguments: dict[str, Any]
 ) -> Any:
     """Draw noise on the tape and return it followed."""
-    given = {key: value if key == table.place else use(value) for key, value in given.items()}
-    place = given.get(table.place, 0.0) if table.place else 0.0
-    place = use(place)
-    rest = {key: value for key, value in given.items() if key not in (table.place, "out")}
-    kept = dict(rest)
-    factor, spread = _spread(table, given)
+    bound_arguments = {
+        key: value if key == table.place else use(value) for key, value in bound_arguments.items()
+    }
+    location = bound_arguments.get(table.place, 0.0) if table.place else 0.0
+    location = use(location)
+    parameters = {
+        key: value for key, value in bound_arguments.items() if key not in (table.place, "out")
+    }
+    factor, spread = _spread(table, bound_arguments)
     if name == "uniform":
-        place, factor = given["low"], np.subtract(given["high"], given["low"])
-        kept = {"width": factor, "size": given.get("size")}
-    size = given.get("size")
+        location, factor = (
+            bound_arguments["low"],
+            np.subtract(bound_arguments["high"], bound_arguments["low"]),
+        )
+        parameters = {"width": factor, "size": bound_arguments.get("size")}
+    size = bound_arguments.get("size")
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
         return coins_of_records(tape, name, draw, size, {})
-    out = given.get("out")
+    out = bound_arguments.get("out")
     if draw_site() in tape.public:
-        equal = {**kept, table.place: place} if table.place else kept
+        equal = {**parameters, table.place: location} if table.place else parameters
         return _public_numbers(tape, name, draw, equal, out)
-    event = tape.event(EventKind.DRAW, name, draw, equal=kept)
+    event = tape.event(EventKind.DRAW, name, draw, equal=parameters)
     shape = event.shape
-    # a uniform number for each record: most likely a coin that samples it
+    # one uniform number per record is probably the coin that samples the record
     event.coins = table.law == "uniform" and len(shape) > 0 and shape[0] == tape.records
     numbers = tape.number_noises(table.law, spread, name, shape)[..., None]
     factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
-    value = np.broadcast_to(np.asarray(place, dtype=float), shape)
-    if shape != np.broadcast_shapes(shape, np.shape(place)):
+    value = np.broadcast_to(np.asarray(location, dtype=float), shape)
+    if shape != np.broadcast_shapes(shape, np.shape(location)):
         tape.leave(event.site, f"{name} has another shape in the second run")
     event.view = View(numbers, np.array(factors), np.array(value))
     event.pure = (
@@ -64,16 +70,16 @@ def recorded_noise(
     return wrap(event)
 
 
-def _spread(table: DrawTable, given: dict[str, Any]) -> tuple[Any, Any]:
+def _spread(table: DrawTable, bound_arguments: dict[str, Any]) -> tuple[Any, Any]:
     """The factor of the noise, and the scale of its law."""
     if table.law == "geometric":  # each further trial costs -log(1 - p)
         with np.errstate(all="ignore"):
-            return 1.0, -1 / np.log1p(-np.asarray(given["p"], dtype=float))
-    return 1.0, given[table.spread] if table.spread else 1.0
+            return 1.0, -1 / np.log1p(-np.asarray(bound_arguments["p"], dtype=float))
+    return 1.0, bound_arguments[table.spread] if table.spread else 1.0
 
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
-    """Numbers that are no noise: all know them, and both runs have the same."""
+    """Draw public numbers, which are no noise: they are the same in both runs."""
     if is_one_per_record(tape, equal.get("size")):
         return coins_of_records(tape, name, draw, equal.pop("size"), equal)
     event = tape.event(EventKind.DRAW, name, draw, equal=equal)
@@ -91,14 +97,14 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         tape = current_tape()
         if tape is None:
             return original(self, *arguments, **options)
-        given = bound(table, arguments, options)
+        bound_arguments = bound(table, arguments, options)
 
         def draw() -> Any:
             with running(None):
                 return original(self, *map(use, arguments), **{k: use(v) for k, v in options.items()
                                                                if k != "out"})  # fmt: skip
 
-        return recorded_noise(tape, name, table, draw, given)
+        return recorded_noise(tape, name, table, draw, bound_arguments)
 
     return method
 
@@ -111,25 +117,27 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         if tape is None:
             return original(self, *arguments, **options)
         arguments, options = use(arguments), {k: use(v) for k, v in options.items()}
-        given = bound(table, arguments, options)
+        bound_arguments = bound(table, arguments, options)
         draw = lambda: original(self, *arguments, **options)  # noqa: E731
-        high = _end_of_places(given) if name in ("integers", "randint") else None
+        high = _end_of_places(bound_arguments) if name in ("integers", "randint") else None
         if high is not None and are_records(tape, high):
-            return places_of_records(tape, name, draw, high, given["size"], distinct=False)
-        if is_one_per_record(tape, given.get("size")):
-            return coins_of_records(tape, name, draw, given.pop("size"), given)
-        event = tape.event(EventKind.DRAW, name, draw, equal=given, coins=True)
+            return places_of_records(
+                tape, name, draw, high, bound_arguments["size"], distinct=False
+            )
+        if is_one_per_record(tape, bound_arguments.get("size")):
+            return coins_of_records(tape, name, draw, bound_arguments.pop("size"), bound_arguments)
+        event = tape.event(EventKind.DRAW, name, draw, equal=bound_arguments, coins=True)
         return np.copy(event.output) if isinstance(event.output, np.ndarray) else event.output
 
     return method
 
 
-def _end_of_places(given: dict[str, Any]) -> Any:
-    """How many places whole numbers from 0 up stand for; None of other numbers."""
-    low, high = given["low"], given.get("high")
+def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
+    """The end of integers that start at 0, which may be row numbers; None for other integers."""
+    low, high = bound_arguments["low"], bound_arguments.get("high")
     low, high = (0, low) if high is None else (low, high)
-    first = np.ndim(low) == 0 and low == 0 and not given.get("endpoint", False)
-    return high if first and np.ndim(high) == 0 else None
+    from_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
+    return high if from_zero and np.ndim(high) == 0 else None
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
@@ -192,28 +200,28 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
     ).output  # fmt: skip
     places = np.argsort(keys, axis=-1 if axis is None else axis)
     if axis is None:
-        made = x.ravel()[places].reshape(x.shape)
+        permuted = x.ravel()[places].reshape(x.shape)
     else:
-        made = np.take_along_axis(x, places, axis)
+        permuted = np.take_along_axis(x, places, axis)
     if out is not None:
-        out[...] = made
+        out[...] = permuted
         return out
-    return made
+    return permuted
 
 
 def _methods(base: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
     for name, table in NOISE.items():
         if hasattr(base, name):
-            made[name] = _noise_method(name, table, base)
+            methods[name] = _noise_method(name, table, base)
     for name, table in COINS.items():
         if hasattr(base, name):
-            made[name] = _coin_method(name, table, base)
-    made |= {name: _parametric_method(name, base) for name in PARAMETRIC}
-    made |= {"permutation": _permutation, "shuffle": _shuffle}
+            methods[name] = _coin_method(name, table, base)
+    methods |= {name: _parametric_method(name, base) for name in PARAMETRIC}
+    methods |= {"permutation": _permutation, "shuffle": _shuffle}
     if hasattr(base, "permuted"):
-        made["permuted"] = _permuted
-    return made
+        methods["permuted"] = _permuted
+    return methods
 
 
 class _LooksLikeBase(type):
@@ -248,9 +256,9 @@ def recording_generator(source: np.random.Generator) -> RecordingGenerator:
 
 def recording_state(source: np.random.RandomState) -> RecordingState:
     """A recording random state at the same state; the source itself is not advanced."""
-    made = RecordingState()
-    made.set_state(source.get_state(legacy=False))
-    return made
+    state = RecordingState()
+    state.set_state(source.get_state(legacy=False))
+    return state
 
 
 def new_generator(seed: Any = None) -> Any:
@@ -263,7 +271,7 @@ def new_generator(seed: Any = None) -> Any:
     if seed is None:
         return RecordingGenerator(np.random.PCG64(tape.entropy.spawn(1)[0]))
     if not isinstance(seed, (np.random.BitGenerator, np.random.SeedSequence)):
-        # a seed made of private data shows them
+        # a seed that is computed from private data reveals them
         tape.event(EventKind.CALL, "default_rng", lambda: None, equal={"seed": use(seed)})
     return RecordingGenerator(_plain_default_rng(use(seed)).bit_generator)
 

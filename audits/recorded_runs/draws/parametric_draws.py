@@ -33,7 +33,7 @@ LossesOfDraw = Callable[[Event, Event], Losses]
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
     """The loss between two laws on the same finite set, so many times; none if they are equal."""
     p, q = (np.asarray(law, dtype=float).ravel() for law in (first, second))
-    # another number of outcomes is found where the arguments are compared
+    # the comparison of the arguments reports a different number of outcomes
     if p.shape != q.shape or np.allclose(p, q, rtol=1e-12, atol=0.0):
         return []
     return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
@@ -44,24 +44,25 @@ def _of_probabilities(number: int) -> LossesOfDraw:
 
 
 def _of_heads(number: int) -> LossesOfDraw:
-    # the coins say no less than the number of heads
-    def losses(one: Event, other: Event) -> Losses:
+    # the coins reveal at least as much as the number of heads
+    def losses(recorded: Event, replayed: Event) -> Losses:
         pairs = (
-            np.broadcast_to(np.asarray(e.given, float), one.shape).ravel() for e in (one, other)
+            np.broadcast_to(np.asarray(e.given, float), recorded.shape).ravel()
+            for e in (recorded, replayed)
         )
-        first, second = pairs
-        found: Losses = []
-        for k in np.flatnonzero(first != second):
-            p, q = float(first[k]), float(second[k])
-            found += pair_losses([p, 1 - p], [q, 1 - q], number)
-        return found
+        probabilities, replayed_probabilities = pairs
+        coin_losses: Losses = []
+        for k in np.flatnonzero(probabilities != replayed_probabilities):
+            p, q = float(probabilities[k]), float(replayed_probabilities[k])
+            coin_losses += pair_losses([p, 1 - p], [q, 1 - q], number)
+        return coin_losses
 
     return losses
 
 
-def _of_means(one: Event, other: Event) -> Losses:
-    (first, cov, draws), (second, *_) = one.given, other.given
-    gap = np.asarray(second, float) - np.asarray(first, float)
+def _of_means(recorded: Event, replayed: Event) -> Losses:
+    (mean, cov, draws), (replayed_mean, *_) = recorded.given, replayed.given
+    gap = np.asarray(replayed_mean, float) - np.asarray(mean, float)
     if not gap.any():
         return []
     return [(GaussianLoss(math.sqrt(float(gap @ np.linalg.solve(cov, gap)))), draws)]
@@ -99,7 +100,7 @@ def choice(
 def places_drawn(
     tape: Tape, name: str, make: Callable[[], Any], count: int, size: Any, replace: bool
 ) -> Any:
-    """Places that are all as likely."""
+    """Draw places that are equally likely."""
     expected = tape.expected()
     if are_records(tape, count) and (
         expected is None or "the number of candidates" not in expected.equal
@@ -147,7 +148,7 @@ def multivariate_normal(
 
 
 def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
-    """Draw an order of so many things."""
+    """Draw a random order of ``count`` elements."""
     if are_records(tape, count):
         return order_of_records(tape, name, lambda: sample(count), count)
     equal = {"the number of elements": count}

@@ -65,7 +65,7 @@ class RecordingRandom(PLAIN_RANDOM):
         return self._noise("expovariate", draw, {"scale": 1 / use(lambd)})
 
     def getrandbits(self, k: int) -> int:
-        """A whole number of so many random bits."""
+        """A whole number of ``k`` random bits."""
         tape = current_tape()
         if tape is None or is_importing():
             return PLAIN_RANDOM.getrandbits(self, k)
@@ -93,7 +93,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
         p = None if law is None else law / law.sum()
         places = choice(tape, sample, len(population), k, p=p)
-        return [population[place] for place in places]
+        return [population[index] for index in places]
 
     def sample(self, population: Any, k: int, *, counts: Any = None) -> Any:
         """Choose k different elements."""
@@ -106,7 +106,7 @@ class RecordingRandom(PLAIN_RANDOM):
                 return np.array(PLAIN_RANDOM.sample(self, range(len(population)), k), dtype=int)
 
         places = places_drawn(tape, "sample", draw, len(population), k, replace=False)
-        return [population[place] for place in places]
+        return [population[index] for index in places]
 
     def shuffle(self, x: Any) -> None:
         """Shuffle in place."""
@@ -134,7 +134,7 @@ class RecordingSystemRandom(RecordingRandom):
         del seed
 
     def seed(self, *arguments: Any, **options: Any) -> None:
-        """Seed it: only when it is made."""
+        """Seed the generator; only its constructor may."""
         if not hasattr(self, "_seeded"):
             self._seeded = True
             super().seed(*arguments, **options)

@@ -1,4 +1,4 @@
-"""Coins of records, where one of the two data sets lacks a record: whose coins are whose.
+"""Coins of records where one of the two data sets has one record less.
 
 Records that both runs have get the same coins (docs/proofs/recorded_runs.md, statement 4).
 """
@@ -15,21 +15,26 @@ from audits.recorded_runs.tape import Tape
 
 
 def are_records(tape: Tape, count: Any) -> bool:
-    """True if so many things are the records, of which one of the runs has one more.
+    """True if ``count`` is the number of records, of which one of the runs has one more.
 
-    What the first run took for records the second does: a noisy size may be as large by chance.
+    The second run takes the same counts for records as the first run did, because a noisy size
+    may equal the number of records by chance.
     """
     if tape.recorded is None:
         return tape.changed is not None and np.ndim(count) == 0 and count == tape.records
     expected = tape.expected()
-    known = None if expected is None else expected.of_records
-    return known is not None and np.ndim(count) == 0 and count in (known, known - 1)
+    recorded_count = None if expected is None else expected.of_records
+    return (
+        recorded_count is not None
+        and np.ndim(count) == 0
+        and count in (recorded_count, recorded_count - 1)
+    )
 
 
 def is_one_per_record(tape: Tape, size: Any) -> bool:
-    """True of draws of which the first dimension goes over the records."""
-    first = _first(size)
-    return first is not None and are_records(tape, first)
+    """True if the first dimension of the draws is the number of records."""
+    first_dimension = _first(size)
+    return first_dimension is not None and are_records(tape, first_dimension)
 
 
 def _first(size: Any) -> Any:
@@ -37,21 +42,21 @@ def _first(size: Any) -> Any:
 
 
 def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dict[str, Any]) -> Any:
-    """Draw coins of so many records, and return them whole."""
+    """Draw coins for ``count`` records, and return the coins of all of them."""
     return tape.event(
         EventKind.DRAW, name, draw, equal=equal, coins=True, of_records=count
     ).output  # fmt: skip
 
 
 def _lacks(tape: Tape, count: int) -> bool:
-    """True if the first run drew the last coins for one record more."""
+    """True if the first run drew its last coins for one more record."""
     if tape.recorded is None:
         return False
     return tape.recorded.events[len(tape.events) - 1].of_records == count + 1
 
 
 def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[str, Any]) -> Any:
-    """Draw coins for each record; the coins of the record that is lacking are left out."""
+    """Draw coins for each record; the coins of the missing record are left out."""
     count = _first(size)
     output = coins(tape, name, draw, count, equal)
     if tape.changed is None or not _lacks(tape, count):
@@ -60,29 +65,30 @@ def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[st
 
 
 def order_of_records(tape: Tape, name: str, draw: Any, count: int) -> Any:
-    """Draw an order of the records; without the record that is lacking it is as it was."""
+    """Draw an order of the records; the order of the others stays if one record is missing."""
     order = coins(tape, name, draw, count, {})
     if not _lacks(tape, count):
         return np.copy(order)
-    kept = order[order != tape.changed]
-    return kept - (kept > tape.changed)
+    present = order[order != tape.changed]
+    return present - (present > tape.changed)
 
 
 def places_of_records(
     tape: Tape, name: str, draw: Any, count: int, size: Any, *, distinct: bool
 ) -> Any:
-    """Draw places of records; for the record that is lacking another one stands in.
+    """Draw places of records; another record replaces the missing one.
 
-    As many places as records go over the records, and the lacking one's is left out.
+    If there are as many places as records, each place belongs to a record, and the place of the
+    missing record is left out.
     """
-    each = _first(size) == count
-    places = np.asarray(coins(tape, name, draw, count, {} if each else {"size": size}))
+    covers_records = _first(size) == count
+    places = np.asarray(coins(tape, name, draw, count, {} if covers_records else {"size": size}))
     if _lacks(tape, count):
         gone = places == tape.changed
         places = places - (places > tape.changed)
         free = np.setdiff1d(np.arange(count), places[~gone])
         places = np.where(gone, free[0] if distinct and len(free) else 0, places)
-        if each:
-            kept = np.flatnonzero(~gone) if distinct else np.arange(count)
-            places = places[kept]
+        if covers_records:
+            present = np.flatnonzero(~gone) if distinct else np.arange(count)
+            places = places[present]
     return np.copy(places) if places.ndim else places[()]

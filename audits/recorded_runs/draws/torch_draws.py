@@ -13,7 +13,7 @@ from audits.recorded_runs.draws.numpy_draws import PLAIN_GENERATOR, recorded_noi
 from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import Tape, current_tape
+from audits.recorded_runs.tape import current_tape
 
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
@@ -28,7 +28,7 @@ METHODS = {
     "double": "copy", "float": "copy", "argmax": "argmax", "argmin": "argmin", "view_as": "",
     "reshape_as": "", "expand_as": "",
 }  # fmt: skip
-_made: dict[str, Any] = {}
+_tensor_classes: dict[str, Any] = {}
 
 
 def torch_patches() -> Iterator[tuple[Any, str, Any]]:
@@ -36,7 +36,7 @@ def torch_patches() -> Iterator[tuple[Any, str, Any]]:
     torch = sys.modules.get("torch")
     if torch is None:
         return
-    _made.setdefault("tensor", _tensor_class(torch))
+    _tensor_classes.setdefault("tensor", _tensor_class(torch))
     for owner, name, draw in _noise_draws(torch):
         yield owner, name, _or_plain(draw, getattr(owner, name))
     for name in ("randperm", "randint", "bernoulli", "multinomial"):
@@ -51,37 +51,37 @@ def _or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[.
     return call
 
 
-def _source(tape: Tape) -> Any:
-    """The numbers themselves are numpy's, so that torch's own state is not advanced."""
-    return PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
-
-
-def _noise(law: str, name: str, place: Any, spread: Any, size: Any, kind: Any) -> Any:
-    tape: Any = current_tape()  # there is one where this is called
-    place, spread = _array(place), _array(spread)
+def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any) -> Any:
+    tape: Any = current_tape()  # the caller has checked that a tape is active
+    location, spread = _array(location), _array(spread)
     shape = (
-        tuple(size) if size is not None else np.broadcast_shapes(np.shape(place), np.shape(spread))
+        tuple(size)
+        if size is not None
+        else np.broadcast_shapes(np.shape(location), np.shape(spread))
     )
-    source: Any = _source(tape) if tape.recorded is None else None
+    source: Any = None
+    if tape.recorded is None:
+        # numpy draws the numbers, so that the state of torch's own generator is not advanced
+        source = PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
     number = np.float64 if kind is None or "64" in str(kind) else np.float32
 
     def draw() -> Any:
         if law == "uniform":
-            return source.uniform(place, np.add(place, spread), shape).astype(number)
+            return source.uniform(location, np.add(location, spread), shape).astype(number)
         make = {"gaussian": source.normal, "laplace": source.laplace}
         if law == "exponential":
             return source.exponential(spread, shape).astype(number)
-        return np.asarray(make[law](place, spread, shape)).astype(number)
+        return np.asarray(make[law](location, spread, shape)).astype(number)
 
     if law == "uniform":
         table = DrawTable({}, law)
-        given = {"low": place, "high": np.add(place, spread), "size": shape}
+        bound_arguments = {"low": location, "high": np.add(location, spread), "size": shape}
         if name != "uniform":
-            given = {"size": shape}
+            bound_arguments = {"size": shape}
     else:
         table = DrawTable({}, law, "place", "scale")
-        given = {"place": place, "scale": spread, "size": shape}
-    return _tensor_of(recorded_noise(tape, name, table, draw, given))
+        bound_arguments = {"place": location, "scale": spread, "size": shape}
+    return _tensor_of(recorded_noise(tape, name, table, draw, bound_arguments))
 
 
 def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
@@ -116,8 +116,8 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return _into(self, _noise("uniform", "uniform", low, width, self.shape, self.dtype))
 
     def exponential_(self: Any, lambd: Any = 1.0, **_: Any) -> Any:
-        found = _noise("exponential", "exponential_", 0.0, 1 / lambd, self.shape, self.dtype)
-        return _into(self, found)
+        noise = _noise("exponential", "exponential_", 0.0, 1 / lambd, self.shape, self.dtype)
+        return _into(self, noise)
 
     def laplace(self: Any, sample_shape: Any = ()) -> Any:
         size = self._extended_shape(sample_shape)  # torch's own way
@@ -137,16 +137,16 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield torch.distributions.Laplace, "rsample", laplace
 
 
-def _into(target: Any, made: Any) -> Any:
+def _into(target: Any, tensor: Any) -> Any:
     """Fill the tensor in place, and return it followed."""
-    _fill(target, made)
-    return made
+    _fill(target, tensor)
+    return tensor
 
 
 def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def draw(*arguments: Any, **options: Any) -> Any:
         tape: Any = current_tape()
-        given = {f"argument {k}": _array(use(x)) for k, x in enumerate(arguments)}
+        inputs = {f"argument {k}": _array(use(x)) for k, x in enumerate(arguments)}
         seed = int(tape.entropy.spawn(1)[0].generate_state(1)[0])
         options = {key: value for key, value in options.items() if key != "generator"}
 
@@ -154,14 +154,14 @@ def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any
             source = torch.Generator().manual_seed(seed)
             return plain(*map(use, arguments), generator=source, **options).numpy()
 
-        event = tape.event(EventKind.DRAW, name, make, equal=given, coins=True)
+        event = tape.event(EventKind.DRAW, name, make, equal=inputs, coins=True)
         return torch.from_numpy(np.array(event.output))
 
     return draw
 
 
 def _array(thing: Any) -> Any:
-    """A tensor as an array, followed if it is; other things as they are."""
+    """A tensor as an array, which stays followed; other objects as they are."""
     event = event_of(thing)
     if event is not None and hasattr(thing, "detach"):
         return wrap(event)
@@ -171,14 +171,14 @@ def _array(thing: Any) -> Any:
 
 
 def _tensor_of(thing: Any) -> Any:
-    """An array as a tensor, followed if it is."""
+    """An array as a tensor, which stays followed."""
     torch = sys.modules["torch"]
     event = event_of(thing)
     if event is None:
         return torch.as_tensor(thing)
-    made = torch.from_numpy(np.array(thing.as_plain())).as_subclass(_made["tensor"])
-    made.followed_event = event
-    return made
+    tensor = torch.from_numpy(np.array(thing.as_plain())).as_subclass(_tensor_classes["tensor"])
+    tensor.followed_event = event
+    return tensor
 
 
 def _tensor_class(torch: Any) -> Any:
@@ -203,42 +203,43 @@ def _tensor_class(torch: Any) -> Any:
 
 def _call(function: Any, arguments: Any, options: Any) -> Any:
     """Call a function of torch of which an argument is followed."""
-    whole: str = getattr(function, "__name__", "")
-    if whole in ("__get__", "as_subclass", "__set__", "size", "dim"):
+    function_name: str = getattr(function, "__name__", "")
+    if function_name in ("__get__", "as_subclass", "__set__", "size", "dim"):
         return function(*arguments, **options)
     events = [event for event in map(event_of, arguments) if event is not None]
     result: Any = None
     if current_tape() is not None and not all(event.used for event in events):
-        result = _followed_result(whole, arguments, options)
+        result = _followed_result(function_name, arguments, options)
     if result is None:
-        given = {key: use(value) for key, value in options.items()}
-        return function(*map(use, arguments), **given)
-    if whole.endswith("_") != whole.startswith("__") or whole[2:3] == "i":  # add_ and __iadd__
+        plain_options = {key: use(value) for key, value in options.items()}
+        return function(*map(use, arguments), **plain_options)
+    has_one_suffix = function_name.endswith("_") != function_name.startswith("__")
+    if has_one_suffix or function_name[2:3] == "i":  # add_ and __iadd__
         _fill(arguments[0], result)
     return result
 
 
-def _followed_result(whole: str, arguments: Any, options: Any) -> Any:
-    """The followed result of arithmetic and of choosing elements; None of anything else."""
-    name = whole.strip("_")
+def _followed_result(function_name: str, arguments: Any, options: Any) -> Any:
+    """The followed result of arithmetic or indexing; None for other functions."""
+    name = function_name.strip("_")
     reflected = name[:1] == "r" and name[1:] in UFUNCS
     base = name[1:] if reflected or (name[:1] == "i" and name[1:] in UFUNCS) else name
     if base in UFUNCS and not options:
         parts = [_array(x) for x in (reversed(arguments) if reflected else arguments)]
         return _tensor_of(getattr(np, UFUNCS[base])(*parts))
-    if whole in METHODS and not options.keys() - {"dim"}:
+    if function_name in METHODS and not options.keys() - {"dim"}:
         return _method(name, arguments)
-    if whole == "__getitem__":
+    if function_name == "__getitem__":
         thing, key = arguments
-        place = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
-        return _tensor_of(_array(thing)[place])
+        index = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
+        return _tensor_of(_array(thing)[index])
     return None
 
 
-def _fill(target: Any, made: Any) -> None:
+def _fill(target: Any, result: Any) -> None:
     """Put the numbers into the tensor that an operation in place changes."""
     plain = target.as_plain() if event_of(target) is not None else target
-    plain.data.copy_(made.as_plain() if event_of(made) is not None else made)
+    plain.data.copy_(result.as_plain() if event_of(result) is not None else result)
 
 
 def _method(name: str, arguments: Any) -> Any:

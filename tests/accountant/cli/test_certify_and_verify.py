@@ -35,11 +35,20 @@ def plan(tmp_path):
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def written_proof(tmp_path_factory):
+    """The bytes of the proof that the command writes of the plan."""
+    folder = tmp_path_factory.mktemp("written")
+    plan, path = folder / "plan.toml", folder / "cost.proof.json"
+    plan.write_text(PLAN)
+    assert main(["certify", str(plan), "--proof", str(path)]) == 0
+    return path.read_bytes()
+
+
 @pytest.fixture
-def proof(plan, tmp_path, capsys):
+def proof(written_proof, tmp_path):
     path = tmp_path / "cost.proof.json"
-    assert main(["certify", plan, "--proof", str(path)]) == 0
-    capsys.readouterr()
+    path.write_bytes(written_proof)
     return str(path)
 
 

@@ -15,7 +15,7 @@ from accountant.plans.adjacency import Adjacency
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import Scheme, certified, record_scheme
 from tests.accountant.formats.transcripts_of import as_object, transcript
-from tests.docs.numbers import DOCS
+from tests.docs.blocks import DOCS
 
 DELTA = 1e-5
 

@@ -163,9 +163,9 @@ def test_hostile_names_are_escaped(words, summary):
 
 @pytest.mark.parametrize(
     ("plan", "fits"),
-    [(8 * Laplace(scale=20.0), True), (8 * Laplace(scale=4.0), False),
-     (8 * Gaussian(scale=9.0), False), (8 * RandomizedResponse(k=2, keep=0.52), True),
-     (Sequential([]), True)],
+    [pytest.param(8 * Laplace(scale=20.0), True, marks=pytest.mark.slow),
+     (2 * Laplace(scale=1.5), False), (2 * Gaussian(scale=9.0), False),
+     (2 * RandomizedResponse(k=2, keep=0.52), True), (Sequential([]), True)],
     ids=["fits", "too much", "infinite", "no scale", "nothing"],
 )  # fmt: skip
 def test_a_pure_budget_has_a_page(plan, fits):

@@ -40,7 +40,7 @@ def test_no_leak_and_losses_within_the_claim(name, columns):
     claim = PureLoss(1.0)
     if getattr(made, "delta", 0):
         claim = made.plan(data.shape).loss
-    found = audit_algorithm(made, data, neighbour, claim, 200, np.random.default_rng(5))
+    found = audit_algorithm(made, data, neighbour, claim, 40, np.random.default_rng(5))
     assert found.refutation(CONFIDENCE) == ""
     assert found.losses.std() > 0.1
     if claim.pure == 1.0:  # the worst pair spends nearly all of it
@@ -88,7 +88,7 @@ class Peeks(LocalMean):
 def test_wrong_means_are_caught(wrong):
     data, neighbour = pair(3)
     made, rng = wrong(epsilon=1.0), np.random.default_rng(5)
-    assert audit_algorithm(made, data, neighbour, PureLoss(1.0), 200, rng).refutation(CONFIDENCE)
+    assert audit_algorithm(made, data, neighbour, PureLoss(1.0), 40, rng).refutation(CONFIDENCE)
 
 
 class ForgetsToShortenLocally(LocalMean):
@@ -106,8 +106,8 @@ def test_a_long_vector_that_nobody_shortened_is_refused():
 @pytest.mark.parametrize("made", [LocalMean(epsilon=3.0), PrivateMean(epsilon=3.0)], ids=str)
 def test_the_estimate_is_the_mean_on_average(made):
     data = np.tile([0.5, 0.1, -0.2], (400, 1))
-    found = [type(made)(epsilon=3.0, random_state=run).fit(data).mean_ for run in range(200)]
-    spread = np.std(found, axis=0) / math.sqrt(200)
+    found = [type(made)(epsilon=3.0, random_state=run).fit(data).mean_ for run in range(80)]
+    spread = np.std(found, axis=0) / math.sqrt(80)
     # 6 standard errors: false alarms of 2e-9; no estimate comes near the ball's edge
     assert np.all(np.abs(np.mean(found, axis=0) - data[0]) < 6 * spread)
     assert np.linalg.norm(found, axis=1).max() < 1

@@ -58,8 +58,8 @@ NULLS = {
     "early": (response, (0, 1), PureLoss(1.0), {"early": True}),
     "early, declared": (RandomizedResponse(2, KEEP), None, None, {"early": True}),
 }
-# alarms of 150 repeats are counted in seconds; those that are slower have fewer
-QUICK = {"declared": 400, "learned": 150, "strings": 60, "delta": 100, "independent": 150,
+# alarms of 100 repeats are counted in seconds; those that are slower have fewer
+QUICK = {"declared": 150, "learned": 100, "strings": 20, "delta": 100, "independent": 150,
          "Gaussian": 150, "early, declared": 150}  # fmt: skip
 
 
@@ -78,9 +78,9 @@ def test_false_alarms_are_not_above_the_nominal_rate(name):
 def test_and_the_auditor_is_not_idle():
     # at a nominal rate of 1/2 a claim that is exactly true falls in about half of the audits
     release, *_ = NULLS["declared"]
-    found = [audit(release, runs=4000, confidence=0.5, rng=seed) for seed in range(200)]
+    found = [audit(release, runs=4000, confidence=0.5, rng=seed) for seed in range(100)]
     count = sum(one.outcome is Outcome.FALSIFIED for one in found)
-    assert binom.ppf(CHANCE, 200, 0.47) <= count <= binom.ppf(1 - CHANCE, 200, 0.5)
+    assert binom.ppf(CHANCE, 100, 0.47) <= count <= binom.ppf(1 - CHANCE, 100, 0.5)
 
 
 # the least rate of each: bets and two halves of an error leave some of it unused

@@ -39,7 +39,7 @@ def test_how_soon_a_function_is_stopped():
     ("release", "pair"), [(Laplace(1.0), None), (noise(1.0), (0.0, 1.0))], ids=["declared", "bare"]
 )
 def test_an_honest_claim_is_seldom_called_false(release, pair):
-    repeats = 120 if pair is None else 40
+    repeats = 60 if pair is None else 20
     found = [watch(release, pair, ONE, 1000, rng=seed) for seed in range(repeats)]
     alarms = sum(one.outcome is Outcome.FALSIFIED for one in found)
     assert alarms <= binom.ppf(1 - 1e-6, repeats, 0.05)

@@ -12,7 +12,7 @@ from audits.claims.findings import Outcome
 from audits.libraries import LIBRARIES, available_cases, cases, version
 from audits.libraries.checks import MAX_CHECKS, CheckResult, LibraryCheck
 from audits.results.rows import Settings
-from tests.docs.numbers import DOCS
+from tests.docs.blocks import DOCS
 
 # what each library must be caught at, where it is installed in the version that is known
 FAULTS = {

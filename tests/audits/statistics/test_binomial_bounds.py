@@ -76,10 +76,10 @@ def test_edges():
 def test_the_band_of_a_mean_holds_and_narrows():
     rng = np.random.default_rng(1)
     misses = 0
-    for _ in range(2000):
+    for _ in range(300):
         low, high = mean_confidence_band(rng.beta(0.2, 0.8, (60, 1)), 0.05)
         misses += not low[0] <= 0.2 <= high[0]
-    assert misses <= binom.ppf(1 - 1e-6, 2000, 0.05)
+    assert misses <= binom.ppf(1 - 1e-6, 300, 0.05)
     wide, narrow = (
         np.subtract(*mean_confidence_band(np.full((n, 1), 0.2), 0.05)[::-1])[0] for n in (50, 5000)
     )

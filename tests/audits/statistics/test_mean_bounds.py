@@ -29,7 +29,7 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("runs", [3, 40])
 def test_it_covers(law, runs):
-    alpha, trials = 0.1, 1000
+    alpha, trials = 0.1, 200
     columns = LAWS[law](np.random.default_rng(1), (runs, trials))
     misses = np.count_nonzero(mean_lower(columns, alpha) > 1.0)
     assert misses <= binom.ppf(1 - FALSE_ALARM, trials, alpha)
@@ -37,7 +37,7 @@ def test_it_covers(law, runs):
 
 def test_it_covers_where_each_law_is_chosen_by_what_came_before():
     # every payoff has mean 1; after a win the next is rarer and larger
-    alpha, trials, runs = 0.1, 1000, 40
+    alpha, trials, runs = 0.1, 200, 40
     rng, chance = np.random.default_rng(2), np.full(trials, 0.5)
     columns = np.zeros((runs, trials))
     for row in columns:

@@ -49,7 +49,7 @@ def test_digits_that_are_drawn_late_give_the_law_too(made, monkeypatch):
         lazy_laplace, "random_words",
         lambda size, rng: right(size, rng) >> np.uint64(60 if size > 1 else 0),
     )  # fmt: skip
-    draws = made.release(SCORES, 6, 4000)
+    draws = made.release(SCORES, 6, 2000)
     expected = np.exp(made.log_density(np.arange(6), SCORES))
     seen = np.bincount(draws, minlength=6) / draws.size
     assert np.abs(seen - expected).max() < math.sqrt(math.log(12 / FALSE_ALARM) / (2 * draws.size))

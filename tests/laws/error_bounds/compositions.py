@@ -1,0 +1,153 @@
+"""Compositions by formulas and by recursions: bounded losses, and exponential mechanisms."""
+
+import math
+
+import mpmath
+import numpy as np
+
+from accountant import Advanced, ApproxLoss, BoundedRangeLoss
+from accountant.accountants import advanced, bounded_range_composition
+
+# --- responses of one epsilon: a binomial whose coefficients are known to few digits
+
+
+def _exact_responses(epsilon, count, at):
+    """Delta of equal randomised responses, in 40 digits."""
+    with mpmath.workdps(40):
+        e, at = mpmath.mpf(epsilon), mpmath.mpf(at)
+        heads = int(mpmath.floor((at / e + count) / 2)) + 1
+        if heads > count:
+            return mpmath.mpf(0)
+        log_p = mpmath.loggamma(count + 1) - mpmath.loggamma(heads + 1)
+        log_p -= mpmath.loggamma(count - heads + 1)
+        log_p += heads * e - count * mpmath.log1p(mpmath.exp(e))
+        mass, total, grow = mpmath.exp(log_p), mpmath.mpf(0), mpmath.exp(e)
+        for k in range(heads, count + 1):
+            term = mass * -mpmath.expm1(at - (2 * k - count) * e)
+            total += term
+            if k > heads + 9 and term < total * mpmath.mpf(10) ** -30:
+                break
+            mass *= grow * (count - k) / (k + 1)
+        return total
+
+
+def binomial_violation():
+    """Many responses, whose logarithms of masses lose digits."""
+    for epsilon, count in ((0.1, 300), (0.02, 8000)):
+        binomial = advanced._Binomial(epsilon, count)
+        at = epsilon * math.sqrt(count) * np.linspace(1.5, 5.0, 12)
+        for e, found in zip(at.tolist(), binomial.delta(at).tolist(), strict=True):
+            truth = _exact_responses(epsilon, count, e)
+            if not found >= truth:
+                return f"{count} of {epsilon} at {e}: {found} is below {mpmath.nstr(truth, 20)}"
+    return ""
+
+
+def infinity_violation():
+    """Releases that reveal all with some chance, and bounds by their drift."""
+    for epsilon, count, chance in ((0.1, 200, 2e-9), (0.5, 20, 2e-8)):
+        plan, delta = count * ApproxLoss(epsilon, chance), 1e-6
+
+        def truth(at, epsilon=epsilon, count=count, chance=chance):
+            with mpmath.workdps(40):
+                kept = (1 - mpmath.mpf(chance)) ** count
+                return 1 - kept * (1 - _exact_responses(epsilon, count, at))
+
+        found = Advanced().one_way_epsilon(plan, delta)
+        if truth(found) > delta:
+            return f"{plan}: at {found} delta is {truth(found)}"
+        if Advanced().one_way_delta(plan, found) < truth(found):
+            return f"{plan}: a delta at {found} is below {truth(found)}"
+    for bound in (advanced.kov_epsilon, advanced.drv_epsilon):
+        at = bound({1.0: 300}, 1e-6)
+        if _exact_responses(1.0, 300, at) > 1e-6:
+            return f"{bound.__name__} of 300 times 1 says {at}"
+    return ""
+
+
+# --- exponential mechanisms
+
+CHOICES = 151  # of t, a lower bound on all
+
+
+def _fixed_delta(e0, count, t, epsilon):
+    """Delta of equal pairs with log-ratios t and t - e0, in 30 digits."""
+    with mpmath.workdps(30):
+        e0, t, epsilon = mpmath.mpf(e0), mpmath.mpf(t), mpmath.mpf(epsilon)
+        p = mpmath.expm1(t - e0) / mpmath.expm1(-e0)
+        terms = (
+            mpmath.binomial(count, low) * p ** (count - low) * (1 - p) ** low
+            * max(0, -mpmath.expm1(epsilon - count * t + low * e0))
+            for low in range(count + 1)
+        )  # fmt: skip
+        return mpmath.fsum(terms)
+
+
+def fixed_ranges_violation():
+    """Ranges chosen in advance: the best choice is known, so that round-off is what is left."""
+    for e0, count in ((1.5, 2), (0.7, 1), (0.3, 5), (1.0, 12), (0.1, 25)):
+        for share in (0.02, 0.2, 0.45, 0.8):
+            epsilon = share * e0 * math.sqrt(count)
+            found = bounded_range_composition._nonadaptive_delta(e0, count, epsilon)
+            choices = np.clip((epsilon + np.arange(1.0, count + 2) * e0) / (count + 1), 0.0, e0)
+            truth = max(_fixed_delta(e0, count, t, epsilon) for t in choices.tolist())
+            if not found >= truth:
+                return f"{count} of {e0} at {epsilon}: {found} < {mpmath.nstr(truth, 20)}"
+    return ""
+
+
+def _one_release(e0, epsilon):
+    """Delta of one release, the greatest over some t: at most the truth."""
+    t = np.linspace(0.0, e0, CHOICES)
+    p = np.expm1(t - e0) / math.expm1(-e0)
+    e = np.asarray(epsilon)[..., None]
+    high, low = (-np.expm1(np.minimum(e - loss, 0.0)) for loss in (t, t - e0))
+    return np.max(p * high + (1 - p) * low, axis=-1)
+
+
+def _two_releases(e0, epsilon):
+    """The same of two, of which the second may follow the first."""
+    t = np.linspace(0.0, e0, CHOICES)
+    p = np.expm1(t - e0) / math.expm1(-e0)
+    return np.max(p * _one_release(e0, epsilon - t) + (1 - p) * _one_release(e0, epsilon - t + e0))
+
+
+def adaptive_ranges_violation():
+    """One and two adaptive releases, on windows of all cells and of few."""
+    cells = bounded_range_composition.CELLS_PER_RANGE
+    for e0 in (0.2, 1.0, 3.0):
+        for windows in (
+            [(-cells, cells)] * 2, [(-cells, cells), (3, 9)], [(-2 * cells, 2 * cells)] * 3,
+            [(-cells, cells), (4, 6), (5, 9)], [(-cells, cells), (-3, 2), (1, 6)],
+        ):  # fmt: skip
+            points, value = bounded_range_composition._profile(e0, windows)
+            of_one = len(windows) == 2
+            for e, found in zip(points.tolist(), value.tolist(), strict=True):
+                if not 0 <= e < (1 if of_one else 2) * e0:
+                    continue
+                if of_one:  # attained at t = (e + e0) / 2
+                    with mpmath.workdps(30):
+                        root = mpmath.expm1((mpmath.mpf(e) - mpmath.mpf(e0)) / 2)
+                        truth = root * root / -mpmath.expm1(-mpmath.mpf(e0))
+                else:
+                    truth = _two_releases(e0, e)
+                if not found >= truth:
+                    return f"{e0}, {windows} at {e}: {found} is below {truth}"
+    return between_cells_violation()
+
+
+def between_cells_violation():
+    """Answers between two cells of a wide range."""
+    e0 = 5.0
+    for delta in (0.3, 0.5, 0.7, 0.75):
+        truth = e0 + 2 * math.log1p(-math.sqrt(delta * -math.expm1(-e0)))
+        found = bounded_range_composition.adaptive_epsilon(e0, 1, delta)
+        for adaptive in (True, False):  # of one release both are the same
+            asked = Advanced(adaptive).one_way_epsilon(BoundedRangeLoss(e0), delta)
+            if not truth * (1 - 1e-12) <= asked <= found:
+                return f"{e0} at delta {delta}: Advanced says {asked}, between {truth} and {found}"
+        if not found >= truth * (1 - 1e-12):
+            return f"{e0} at delta {delta}: {found} is below {truth}"
+        if not bounded_range_composition.adaptive_delta(e0, 1, truth) >= delta * (1 - 1e-12):
+            return f"{e0}: delta at {truth} is below {delta}"
+    return ""
