@@ -127,8 +127,8 @@ class BufferedToeplitz(Strategy):
         if min(self.weights) >= 0:  # sums of positive terms: each is right to so many ulps
             return replace(sensitivity, value=round_up(sensitivity.value, ulps), squared=None)
         sizes = replace(self, weights=tuple(map(abs, self.weights))).toeplitz
-        off = ulps * ULP * sizes.sensitivity_under(participation).value
-        return replace(sensitivity, value=round_up(sensitivity.value + off), squared=None)
+        round_off = ulps * ULP * sizes.sensitivity_under(participation).value
+        return replace(sensitivity, value=round_up(sensitivity.value + round_off), squared=None)
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the product with the Toeplitz matrix."""

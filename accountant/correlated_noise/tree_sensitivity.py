@@ -124,9 +124,9 @@ def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
     total = 0
     for level in range(max(heights) + 1):
         nodes = sum(1 << (height - level) for height in heights if height >= level)
-        full = min(-(-(1 << level) // separation), uses)
-        there = min(uses, nodes * full)
-        total += there // full * full**2 + (there % full) ** 2
+        node_uses = min(-(-(1 << level) // separation), uses)
+        level_uses = min(uses, nodes * node_uses)
+        total += level_uses // node_uses * node_uses**2 + (level_uses % node_uses) ** 2
     return total
 
 

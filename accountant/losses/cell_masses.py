@@ -54,7 +54,7 @@ def _narrow_masses(middle: Array, width: Array, mean: float) -> tuple[Array, Arr
     middle = np.clip(middle, -FAR_OUT, FAR_OUT)
     m, v = middle * middle, width * width / 4
     series = 1 + v * ((m - 1) / 6 + v * ((m * (m - 6) + 3) / 120 + v * (_he6(m) / 5040)))
-    # far out nothing is left but an error: numbers below the least normal float are slow
+    # Far out the mass is replaced by a bound, since computing with subnormal floats is slow.
     mass = np.exp(-np.minimum(m, 1300.0) / 2) * width * series / np.sqrt(2 * np.pi)
     # the middle is inexact by an ulp of itself and of the mean
     with np.errstate(over="ignore"):
@@ -101,13 +101,13 @@ def finite_cell_masses(edges: Array, loss: Array, mass: Array, lost: float) -> C
 def mirrored(masses: Callable[[Array], Any], edges: Array, infinity: float) -> CellMasses:
     """Return the masses of a symmetric pair from those above 0: the others are their mirror.
 
-    What is left is where the loss is 0.
+    The remaining mass has the loss 0.
     """
     size, cells = edges.size, np.zeros((4, edges.size - 1))
     above = masses(np.append(0.0, edges[edges > 0]))
     below = masses(np.append(0.0, -edges[edges < 0][::-1]))
     positive, negative = above.p.size, below.p.size
-    # the first cell of either starts at 0, which need not be an edge
+    # The first cell above and the first below start at 0, which need not be an edge.
     error = max(above.edge_error, below.edge_error)
     for i, (above_cells, below_cells) in enumerate(
         zip(above[:4], np.array(below[:4])[[1, 0, 3, 2]], strict=True)

@@ -100,7 +100,7 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     points = np.unique(np.concatenate([central_points, np.linspace(-low, high, half), [0.0]]))
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     if upper:
-        # at its bound a profile is `infinity`, whatever round-off says
+        # At the largest loss the profile is exactly `infinity`; round-off is ignored.
         infinity = loss.infinity if high >= loss.max_loss else None
         return pair_above(loss.profile_any_epsilon, points, infinity)
     return pair_below(loss.profile_any_epsilon, loss.infinity, points)

@@ -26,7 +26,7 @@ from accountant.numerics.rounding import round_up, round_up_square
 MAX_LISTED_OUTCOMES = 4096
 LISTED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the mass
 SHIFT = IntegerRange(1, MAX_LISTED_OUTCOMES)
-# from here on a narrower continuous Gaussian costs less than the concentrated bound
+# From this scale on a narrower continuous Gaussian costs less than the concentrated bound.
 CONTINUOUS_FROM = 6.0
 
 
@@ -139,5 +139,5 @@ def _listed_pair(scale: float, shift: int) -> PairLoss:
     x = np.arange(-reach, reach + shift + 1)
     with np.errstate(over="ignore"):
         p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
-    # outcomes beyond the list occur on one side only
+    # The outcomes that are not listed are counted as if only P, or only Q, had them.
     return PairLoss([*p, 1e-300, 0.0], [*q, 0.0, 1e-300])

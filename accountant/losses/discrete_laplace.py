@@ -65,7 +65,7 @@ class DiscreteLaplaceLoss(FiniteLoss):
         e, t, n = epsilons(epsilon), self.scale, self.shift
         e = np.minimum(e, self.max_loss)
         m = np.clip(np.ceil((n - e * t) / 2) - 1, 0, max(n - 1, 0))
-        # the greatest loss rounded up: where epsilon is near to it, all of delta is the difference
+        # The largest loss is rounded up: near it delta is proportional to its distance to epsilon.
         largest_loss_term = -np.expm1(np.minimum(e - self.max_loss, 0.0))
         other_terms = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
         total: Array = (largest_loss_term + math.exp(-1 / t) * other_terms) / (1 + math.exp(-1 / t))

@@ -21,8 +21,8 @@ def greatest_cell_masses(
 ) -> CellMasses:
     """Return masses between edges, of which the last is infinity.
 
-    Errors are so large that what an upper bound makes of them is above every part's profile at
-    every edge.
+    The errors are so large that an upper bound that adds them is above the profile of every part
+    at every edge.
     """
     with np.errstate(over="ignore"):
         x = np.exp(edges)

@@ -104,7 +104,7 @@ class LaplaceLoss(SymmetricLoss):
         top, bottom = ((edges[:-1] < at) & (at <= edges[1:]) for at in (m, -m))
         p += top / 2 + bottom * math.exp(-m) / 2
         q += top * math.exp(-m) / 2 + bottom / 2
-        # the ends of a cell, which are inexact by an ulp, are edges that are
+        # The losses m and -m are inexact by an ulp, and so are the edges of their cells.
         rounded = (8 + m) * ULP
         return CellMasses(p, q, rounded * p, rounded * q, 4 * ULP * m)
 

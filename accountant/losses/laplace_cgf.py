@@ -49,7 +49,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
         value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
         standing, weights = interpolation_nodes(shifts, counts)
         interpolant, size = sum_in_blocks(_laplace_cgf, standing, weights, z[interpolated])
-        # what interpolation misses, see `interpolation_nodes`
+        # The error of the interpolation, see `interpolation_nodes`.
         squares = float(ordered_dot(shifts * shifts, counts))
         size += 1e-13 * np.abs(z[interpolated] * (z[interpolated] + 1)) * squares
         value[interpolated], error[interpolated] = interpolant, size
@@ -65,7 +65,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
         if len(losses) > MAX_EXACT_LOSSES:
             return cf_ratios_from_cgf(self.sum_cgf, losses, counts, z)
         a, w = z[0, 0].real, 2 * z + 1
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        product, round_off = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             m = loss.shift
             turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
@@ -74,8 +74,8 @@ class LaplaceCGF(ExactCGF[Shifted]):
             ratio = ((z + 1) * turn + low * z * turn.conj()) / w
             ratio /= ratio[0, 0].real
             product *= complex_power(ratio, int(count))
-            missed += power_round_off(count, m, z)
-        return product, missed
+            round_off += power_round_off(count, m, z)
+        return product, round_off
 
     def log_cf_bounds(self, losses: Sequence[Shifted], counts: Array, a: float, u: Array) -> Array:
         """Bound each factor by ``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))``, ``w = a + 1/2``."""
@@ -109,7 +109,7 @@ def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
             large = np.broadcast_to(shift * z, far.shape)[far]
             tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
             value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
-        # what the terms cancel to is inexact by an ulp of them
+        # The difference of the terms has an error of an ulp of the terms.
         terms = np.abs(z) * shift * np.exp(z.real * shift - value.real)
         size = terms + np.abs(value) + far
     return value, 16 * ULP * size

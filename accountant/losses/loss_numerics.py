@@ -41,7 +41,7 @@ class ExactCGF(Generic[Member]):
     A family overrides what it can do for many losses at a time.
     """
 
-    # how many different losses of the family cost something each
+    # The number of different losses of the family from which the cost grows no further.
     distinct_cost_cap = math.inf
 
     def prepared(self, losses: Sequence[Member]) -> Sequence[Member]:

@@ -55,7 +55,7 @@ def moment(loss: Profiled, z: complex) -> complex:
         log_profile = np.log(np.maximum(profile - atom, 0.0))
     with np.errstate(over="ignore"):
         forward = np.sum(weights * np.exp(z * nodes + log_profile))
-    # one of few ends, so that orders share profiles
+    # The end is rounded up to one of few, so that different orders share the profiles.
     far = 2.0 ** (math.ceil(4 * math.log2(40.0 / (z.real + 1.0))) / 4)
     end = min(loss.reversed.max_loss, MAX_EXPONENT, max(end, far))
     nodes, weights, profile = _profile_on_panels(loss.reversed, end)

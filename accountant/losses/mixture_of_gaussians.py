@@ -46,11 +46,11 @@ class MixtureCGF(ExactCGF["GaussianMixtureLoss"]):
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios, one loss at a time, and a bound on its error."""
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        product, product_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             value, error = loss.pair.cf_ratio(z, int(count))
-            product, missed = product * value, missed + error
-        return product, missed
+            product, product_error = product * value, product_error + error
+        return product, product_error
 
     def log_cf_bounds(
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, a: float, u: Array

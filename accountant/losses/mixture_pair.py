@@ -161,22 +161,22 @@ class MixturePair:
             ends = float(np.min(z.real[similar])), float(np.max(z.real[similar]))
             if self._points(*ends, turn) > MAX_QUADRATURE_POINTS * (1 + turn):
                 continue
-            loss, log_mass, missed = _rule(self, *ends, turn)
+            loss, log_mass, rule_error = _rule(self, *ends, turn)
             part = z if similar.all() else z[similar]
             cumulant, part_error = finite_cgf(loss, log_mass, part)
             # relative to the moment at the real order
             tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
             growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
-            part_error = part_error + missed * growth
+            part_error = part_error + rule_error * growth
             value[similar], error[similar] = cumulant.ravel(), part_error.ravel()
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
         """Return ``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
         a = float(z[0, 0].real)
-        loss, log_mass, missed = _rule(self, a, a, float(z[-1, -1].imag))
+        loss, log_mass, rule_error = _rule(self, a, a, float(z[-1, -1].imag))
         ratio, spread, ratio_error = cf_ratio(loss, log_mass, z)
-        error = power_round_off(count, spread, z, ratio_error) + 2 * count * missed
+        error = power_round_off(count, spread, z, ratio_error) + 2 * count * rule_error
         return complex_power(ratio, count), error
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
@@ -189,15 +189,17 @@ class MixturePair:
         if self._points(a, a, 0.0) > MAX_QUADRATURE_POINTS:
             return np.zeros(u.shape)
         widest = math.pi / 2 / max(self.right.spread, self.left.spread, math.pi / 8)
-        off, (low, high) = 0.35 * widest, self.quadrature_range(a, a)
+        half_width, (low, high) = 0.35 * widest, self.quadrature_range(a, a)
         lower = u[::2]
         best = np.zeros(lower.shape)
         for d in widest * np.geomspace(1e-3, 0.6, 12):
-            # the rule for that integral, by the same bound on the lines x + i (d +- off)
-            far = (d + off) ** 2 / 2 - a * math.log(math.cos(self.left.spread * (d + off) / 2))
-            step = 2 * math.pi * off / (DIGITS + far)
+            # the rule for that integral, by the same bound on the lines x + i (d +- half_width)
+            far = (d + half_width) ** 2 / 2 - a * math.log(
+                math.cos(self.left.spread * (d + half_width) / 2)
+            )
+            step = 2 * math.pi * half_width / (DIGITS + far)
             x = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
-            missed = 5 * math.exp(-DIGITS) + TAIL_ERROR * math.exp(min(far, 600.0))
+            rule_error = 5 * math.exp(-DIGITS) + TAIL_ERROR * math.exp(min(far, 600.0))
             log_p, turn_p = self.right.log_modulus_and_turn(x, float(d))
             log_q, turn_q = self.left.log_modulus_and_turn(-x, float(d))
             real = (1 + a) * self.right.log_ratio(x) - a * self.left.log_ratio(-x) - x * x / 2
@@ -207,7 +209,7 @@ class MixturePair:
                 np.exp(-lower[:, None] * (turn_p + turn_q)[relevant]), np.exp(size[relevant])
             )
             lost = 1e-24 * x.size * math.exp(min(float(np.max(size)), 600.0))
-            best = np.minimum(best, np.log(bound * (1 + 1e-12) + missed + lost))
+            best = np.minimum(best, np.log(bound * (1 + 1e-12) + rule_error + lost))
         return np.repeat(best, 2)[: u.size]
 
     def quadrature_terms(self, frequency: float) -> float:
@@ -272,7 +274,7 @@ def _rule(
 ) -> tuple[Array, Array, float]:
     """Return losses and log-masses that replace the law, and the error they leave in a moment."""
     low, high = pair.quadrature_range(lowest_order, highest_order)
-    step, missed = pair.quadrature_step(lowest_order, highest_order, frequency)
+    step, step_error = pair.quadrature_step(lowest_order, highest_order, frequency)
     x: Array = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
     log_mass = pair.right.log_ratio(x) - x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
-    return pair.loss(x), log_mass, missed + TAIL_ERROR
+    return pair.loss(x), log_mass, step_error + TAIL_ERROR

@@ -29,7 +29,7 @@ class Side:
         w = np.array(self.weights)
         y = self._exponents(x)
         with np.errstate(divide="ignore", over="ignore"):
-            # the terms cancel near 0 alone, where their distances from 1 do not
+            # The terms cancel only near 0, and there their distances from 1 do not.
             ratio_less_1 = ordered_sum(w, np.expm1(np.minimum(y, 30.0)))
             top = np.max(y, axis=0)
             scaled = np.log(ordered_sum(w, np.exp(y - top))) + top
@@ -84,7 +84,7 @@ def side(shifts: Sequence[float], weights: Sequence[float]) -> Side:
     merged: dict[float, list[float]] = {}
     for shift, weight in zip(shifts, weights, strict=True):
         if weight > 0:
-            # a shift that is no normal float is rounded away from 0
+            # A subnormal shift is rounded away from 0.
             merged.setdefault(max(shift, 1e-300) if shift else 0.0, []).append(weight)
     total = math.fsum(weights)
     order = sorted(merged)

@@ -191,7 +191,7 @@ def _parts_at(loss: PublicChoice, z: Any) -> list[tuple[Any, Array]]:
 def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:
     """Return the cumulant of one loss, and a bound on its error."""
     cumulants = _parts_at(loss, z)
-    # relative to the largest part; parts that are infinite are out of reach, and so is the sum
+    # Terms are relative to the largest part.  The sum is infinite where a part is.
     top = np.max([value.real for value, _ in cumulants], axis=0)
     top = np.where(np.isfinite(top), top, 0.0)
     weights = np.array(loss.weights)
@@ -199,9 +199,9 @@ def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:
         terms = np.array([np.exp(value - top) for value, _ in cumulants])
         total = ordered_sum(weights, terms)
         size = ordered_sum(weights, np.abs(terms))
-        off = np.array([error for _, error in cumulants])
-        error = ordered_sum(weights, np.abs(terms) * np.expm1(np.minimum(off, 1.0)))
+        part_errors = np.array([error for _, error in cumulants])
+        error = ordered_sum(weights, np.abs(terms) * np.expm1(np.minimum(part_errors, 1.0)))
         value = top + np.log(total)
-        missed = (error + CHANCE_ERROR * size) / np.abs(total) + 8 * ULP * (1 + np.abs(value))
+        log_error = (error + CHANCE_ERROR * size) / np.abs(total) + 8 * ULP * (1 + np.abs(value))
     wrong = ~np.isfinite(value.real)
-    return np.where(wrong, np.inf, value), np.where(wrong, 0.0, missed)
+    return np.where(wrong, np.inf, value), np.where(wrong, 0.0, log_error)

@@ -31,11 +31,11 @@ class EnvelopeCGF(ExactCGF["UpperEnvelope"]):
         self, losses: Sequence[UpperEnvelope], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios, and a bound on its round-off."""
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        product, product_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             value, error = _cgf(loss).cf_ratios([loss.bound], np.array([count]), z)
-            product, missed = product * value, missed + error
-        return product, missed
+            product, product_error = product * value, product_error + error
+        return product, product_error
 
     def log_cf_bounds(
         self, losses: Sequence[UpperEnvelope], counts: Array, a: float, u: Array

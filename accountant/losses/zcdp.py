@@ -42,7 +42,7 @@ class ZCDPLoss(SymmetricLoss):
     5.2215
     """
 
-    # every loss has a property rho, so the field hides behind `rho_per_order`
+    # Every loss has a property `rho`, so the field has a private name.
     _rho: float
     xi: float
 
@@ -89,7 +89,7 @@ class ZCDPLoss(SymmetricLoss):
         a = np.exp(furthest_that(falls, np.full(e.shape, -700.0), np.full(e.shape, 690.0)))
         with np.errstate(over="ignore", invalid="ignore"):
             size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)
-            # any a is valid, a -> 0 gives 1; the exponent may be minus infinity
+            # Every a gives a bound, and a -> 0 gives 1; the exponent may be minus infinity.
             delta = np.exp(size + 16 * ULP * np.minimum(np.abs(size), 1e300))
             return np.minimum(np.where(np.isnan(delta), 1.0, delta), 1.0)
 

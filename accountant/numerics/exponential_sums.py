@@ -48,12 +48,12 @@ def product_of_cf_ratios(
     outcomes: Sequence[tuple[Array, Array]], counts: Array, z: Complex
 ) -> tuple[Complex, Array]:
     """``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}`` on uniform nodes, and its round-off."""
-    product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+    product, round_off = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
     for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
         ratio, spread, ratio_error = cf_ratio(loss, np.log(mass), z)
         product *= complex_power(ratio, int(count))
-        missed += power_round_off(count, spread, z, ratio_error)
-    return product, missed
+        round_off += power_round_off(count, spread, z, ratio_error)
+    return product, round_off
 
 
 def power_round_off(count: float, spread: float, z: Complex, own_error: float = 0.0) -> Array:
@@ -75,9 +75,9 @@ def complex_power(base: Complex, exponent: int) -> Complex:
 
 
 def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, float]:
-    """``E e^{zL} / E e^{aL}`` on uniform nodes; what multiplies ``|u|`` in its round-off; the rest.
+    """``E e^{zL} / E e^{aL}`` on uniform nodes, and two coefficients of its round-off.
 
-    Both are in units of `power_round_off`.
+    The first multiplies ``|u|``, the second is constant; both in units of `power_round_off`.
     """
     exponent = z[0, 0].real * loss + log_mass
     weight = np.exp(exponent - np.max(exponent))

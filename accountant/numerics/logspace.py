@@ -64,7 +64,7 @@ def inverse_log_mixture(y: Array, weight: float) -> Array:
     """Return x with ``ln(1 - weight + weight e^x) = y``; minus infinity where y is too small."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         ratio = np.maximum(np.expm1(y) / weight, -1.0)  # e^x - 1
-        # where it is no float 1 is nothing to it:  x = ln(e^y - 1) - ln weight
+        # Where e^y overflows, 1 is negligible against it:  x = ln(e^y - 1) - ln weight
         far = y + np.log(-np.expm1(-np.maximum(y, 0.0))) - math.log(weight)
         result: Array = np.where(np.isinf(ratio), far, np.log1p(ratio))
     return result

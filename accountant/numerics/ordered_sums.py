@@ -29,7 +29,7 @@ def discounted_sums(values: Array, ratio: float) -> Array:
 
     A term j places away has passed at most 2 j + 1 roundings and j factors ``ratio``.
     """
-    # all rows of a table at a time, from their ends; then each adds what the next one begins with
+    # All rows of a table are summed at once, from their ends; each then adds the sum of the next.
     width = math.isqrt(values.size) + 1
     rows = -(-values.size // width)
     table = np.zeros(rows * width)

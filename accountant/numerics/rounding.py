@@ -37,7 +37,7 @@ def round_up_ratio(x: float, y: float) -> float:
     ratio = float(x) / float(y)  # a float of numpy prints its type
     if not 0 < ratio < math.inf:
         return ratio
-    # floats are fractions of whole numbers, which are compared exactly
+    # Floats are fractions of integers, which are compared exactly.
     (a, a_under), (b, b_under) = (float(v).as_integer_ratio() for v in (x, y))
     for number in (ratio, Decimal(repr(ratio))):
         r, r_under = number.as_integer_ratio()

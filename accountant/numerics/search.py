@@ -110,10 +110,10 @@ def grow_until(
 
     The first that is not below ``end`` is not evaluated.
     """
-    before, here = 0 * start, start
-    while here < end and not holds(here):
-        before, here = here, here * factor
-    return before, here
+    previous, current = 0 * start, start
+    while current < end and not holds(current):
+        previous, current = current, current * factor
+    return previous, current
 
 
 def smallest_root(decreasing: Callable[[Array], Array], target: float, high: float) -> float:
@@ -282,7 +282,7 @@ def highest_of_one_peak(
         candidate = best_x + step
         values_new = f(candidate, parameter[active])
         better, right = values_new >= fx[active], step > 0
-        # the bracket keeps the best point inside
+        # The best point stays inside the bracket.
         inner = np.where(better, best_x, candidate)
         keep_low = np.where(better, right, ~right)
         low[active], high[active] = np.where(keep_low, inner, a), np.where(keep_low, b, inner)

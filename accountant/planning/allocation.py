@@ -64,7 +64,7 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     sharing = [wanted[i] for i in free]
     shared_scales, epsilon = _shared_scales(sharing, settled, budget)
     for i, scale in zip(free, shared_scales, strict=True):
-        # what is left is within the round-off of accounting
+        # The remaining budget is within the round-off of accounting.
         if scale >= 0.999 * wanted[i].domain.high:
             remedy = "what is left would need more noise than the mechanism allows"
             raise BudgetExceeded(spent, 0.0, budget, remedy=remedy)
@@ -82,14 +82,14 @@ def _shared_scales(
     distinct = [requests[kind_of.index(i)] for i in range(len(kinds))]
     optimal_scales = lagrangian_scales(distinct, counts, fixed_plan, budget)
     units = [request.unit for request in distinct]
-    few = len(kinds) <= MAX_EXACT_RELEASES
-    relative_scales = optimal_scales / units if few else snap_to_grid(optimal_scales, units)
+    is_exact = len(kinds) <= MAX_EXACT_RELEASES
+    relative_scales = optimal_scales / units if is_exact else snap_to_grid(optimal_scales, units)
 
     def plan(factor: float) -> Plan:
         scales = scales_at(distinct, relative_scales, factor)
         return merged_losses(distinct, counts, fixed_plan, scales)
 
-    factor, epsilon = common_factor(plan, budget, 1e-6 if few else 1e-4)
+    factor, epsilon = common_factor(plan, budget, 1e-6 if is_exact else 1e-4)
     scales = scales_at(distinct, relative_scales, factor)
     return tuple(scales[i] for i in kind_of), epsilon
 

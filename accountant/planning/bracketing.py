@@ -81,7 +81,7 @@ def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, 
         slope = math.log(current_cost / previous_cost) / math.log(current / previous)
         if abs(slope) < 1e-3:
             return None
-        # a little past the target, so that one of the next points is on its other side
+        # The step goes a little past the target, so that a next point lies on its other side.
         aim = math.log(target / current_cost) / slope
         jump = max(-20.0, min(20.0, 1.02 * aim + math.copysign(1e-4, aim)))
         previous, current = current, current * math.exp(jump)

@@ -162,7 +162,7 @@ def calibrate_near(
     The cost must fall in the parameter, about as its inverse.  ``rough`` is an accountant that
     mostly says what `Tight` says, and sooner; the answer is what `Tight` says of it in any case.
     """
-    # bounds nearly as wide as the tolerance are far quicker where width costs time
+    # Bounds nearly as wide as the tolerance are computed far faster.
     quick, sharp = Tight(TOLERANCE / 4), Tight()
     accountant: Accountant = quick if rough is None else rough
     parameter, slope = start, usual_slope(epsilon, delta)
@@ -183,7 +183,7 @@ def calibrate_near(
         if not 0 < upper < math.inf:
             break
         if is_met and accountant is rough:
-            search_points = []  # the other one may say something else
+            search_points = []  # the next accountant may return another epsilon
         if is_met or is_wide:
             accountant = sharp
         if is_met:

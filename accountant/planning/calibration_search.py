@@ -11,7 +11,13 @@ from accountant.errors import ParameterError
 from accountant.numerics.search import geometric_mean
 from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
 from accountant.planning.calibration_goals import Goal, epsilon_goal
-from accountant.planning.quick_search import TOLERANCE, is_dear, root_near, rough_start, usual_slope
+from accountant.planning.quick_search import (
+    TOLERANCE,
+    is_expensive,
+    root_near,
+    rough_start,
+    usual_slope,
+)
 from accountant.plans.plan import Plan, Release, as_plan
 
 SLOPE_STEP = 1.001  # of the parameter, where a slope is measured
@@ -62,12 +68,12 @@ def least_noise(
         raise ParameterError(
             goal.argument, target, f"between the costs at the parameter's ends, {costs}"
         )
-    # `private` meets the target and `leaky` does not: close in on a logarithmic scale, guessing
-    # by the secant of ln cost on ln parameter and halving whenever that was no great help.
+    # `private` meets the target and `leaky` does not.  The interval shrinks on a logarithmic scale,
+    # by secants of ln cost on ln parameter, and by halving in every third step.
     for step in range(200):
         if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
             break
-        # an attack rate jumps here, where its bound gives up: a slope of 1e6 is none of noise
+        # An attack rate jumps where its bound becomes trivial: no noise has a slope of 1e6.
         is_jump = goal.delta is None and cost(leaky) > 1.01 * cost(private)
         if is_jump and math.isclose(private, leaky, rel_tol=1e-8):
             break
@@ -81,16 +87,16 @@ def least_noise(
 
 
 def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> float | None:
-    """Return the answer of few steps; None where it is for the search.
+    """Return the parameter after a few steps; None where only the search can tell.
 
-    Rates of attacks, and epsilons each of which takes long.
+    It is used for rates of attacks, and for plans whose epsilon is expensive.
     """
     start: tuple[float, float | None] = (1.0, None)
     if goal.delta is not None:
         if not isinstance(goal.accountant, Tight):
             return None
         try:
-            if not is_dear(as_plan(build(1.0)), goal.delta):
+            if not is_expensive(as_plan(build(1.0)), goal.delta):
                 return None
             usual = 1.0, usual_slope(goal.target, goal.delta)
             start = rough_start(build, goal.target, goal.delta) or usual
@@ -98,13 +104,13 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
             return None
     elif goal.rough is not None:
         quick = PlanCost(build, goal.rough)
-        there = root_near(quick, goal.target, 1.0)
-        if there is not None:
-            if (1 - TOLERANCE) * goal.target <= cost(there) <= goal.target:
-                return there
-            rise = quick(there * SLOPE_STEP) / quick(there)
+        parameter = root_near(quick, goal.target, 1.0)
+        if parameter is not None:
+            if (1 - TOLERANCE) * goal.target <= cost(parameter) <= goal.target:
+                return parameter
+            rise = quick(parameter * SLOPE_STEP) / quick(parameter)
             slope = math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
-            start = (there, slope or None)
+            start = (parameter, slope or None)
     return root_near(cost, goal.target, *start)
 
 

@@ -34,8 +34,8 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
     if cost(0) > budget.epsilon * COST_TOLERANCE:
         return 0
     n = _largest_count_within(cost, budget.epsilon, *_renyi_guess(plan, part, budget))
-    # a cost is rounded up by less than `COST_TOLERANCE`: where the next comes that close, the
-    # budget decides
+    # A cost is rounded up by less than `COST_TOLERANCE`: where the next count is that close, the
+    # budget itself decides.
     while (
         n < CAPACITY_CAP
         and cost(n + 1) <= budget.epsilon * COST_TOLERANCE

@@ -12,7 +12,7 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
 
 SEARCH_ACCOUNTANT = Tight(width=1e-6)
-# what this accountant admits, any sharper one admits too
+# A plan that this accountant admits is admitted by any sharper accountant.
 MARGIN = 1e-7
 MAX_STEPS = 8
 
@@ -32,12 +32,12 @@ def common_factor(
             return math.exp(log_factor), epsilon
         if not 0 < epsilon < math.inf:
             break
-        missed = math.log(epsilon) - aim
-        move = max(-1.0, min(1.0, -missed / slope))
-        next_epsilon = cost(math.exp(log_factor + move))
-        if not 0 < next_epsilon < math.inf or next_epsilon == epsilon or move == 0:
+        log_excess = math.log(epsilon) - aim
+        log_step = max(-1.0, min(1.0, -log_excess / slope))
+        next_epsilon = cost(math.exp(log_factor + log_step))
+        if not 0 < next_epsilon < math.inf or next_epsilon == epsilon or log_step == 0:
             break
-        slope = min(math.log(next_epsilon / epsilon) / move, -0.1)
-        log_factor += move
+        slope = min(math.log(next_epsilon / epsilon) / log_step, -0.1)
+        log_factor += log_step
     factor = calibrate(plan_of, epsilon=target, delta=budget.delta, accountant=SEARCH_ACCOUNTANT)
     return factor, cost(factor)

@@ -142,7 +142,7 @@ class Selection:
 
 
 def _declared(plan: Plan, name: str, measure: object) -> Any:
-    # what a mechanism makes of another one's answer has an error of its own
+    # A mechanism that post-processes the answer of another one has its own error.
     mechanisms = set(inner_plans(plan, inside_mechanisms=False))
     if len(mechanisms) == 1:
         declared_error = getattr(mechanisms.pop(), name, None)

@@ -90,8 +90,8 @@ def explanation(
     if not delta:
         return f"{limit} This limit never fails, whatever the attacker computes. {trust}"
     odds = f"1 in {math.floor(1 / delta):,}" if delta > 1e-15 else format_short(delta)
-    # not that a belief exceeds the limit with chance delta at most: of Gaussian noise at delta
-    # 1e-6 and epsilon 3/4 one in 39,000 does, by little (Meiser 2018)
+    # A belief may exceed the limit with a chance above delta: with Gaussian noise at delta 1e-6 and
+    # epsilon 3/4 one in 39,000 does, by little (Meiser 2018).
     exception = (
         "This limit may fail: the answers reveal no more than a release that reveals all about "
         f"you with a chance of at most {odds} (delta {format_short(delta)}), and otherwise keeps "

@@ -25,7 +25,7 @@ from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
 LOG_SCALE_STEP = 0.02  # of ln scale: for derivatives
-# the last move's square is what is missed
+# The error of the scales is about the square of the last move.
 MAX_STEPS, MOVE_TOLERANCE, MAX_MOVE = 30, 0.03, 3.0
 
 
@@ -66,7 +66,7 @@ class _Lagrangian:
             gain = np.log(self._counts * fall) + costs[:, tilt] - fall * factor
             pain = np.log(self._counts * self._weights * rises) + errors + rises * factor
             wish, pull = gain - pain, fall + rises
-            # what is moved leaves delta where it is, to first order
+            # The moves do not change delta, to first order.
             share = np.exp(gain - gain.max()) / pull
             centre = ordered_dot(wish, share) / share.sum()
             move = np.clip((wish - centre) / pull, -MAX_MOVE, MAX_MOVE)

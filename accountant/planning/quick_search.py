@@ -19,11 +19,11 @@ TOLERANCE = 1e-6
 STEPS = 12
 SECOND = math.log(1.1)  # the second point tried, over the first
 MAX_LOG_STEP = math.log(50.0)  # the longest step
-# of epsilon, what lattices aim at, and from how many nats of it one step of the polynomial is
-# enough; each search starts from the last
+# Relative widths of epsilon that lattices aim at, each with the distance in nats within which one
+# step of the polynomial suffices.  Each search starts from the end of the previous one.
 ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
 MAX_POINTS = 2**17  # of a lattice: its upper end is that of much finer ones to some 1e-7
-CLEARLY_LESS = 0.98  # of the other direction: it is then not asked for again
+CLEARLY_LESS = 0.98  # a direction below this share of the other one is not computed again
 MAX_RELEASES = 300  # of more a lattice is no quicker
 FEW_TERMS = 16  # of a cumulant: one with more is a quadrature
 
@@ -82,9 +82,13 @@ def interpolated_at_zero(points: SearchPoints) -> float | None:
 def _slope_at_zero(points: SearchPoints) -> float | None:
     """Return the slope, where it is 0, of the curve through a few points."""
     step = 1e-4 * (points[-1][0] - points[-2][0])
-    moved = interpolated_at_zero([(x - step, y) for x, y in points])
-    here = interpolated_at_zero(points)
-    return None if moved is None or here is None or moved == here else step / (moved - here)
+    moved_root = interpolated_at_zero([(x - step, y) for x, y in points])
+    root = interpolated_at_zero(points)
+    return (
+        None
+        if moved_root is None or root is None or moved_root == root
+        else step / (moved_root - root)
+    )
 
 
 def usual_slope(epsilon: float, delta: float) -> float:
@@ -146,7 +150,7 @@ def _rough_epsilon(direction: OneWay, delta: float) -> float:
     return math.nan if certificate is None else certificate.upper
 
 
-def is_dear(plan: Plan, delta: float) -> bool:
+def is_expensive(plan: Plan, delta: float) -> bool:
     """Return whether one answer of `Tight` takes some tens of milliseconds."""
     return _is_expensive(one_way(plan, ROUGH_WIDTHS[0][0], at_zero=delta == 0))
 

@@ -81,7 +81,7 @@ class RenyiOrderGrid:
 
     @property
     def _log_delta(self) -> float:
-        # what the masses at infinity leave of delta
+        # The part of delta that remains after the masses at infinity.
         return math.log(
             max(self._budget.delta - infinity_mass(self._fixed_plan), self._budget.delta / 2)
         )

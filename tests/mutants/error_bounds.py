@@ -169,12 +169,12 @@ TERMS = {
     "mixtures": {
         "rule": Dropped(
             MixturePair, "cgf",
-            "part_error = part_error + missed * growth", "pass",
+            "part_error = part_error + rule_error * growth", "pass",
         ),
         "size against the tilted": Dropped(
-            MixturePair, "cgf", "missed * growth", "missed"
+            MixturePair, "cgf", "rule_error * growth", "rule_error"
         ),
-        "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * missed"),
+        "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * rule_error"),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
         "ends of a decay": Dropped(
             MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(far, 600.0))"
