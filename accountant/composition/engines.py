@@ -87,15 +87,13 @@ def _contours(
     if not smoothed:
         return
     smoothing = _smoothing(a, epsilon, width)
-    if not quick_only:
-        yield from _rough_contours(cgf, a, epsilon, width, direct)
+    max_operations = OPERATIONS_OF_A_LATTICE if quick_only else MAX_OPERATIONS
+    yield from _rough_contours(cgf, a, epsilon, width, direct, max_operations)
     for _ in range(4):
         contour = _smoothed(cgf, a, epsilon, smoothing)
         if _is_affordable(direct) and direct.operations <= contour.operations:
             contour = direct
-        elif not _is_affordable(contour) or (
-            quick_only and contour.operations > OPERATIONS_OF_A_LATTICE
-        ):
+        elif not (_is_affordable(contour) and contour.operations <= max_operations):
             return
         contour.integrate()
         yield contour
@@ -105,7 +103,7 @@ def _contours(
 
 
 def _rough_contours(
-    cgf: PlanCGF, a: float, epsilon: float, width: float, direct: Contour
+    cgf: PlanCGF, a: float, epsilon: float, width: float, direct: Contour, max_operations: float
 ) -> Iterator[Engine]:
     """Yield a short smoothed contour, and one as narrow as wanted if that need not be long.
 
@@ -128,7 +126,7 @@ def _rough_contours(
         more = ROUGH_SMOOTHING * min(ENOUGH * width / rough.found_width, 1.0)
     if more > LEAST_GAIN:
         contour = Contour(cgf, a, epsilon, smoothing * more)
-        if _is_affordable(contour):
+        if _is_affordable(contour) and contour.operations <= max_operations:
             contour.integrate()
             yield contour
 
