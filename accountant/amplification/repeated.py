@@ -147,10 +147,8 @@ class Repeated(Loss):
             mean_term = math.log(mean) / (order - 1)
             if isinstance(self.tries, PoissonTries):
                 # Theorem 6: mean delta(ln(1 + 1 / (order - 1))) of the other direction
-                reversed_delta = self.loss.reversed.profile(np.log1p(1 / (order - 1))) * (
-                    1 + ACCURACY
-                )
-                total = run_divergence + np.maximum(mean_term + mean * reversed_delta, 0.0)
+                delta = self.loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
+                total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
             else:
                 total = run_divergence + mean_term + _cost_of_stopping(self)
             total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
@@ -266,12 +264,8 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
     tried = 1 + np.exp(log_orders)
     values = bound(tried)
     # bounds fall, then rise: between two orders lies the least, which all smaller orders have
-    log_order, step, valley, least_bound = (
-        log_orders[int(np.argmin(values))],
-        log_orders[1] - log_orders[0],
-        2.0,
-        np.inf,
-    )
+    log_order, step = log_orders[int(np.argmin(values))], log_orders[1] - log_orders[0]
+    valley, least_bound = 2.0, np.inf
     for points in ZOOMS:
         zoomed_orders = 1 + np.exp(log_order + np.linspace(-step, step, points))
         zoomed_bounds = bound(zoomed_orders)

@@ -38,16 +38,16 @@ class SampledCGF(ExactCGF[Sampled]):
         """Return the sum of the cumulants and a bound on its error."""
         family = self.prepared(losses)
         total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        alone: Iterable[int] = range(len(family))
+        ungrouped: Iterable[int] = range(len(family))
         if not np.iscomplexobj(z):
-            alone = family.others.tolist()
+            ungrouped = family.others.tolist()
             if z.size == 1 and family.groups:
                 height, off = family.height(counts, float(z.item()))
                 total, size = total + height, size + off
             for index, group in family.groups if z.size > 1 else []:
                 value, error = group.cgf(z, counts[index])
                 total, size = total + value, size + error
-        for i in alone:
+        for i in ungrouped:
             gaussian = family.gaussians[i]
             if gaussian is not None:
                 value, error = gaussian.cgf(z)
@@ -105,8 +105,8 @@ class SampledCGF(ExactCGF[Sampled]):
         """Return the number of points of the quadratures and of the finite sums."""
         family = self.prepared(losses)
         shared = [group.quadrature_terms(frequency) for _, group in family.groups]
-        alone = [self.quadrature_terms(family[i], frequency) for i in family.others.tolist()]
-        return sum(shared) + sum(alone), max(alone, default=1.0)
+        single_terms = [self.quadrature_terms(family[i], frequency) for i in family.others.tolist()]
+        return sum(shared) + sum(single_terms), max(single_terms, default=1.0)
 
     def quadrature_terms(self, loss: Sampled, frequency: float) -> float:
         """Return the number of points of the quadrature, or of the finite sum."""

@@ -82,14 +82,12 @@ class FilonRule:
             for first_column in range(0, v.size, columns):
                 block = slice(first_column, first_column + columns)
                 turns = (np.abs(u) + abs(v[first_column])) * half
-                summed_rows = int(np.searchsorted(turns, FEW_TURNS))
-                if summed_rows:
-                    total[:summed_rows, block] += self._summed(
-                        u[:summed_rows], v[block], centre, half
-                    )
-                if summed_rows < u.size:
-                    total[summed_rows:, block] += self._integrated(
-                        u[summed_rows:], v[block], centre, half, sign
+                summed = int(np.searchsorted(turns, FEW_TURNS))
+                if summed:
+                    total[:summed, block] += self._summed(u[:summed], v[block], centre, half)
+                if summed < u.size:
+                    total[summed:, block] += self._integrated(
+                        u[summed:], v[block], centre, half, sign
                     )
             ends = self._log_density(centre + half * np.array([-1.0, 1.0]))
             top = half * math.exp(float(np.max(ends)))
@@ -131,11 +129,11 @@ class FilonRule:
         b = np.multiply.outer(self._half, (rho - 1 / rho) / 2)
         low, high = self._centre[:, None] - a, self._centre[:, None] + a
         # |e^y - 1 + q| >= e^Re y cos b - 1 + q
-        least_hit_term = (
+        hit_term = (
             np.expm1(low) + self._rate - 2 * np.exp(low) * np.sin(np.minimum(b, 3.0) / 2) ** 2
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = -1.5 * np.log(np.where((least_hit_term > 0) & (b < 1.5), least_hit_term, np.nan))
+            size = -1.5 * np.log(np.where((hit_term > 0) & (b < 1.5), hit_term, np.nan))
         power = self._power + 1
         size = self._log_scale + size + power * (high if power > 0 else low)
         return rho, np.where(np.isnan(size), np.inf, size)

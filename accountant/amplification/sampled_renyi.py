@@ -30,9 +30,8 @@ def is_known_by_its_curve(part: Plan) -> bool:
     sound = all(loss.infinity == 0 == loss.reversed.infinity for loss in losses)
     quick = all(method.determined_by_rdp or method.is_exact for method in numerics)
     all_are_losses = len(losses) == len(list(part.losses()))
-    return (
-        all_are_losses and sound and quick and any(method.determined_by_rdp for method in numerics)
-    )
+    by_curve = any(method.determined_by_rdp for method in numerics)
+    return all_are_losses and sound and quick and by_curve
 
 
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:

@@ -54,9 +54,8 @@ def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -
     # one coin less, and no head less or one: P(A > m) falls by P(A_c = m) (c - m) / c, or rises
     change = equal[:, :-1] * (coins - heads)[:, :-1] / np.maximum(coins[:-1], 1.0)
     rises = change * (heads[:, :-1] > heads[:, 1:])
-    tail_weights = np.cumsum(weights[::-1])[
-        ::-1
-    ]  # of the numbers up to each, which the change moves
+    # weights of the numbers up to each, which the change moves
+    tail_weights = np.cumsum(weights[::-1])[::-1]
     top = equal[:, 0] * _more_heads(coins[0], heads[:, 0]) * tail_weights[0]
     moved, risen = ordered_dot(change, tail_weights[1:]), ordered_dot(rises, tail_weights[1:])
     total, lost = ordered_dot(equal, weights), np.expm1(epsilon)
@@ -103,10 +102,8 @@ def _log_fair_mass(coins: Array, heads: Array) -> Array:
     inside = np.minimum(np.abs(s), LARGEST_BELOW_ONE)
     nats = np.log1p(-inside * inside) + inside * (np.log1p(inside) - np.log1p(-inside))
     nats = np.where(np.abs(s) < 1, nats, 2 * math.log(2))
-    stirling_terms: Array = (
-        _stirling_rest(coins) - _stirling_rest(heads) - _stirling_rest(coins - heads)
-    )
-    return stirling_terms - coins / 2 * nats
+    rests: Array = _stirling_rest(coins) - _stirling_rest(heads) - _stirling_rest(coins - heads)
+    return rests - coins / 2 * nats
 
 
 def _stirling_rest(n: Array) -> Array:
@@ -157,10 +154,8 @@ def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]
     )
     others = np.convolve(mostly, hardly)
     with_yes, with_no = np.append(0.0, others), np.append(others, 0.0)
-    p, q = (
-        (1 - flip_probability(e0)) * with_yes + flip_probability(e0) * with_no,
-        flip_probability(e0) * with_yes + (1 - flip_probability(e0)) * with_no,
-    )
+    p = (1 - flip_probability(e0)) * with_yes + flip_probability(e0) * with_no
+    q = flip_probability(e0) * with_yes + (1 - flip_probability(e0)) * with_no
     return p, q
 
 

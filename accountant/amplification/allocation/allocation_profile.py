@@ -145,10 +145,8 @@ def _improve(
     for cut in np.unique(split[split >= 0]):
         at_cut = split == cut
         excess = _split_excess(tilts, gap[at_cut], float(CUTS[cut]), jumps_alone=jumps_alone)
-        low[at_cut], high[at_cut] = (
-            np.fmax(low[at_cut], excess[0]),
-            np.fmin(high[at_cut], excess[1]),
-        )
+        low[at_cut] = np.fmax(low[at_cut], excess[0])
+        high[at_cut] = np.fmin(high[at_cut], excess[1])
 
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
@@ -207,23 +205,21 @@ class Tilts:
             self.height -= np.log(2 * math.pi * bend) / 2
             # for each cut: gaps K - t = t d/db ln E[e^{b(V-1)}; x <= cut] - 2 / b, rising with b
             self.jump_tilt = RATIO ** np.arange(-107, 40)
-            cut_index = np.searchsorted(x, CUTS)
+            at_cut = np.searchsorted(x, CUTS)
             rows = []
             for b in self.jump_tilt:
                 terms = mass * np.exp(np.minimum(b * (value - 1), 600.0))
-                total, slope = (
-                    np.cumsum(terms)[cut_index],
-                    np.cumsum(terms * (value - 1))[cut_index],
-                )
+                total = np.cumsum(terms)[at_cut]
+                slope = np.cumsum(terms * (value - 1))[at_cut]
                 rows.append((np.log(total), slope / total))
             power, slope = (np.array(column).T for column in zip(*rows, strict=True))
             gaps = steps * slope - 2 / self.jump_tilt
             gaps = np.maximum.accumulate(np.where(np.isfinite(gaps), gaps, np.inf), axis=1)
             self._jump_middle = (gaps[:, 1:] + gaps[:, :-1]) / 2
             self._jump_height = steps * power - 2 * np.log(self.jump_tilt)
-            beyond = mass[::-1].cumsum()[::-1][cut_index]
+            beyond = mass[::-1].cumsum()[::-1][at_cut]
             self._log_jump = np.log(-np.expm1(steps * np.log1p(-np.minimum(beyond, 0.999))))
-            self.value = value[cut_index]
+            self.value = value[at_cut]
         end_tilts = np.array([0.5, 2.0]) / (mu * math.sqrt(steps))
         self.widest_gap, self.least_gap = np.interp(end_tilts, self.tilt, self.gap)
 
@@ -323,18 +319,14 @@ def _split_excess(tilts: Tilts, gap: Array, cut: float, *, jumps_alone: bool) ->
         value, error, height = _by_line(
             tilts, Law.NO_JUMPS, -b, cut, lambda line, on_line: gap[on_line]
         )
-    value, height = (
-        np.where(np.isfinite(error), value, 0.0),
-        np.where(np.isfinite(error), height, 0),
-    )
+    value = np.where(np.isfinite(error), value, 0.0)
+    height = np.where(np.isfinite(error), height, 0)
     error = np.where(np.isfinite(error), error, _chernoff(mu, t, b, cut, gap))
     # E[S - K; a jump] = t P(no jump)^{(t-1)/t} E[V - 1; V > M] - (K - t) P(a jump)
     mass, mean = (math.erfc(x / math.sqrt(2)) / 2 for x in (cut, cut - mu))
     no_other_jump = math.exp((t - 1) * math.log1p(-mass))
-    jump_part, gap_part = (
-        t * no_other_jump * (mean - mass),
-        -math.expm1(t * math.log1p(-mass)) * gap,
-    )
+    jump_part = t * no_other_jump * (mean - mass)
+    gap_part = -math.expm1(t * math.log1p(-mass)) * gap
     aim = np.clip(gap - tilts.value[index], tilts.least_gap, WIDEST * tilts.widest_gap)
     a = tilts.line_below(aim)
     jump, jump_error, jump_height = _by_line(

@@ -114,10 +114,8 @@ class CutTransform:
         # half of int e^{v (1 + i tau)^2} density(x + (2 / mu) ln(1 + i tau)) 2 / mu (1 + i tau)
         density_growth = math.pi**2 / (2 * mu * mu) + np.minimum(x, 0.0) ** 2 / 2
         max_growth = float(np.max(density_growth))
-        h, end = (
-            2 * math.pi * HALF_STRIP / (DIGITS + max_growth + 4),
-            math.sqrt(DIGITS + max_growth),
-        )
+        h = 2 * math.pi * HALF_STRIP / (DIGITS + max_growth + 4)
+        end = math.sqrt(DIGITS + max_growth)
         scaled = h * np.arange(math.ceil(end / h) + 1)
         width = 1 / np.sqrt(v)
         tau = np.multiply.outer(width, scaled)
@@ -139,8 +137,8 @@ class CutTransform:
         error += scale * np.exp(density_growth - (end - h) ** 2) * 2
         missed = np.zeros(v.size)
         for q in (1 - HALF_STRIP * width, 1 + HALF_STRIP * width):
-            there = np.maximum(x + (2 / mu) * np.log(q), 0.0)
-            grown = v * (q * q - 1) + (x * x - there * there) / 2 + math.pi**2 / (2 * mu * mu)
+            shifted = np.maximum(x + (2 / mu) * np.log(q), 0.0)
+            grown = v * (q * q - 1) + (x * x - shifted * shifted) / 2 + math.pi**2 / (2 * mu * mu)
             missed += np.exp(grown) / q * math.sqrt(math.pi) / 2
         return value, error + scale * missed / math.expm1(2 * math.pi * HALF_STRIP / h)
 

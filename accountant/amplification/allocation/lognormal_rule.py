@@ -96,8 +96,8 @@ class LogNormalRule:
             # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, and E w = 0 for the whole law
             total, size = _sum(s, self._distance, self._mass, centred=True)
             mass, moment = self._outside()
-            moved = points * moment
-            total, size = total - mass + moved, size + mass + np.abs(moved)
+            moment_term = points * moment
+            total, size = total - mass + moment_term, size + mass + np.abs(moment_term)
             value = log1p(total)
         else:
             total, size = _sum(s, self._distance, self._mass, centred=False)
@@ -122,7 +122,7 @@ class LogNormalRule:
     def log_upper(self, r: Array) -> Array:
         """Return an upper bound on what `transform` gives, at real ``r`` from the tilt to turn."""
         value, error = self.transform(r)
-        # the other errors are for s at the tilt; Re V >= least on all ellipses
+        # the other errors are for s at the tilt; Re V >= least_value on all ellipses
         least_value = self.value(self._low - 2) * math.cos(min(2.7 * self.mu, math.pi / 2))
         missed = (self._error + self._far.error) * np.exp(
             np.minimum((r - self.tilt) * (self.centre - least_value), 700.0)

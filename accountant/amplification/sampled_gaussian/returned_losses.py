@@ -33,10 +33,8 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
     mu, rate, count = (np.array(column, dtype=float) for column in zip(*members, strict=True))
     b = -np.log1p(-rate)
     largest_return = float(np.sum(count * b) - np.min(b))
-    ratio_excess, variance = (
-        rate * np.expm1(-mu * mu / 2),
-        (rate / (1 - rate)) ** 2 * np.expm1(mu * mu),
-    )
+    ratio_excess = rate * np.expm1(-mu * mu / 2)
+    variance = (rate / (1 - rate)) ** 2 * np.expm1(mu * mu)
     slope = mu * rate * np.exp(-mu * mu / 2) / (1 + ratio_excess)
     # the least of three bounds on ln E_Q r^-t for each release: L >= -b, a tangent to L, and the
     # variance of r

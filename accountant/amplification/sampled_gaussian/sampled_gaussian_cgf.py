@@ -69,10 +69,8 @@ class SampledGaussian:
         for rule, served in self._real_rules(power.real, ~turns):
             value[served], error[served] = log_moments(rule, power[served] + 0j)
         for real_power in np.unique(power.real[turns]).tolist():
-            line, served = (
-                raised_line(self.mu, self.rate, real_power),
-                (power.real == real_power) & turns,
-            )
+            line = raised_line(self.mu, self.rate, real_power)
+            served = (power.real == real_power) & turns
             if line is not None:
                 # a moment at the conjugate is the conjugate: one sign has no oscillation
                 s = power[served]

@@ -151,12 +151,10 @@ class SampledGaussianRenyi:
         for i in range(z.size):
             order, window = z[i : i + 1], (float(around[i, 0]), float(around[i, 1]))
             if one_valley[i]:
-                window_value, window_error = self._sum_on(order, window, RIGHT_TAIL)
-                total = float(np.logaddexp(value[i], window_value[0]))
+                moments, errors = self._sum_on(order, window, RIGHT_TAIL)
+                total = float(np.logaddexp(value[i], moments[0]))
                 if between[i] - total < -NATS:
-                    error[i] = max(float(error[i]), float(window_error[0])) + math.exp(
-                        between[i] - total
-                    )
+                    error[i] = max(float(error[i]), float(errors[0])) + math.exp(between[i] - total)
                     value[i] = total
                     continue
             sums = self._sum_on(order, self._edges(float(peak[i])))
@@ -233,10 +231,8 @@ class SampledGaussianRenyi:
         # the integral over the line Im x = d, summed on the same points and doubled
         shift = -math.log(math.cos(angle)) / self.mu
         w = self.mu * x - self.mu**2 / 2
-        pole_distance = np.maximum(np.abs(np.expm1(-w)), 1e-140)
-        line = np.exp(-shift * x - shift**2 / 2 - nats) * (
-            1 + (math.tan(angle) / pole_distance) ** 2
-        )
+        distance = np.maximum(np.abs(np.expm1(-w)), 1e-140)
+        line = np.exp(-shift * x - shift**2 / 2 - nats) * (1 + (math.tan(angle) / distance) ** 2)
         result: Array = 4.2 * ordered_dot(weight, line)
         return result
 

@@ -167,10 +167,8 @@ class TruncatedSampledGaussians:
             ulps = 64 + 8 * abs(member.cut) * (abs(member.cut) + member.mu)
             off += ulps * member.count * member.rate * (moved + q)
             off_none += ulps * chance
-        gain, paid = (
-            -math.exp(log_stay) * math.expm1(log_gain),
-            -math.expm1(epsilon) * math.expm1(log_stay),
-        )
+        gain = -math.exp(log_stay) * math.expm1(log_gain)
+        paid = -math.expm1(epsilon) * math.expm1(log_stay)
         off += off_none * (gain + math.expm1(epsilon)) + (64 + len(self.members)) * (gain + paid)
         error = ULP * off + UNDERFLOW
         # where the others give back more than the cuts allow: e^eps Q(A, L < eps) at most

@@ -93,8 +93,8 @@ class SimilarSampledGaussians:
             (key - mu_step * 2**20 + base) / CORNERS + 1e-12 * abs(base),
             self.record_added,
         )
-        together: Array = np.bincount(corner_index, counts).astype(float)
-        return above, together, corner_index
+        corner_counts: Array = np.bincount(corner_index, counts).astype(float)
+        return above, corner_counts, corner_index
 
     def greatest_bound(self, a: Array, counts: Array) -> tuple[Array, Array]:
         """Return the middle between 0 and a bound by the greatest mu and rate, and its distance."""
@@ -145,10 +145,8 @@ class SimilarSampledGaussians:
             return None
         y, step, raised = grid
         size, line = np.logaddexp(0.0, y), turn * log_one_plus_exp(y, turn * raised)
-        row_phases, column_phases = (
-            np.exp(1j * np.outer(rows, line)),
-            np.exp(1j * np.outer(columns, line)),
-        )
+        row_phases = np.exp(1j * np.outer(rows, line))
+        column_phases = np.exp(1j * np.outer(columns, line))
         nats = np.logaddexp(0.0, self.log_odds)
         height = -power * float(ordered_dot(nats, counts))
         product = np.exp(-1j * turn * float(ordered_dot(nats, counts)) * z.imag)
@@ -199,9 +197,8 @@ class SimilarSampledGaussians:
         )
         # K of the corner is above K: K = ln E (1 + e^Y)^p - p ln(1 + odds)
         nats = power * np.logaddexp(0.0, corners.log_odds)
-        above: Array = (log_mass - nats + ULP * (mass_ulps + np.abs(nats)) + 2 * QUADRATURE_ERROR)[
-            corner_index
-        ]
+        log_upper = log_mass - nats + ULP * (mass_ulps + np.abs(nats)) + 2 * QUADRATURE_ERROR
+        above: Array = log_upper[corner_index]
         return above + power * np.logaddexp(0.0, self.log_odds)
 
     def tilted(

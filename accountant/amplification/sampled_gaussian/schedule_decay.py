@@ -77,8 +77,8 @@ class UniformParts:
             decay = 1 - _sinc(self._length[:, :, None] * u / 2)
             decay = np.einsum("nk,nku->nu", self._mass, decay)
             log_transform = np.log(np.maximum(1 - decay * (1 - 1e-9), 1e-300))
-            alone: Array = np.einsum("n,nu->u", self._counts, log_transform)
-            return alone
+            log_product: Array = np.einsum("n,nu->u", self._counts, log_transform)
+            return log_product
         # ln(1 - y) <= -y
         decay = 1 - _sinc(np.outer(u, self._shortest) / 2)
         total: Array = -ordered_dot(decay, self._total) * (1 - 1e-9)

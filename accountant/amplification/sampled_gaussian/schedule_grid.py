@@ -59,18 +59,16 @@ def log_one_plus_exp(y: Array, height: float) -> Any:
 
 def _range(mu: Array, log_odds: Array, powers: Array) -> tuple[float, float]:
     """Return ends beyond which less than 1e-20 of the tilted mass of any member lies."""
-    mean, largest_mu = log_odds - mu * mu / 2, float(np.max(mu))
+    mean, max_mu = log_odds - mu * mu / 2, float(np.max(mu))
     lowest_mean, highest_mean = float(np.min(mean)), float(np.max(mean))
     if np.min(powers) < 0:
         # the tilt moves mass to the left, by at most a mu^2, and G >= (1 + o)^-a
         a = float(np.max(-powers))
         nats = a * float(np.logaddexp(0.0, np.max(log_odds)))
-        reach = min(largest_mu * a, math.sqrt(DEVIATIONS**2 + 2 * nats) - DEVIATIONS)
-        return lowest_mean - largest_mu * (
-            DEVIATIONS + reach
-        ), highest_mean + largest_mu * DEVIATIONS
-    return lowest_mean - largest_mu * DEVIATIONS, right_end(
-        highest_mean, largest_mu, float(np.max(powers)), float(np.min(log_odds))
+        reach = min(max_mu * a, math.sqrt(DEVIATIONS**2 + 2 * nats) - DEVIATIONS)
+        return lowest_mean - max_mu * (DEVIATIONS + reach), highest_mean + max_mu * DEVIATIONS
+    return lowest_mean - max_mu * DEVIATIONS, right_end(
+        highest_mean, max_mu, float(np.max(powers)), float(np.min(log_odds))
     )
 
 
