@@ -68,9 +68,8 @@ class SampledRatioLaw:
             tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
             missed = self.missed(part.real, turn, grid)
             value[of_magnitude] = cumulant
-            error[of_magnitude] = round_off + missed * np.exp(
-                np.minimum(tilted.real - cumulant.real, 700.0)
-            )
+            growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
+            error[of_magnitude] = round_off + missed * growth
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
