@@ -251,7 +251,7 @@ def _concave_majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, 
 
 def _upper_values(x: Array, y: Array, levels: Array) -> Array:
     """Return the curve at ``levels``; where it jumps, its upper end."""
-    # points of equal level: the last one is the greatest
+    # of points of equal level the last has the greatest power
     is_upper_end = np.append(np.diff(x) > 0, True)
     values: Array = np.interp(levels, x[is_upper_end], y[is_upper_end])
     return values

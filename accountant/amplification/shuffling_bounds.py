@@ -24,7 +24,7 @@ LEAST = 1e-250  # more than underflow takes
 def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
     """Return the hockey stick of the clone pair of ``users`` reports that are e0-private."""
     sticks = np.where((epsilon > MAX_EXPONENT) & (epsilon < e0), 1.0, 0.0)
-    # where the greatest loss is e0, no stick is left
+    # the hockey stick is zero at e0, the largest loss
     pending = np.flatnonzero((epsilon < e0) & (epsilon <= MAX_EXPONENT))
     for deviations in DEVIATIONS:
         clones, weight, missed = binomial_window(users - 1, 2 * flip_probability(e0), deviations)

@@ -91,7 +91,7 @@ def is_short(mu: float, steps: int, *, added: bool) -> bool:
 
 
 def one_decides(mu: float, steps: int, *, added: bool) -> bool:
-    """Return whether a great loss is mostly that of one step."""
+    """Return whether a large loss is mostly that of one step."""
     return not added and math.log(steps) <= MOST_UNEVEN * mu
 
 
@@ -151,7 +151,7 @@ def _improve(
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
     """Return about the epsilon at ``delta``: a start for a search."""
-    if one_decides(mu, steps, added=added):  # one step is large, the others are one
+    if one_decides(mu, steps, added=added):  # one step is large, the others are about 1
         step_epsilon = GaussianLoss(mu).inverse_profile(delta)
         return float(np.logaddexp(step_epsilon, math.log(steps - 1)) - math.log(steps))
     tilts = _tilts(mu, steps)

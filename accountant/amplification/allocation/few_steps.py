@@ -132,7 +132,7 @@ def lattice_across(mu: float, steps: int, digits: float, far: float) -> Lattice:
 
 
 def _orders(largest: int, count: int) -> Array:
-    """Return all ``0 = k_1 <= k_2 <= ...`` up to ``most``: of each order and shift, one."""
+    """Return all ``0 = k_1 <= k_2 <= ...`` up to ``largest``: of each order and shift, one."""
     k = np.zeros((1, 1))
     for _ in range(count - 1):
         repeats = (largest + 1 - k[:, -1]).astype(int)
