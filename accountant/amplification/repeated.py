@@ -33,7 +33,7 @@ from accountant.plans.plan import Item, Plan, as_plan
 LOG_ORDERS = (-9.0, 16.0, 1001)  # ln(order - 1) of the orders that are tried: ends and number
 ZOOMS = (9, 9, 9, 9)  # points of each finer grid around the best one
 FEW_EPSILONS = 64  # more are answered by parabolas
-FINER = (1e-3, 1e-4)  # steps of ln(order - 1) beside their vertices
+FINER = (1e-3, 1e-4)  # steps of ln(order - 1) next to their vertices
 
 
 @final

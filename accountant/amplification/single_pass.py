@@ -149,7 +149,7 @@ class ShuffledEpoch(Release):
         return loss_of_plan(self.part)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield the loss of the part once, as a bound with the loss of one pair beside it."""
+        """Yield the loss of the part once, as a bound, together with the loss of one pair."""
         loss: Loss = self.loss
         if self.batches > 1:
             attained: Loss = NOTHING

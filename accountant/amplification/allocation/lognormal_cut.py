@@ -215,7 +215,7 @@ def _log_sizes(cut: CutTransform, steps: int) -> Array:
 
 @functools.lru_cache(maxsize=8)
 def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
-    """Return logarithms of bounds on |phi| beside either lip, and on its jump: for each line."""
+    """Return logarithms of bounds on |phi| next to either lip, and on its jump: for each line."""
     from scipy.special import log_ndtr
 
     mu, r, x, v = cut.mu, cut.r[1:], cut.x[1:], cut.v[1:]

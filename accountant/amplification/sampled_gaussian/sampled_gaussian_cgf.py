@@ -149,7 +149,7 @@ class SampledGaussian:
 
 
 def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: float) -> float:
-    """Return an estimate of epsilon: one large-loss event, beside many that are about normal."""
+    """Return an estimate of epsilon: one large-loss event and many losses that are about normal."""
     mu = np.array([gaussian.mu for gaussian in gaussians])
     rate = np.array([gaussian.rate for gaussian in gaussians])
     hits = counts * rate
