@@ -119,33 +119,33 @@ def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
     """
     ratio, level, beyond = _power_pieces(part)
     # pieces from the left, largest ratios first; and from the right, smallest ratios first
-    near, far = np.cumsum(level), np.cumsum(level[::-1])
-    ends = np.union1d(near, far)
+    from_left, from_right = np.cumsum(level), np.cumsum(level[::-1])
+    ends = np.union1d(from_left, from_right)
     ends = np.append(ends[ends < 0.5], 0.5)
     width, middle = np.diff(ends, prepend=0.0), ends - np.diff(ends, prepend=0.0) / 2
-    last = ratio.size - 1
-    high = ratio[np.minimum(np.searchsorted(near, middle), last)]
-    low = ratio[::-1][np.minimum(np.searchsorted(far, middle), last)]
+    last_piece = ratio.size - 1
+    high = ratio[np.minimum(np.searchsorted(from_left, middle), last_piece)]
+    low = ratio[::-1][np.minimum(np.searchsorted(from_right, middle), last_piece)]
     log_p, log_q = log_mixture(high, rate), log_mixture(low, rate)
     with np.errstate(under="ignore"):
         p, q = width * np.exp(log_p), width * np.exp(log_q)
     loss, mass = np.append(log_p - log_q, log_q - log_p), np.append(p, q)
-    some = mass > 0
+    possible = mass > 0
     # at rate 1 an outcome that is impossible with one of the records is a certain sign
-    sure = float(mass[some & (loss == math.inf)].sum()) + rate * beyond
-    some &= np.isfinite(loss)
-    return loss[some], mass[some], sure
+    infinity_mass = float(mass[possible & (loss == math.inf)].sum()) + rate * beyond
+    possible &= np.isfinite(loss)
+    return loss[possible], mass[possible], infinity_mass
 
 
 def _power_pieces(part: Loss) -> tuple[Array, Array, float]:
     """Return losses, largest first, their masses without the record, and the mass beyond them."""
-    found, backwards = part.loss_pmf, part.reversed.loss_pmf
-    if found is None or backwards is None:
+    loss_pmf, reversed_pmf = part.loss_pmf, part.reversed.loss_pmf
+    if loss_pmf is None or reversed_pmf is None:
         above = discretised(part, 1e-250, upper=True)
         losses, mass, beyond = above.loss, above.mass, above.infinity_mass
         lost = above.reversed.infinity_mass
     else:
-        (losses, mass), beyond = found, part.infinity
+        (losses, mass), beyond = loss_pmf, part.infinity
         lost = part.reversed.infinity
     order = np.argsort(-losses)
     ratio, level = losses[order], mass[order] * np.exp(-losses[order])

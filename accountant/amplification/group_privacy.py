@@ -83,21 +83,21 @@ class Grouped(Plan):
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses that the group pays for."""
         items = [(loss_of_item(item), count) for item, count in self.part.losses()]
-        added = [sampled_group_loss(one, self.size, 0) for one, _ in items]
-        if all(one is None for one in added):
-            yield from ((group_loss(one, self.size), count) for one, count in items)
+        added = [sampled_group_loss(loss, self.size, 0) for loss, _ in items]
+        if all(loss is None for loss in added):
+            yield from ((group_loss(loss, self.size), count) for loss, count in items)
             return
         # so many of the group are in P alone, the others in Q alone: the same ones in all releases
-        ways = (
-            Sequential(n * self._loss_of_way(one, in_p) for one, n in items)
+        splits = (
+            Sequential(n * self._loss_of_split(loss, in_p) for loss, n in items)
             for in_p in reversed(range(self.size + 1))
         )
-        yield Parallel(ways), 1
+        yield Parallel(splits), 1
 
-    def _loss_of_way(self, loss: Loss, in_p: int) -> Loss:
+    def _loss_of_split(self, loss: Loss, in_p: int) -> Loss:
         """Return one loss where ``in_p`` records of the group are in P alone."""
-        found = sampled_group_loss(loss, self.size, in_p)
-        return group_loss(loss, self.size) if found is None else found
+        sampled_loss = sampled_group_loss(loss, self.size, in_p)
+        return group_loss(loss, self.size) if sampled_loss is None else sampled_loss
 
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of the part: a group changes what a plan costs, not what it releases."""
@@ -157,8 +157,8 @@ class GroupLoss(FiniteLoss):
         """The finite losses and their masses: each piece of the power curve is an outcome."""
         level, power = _power_curve(self.loss, self.size)
         p, q = np.diff(power), np.diff(level)
-        some = (p > 0) & (q > 0)
-        return np.log(p[some]) - np.log(q[some]), p[some]
+        possible = (p > 0) & (q > 0)
+        return np.log(p[possible]) - np.log(q[possible]), p[possible]
 
     def for_group(self, size: int) -> Loss:
         """Return the loss of ``size`` such groups: one group of as many records."""
@@ -177,10 +177,10 @@ def group_loss(loss: Loss, size: int) -> Loss:
     closed = loss.for_group(RECORDS.check("size", size))
     if closed is not None:
         return closed
-    most = MAX_ITERATED_CURVE_SIZE if loss.loss_pmf is None else MAX_ITERATED_SIZE
-    if size > most:
+    max_size = MAX_ITERATED_CURVE_SIZE if loss.loss_pmf is None else MAX_ITERATED_SIZE
+    if size > max_size:
         allowed = (
-            f"at most {most:,} where the trade-off curve is iterated: bound the part "
+            f"at most {max_size:,} where the trade-off curve is iterated: bound the part "
             "by a PureLoss, a GaussianLoss or a ZCDPLoss, which have a closed form"
         )
         raise ParameterError("size", size, allowed)
@@ -217,8 +217,8 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
     levels, powers = level, power
     for _ in range(size - 1):
         # the corners of h(g(a)) are those of g, and where g reaches a corner of h
-        more = np.interp(level, powers, levels)
-        corners = np.union1d(levels, more[level >= powers[0]])
+        preimages = np.interp(level, powers, levels)
+        corners = np.union1d(levels, preimages[level >= powers[0]])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
@@ -228,16 +228,16 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
 
 def _test_corners(loss: Loss) -> tuple[Array, Array]:
     """Return level and power of the likelihood-ratio tests of one loss, largest losses first."""
-    found = loss.loss_pmf
-    if found is None:
+    loss_pmf = loss.loss_pmf
+    if loss_pmf is None:
         above = discretised(loss, 1e-250, upper=True)
-        found, sure = (above.loss, above.mass), above.infinity_mass
+        loss_pmf, infinity_mass = (above.loss, above.mass), above.infinity_mass
     else:
-        sure = loss.infinity
-    order = np.argsort(-found[0])
-    values, mass = found[0][order], found[1][order]
+        infinity_mass = loss.infinity
+    order = np.argsort(-loss_pmf[0])
+    values, mass = loss_pmf[0][order], loss_pmf[1][order]
     level = np.append(0.0, np.cumsum(mass * np.exp(-values)))
-    power = sure + np.append(0.0, np.cumsum(mass))
+    power = infinity_mass + np.append(0.0, np.cumsum(mass))
     return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0)
 
 
@@ -251,7 +251,7 @@ def _concave_majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, 
 
 def _upper_values(x: Array, y: Array, levels: Array) -> Array:
     """Return the curve at ``levels``; where it jumps, its upper end."""
-    # points of equal level: the last one is the greatest
-    last = np.append(np.diff(x) > 0, True)
-    found: Array = np.interp(levels, x[last], y[last])
-    return found
+    # of points of equal level the last has the greatest power
+    is_upper_end = np.append(np.diff(x) > 0, True)
+    values: Array = np.interp(levels, x[is_upper_end], y[is_upper_end])
+    return values

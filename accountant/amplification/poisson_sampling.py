@@ -116,8 +116,8 @@ class PoissonSampled(Loss):
         if self.relation in PRESENCE_RELATIONS:
             return None
         of_two = self.part.relation is Adjacency.REPLACE_ONE
-        found = exchanged_loss(self.loss, self.rate, part_is_exchanged=of_two)
-        return found.reversed if self._added else found
+        loss = exchanged_loss(self.loss, self.rate, part_is_exchanged=of_two)
+        return loss.reversed if self._added else loss
 
     @property
     def sampler(self) -> PoissonSampled:
@@ -158,9 +158,9 @@ class PoissonSampled(Loss):
         elif self.rate < LEAST_RATE:
             yield from PoissonSampled(self.part, LEAST_RATE, self.relation, self._added).losses()
         elif _is_one_sample(inner):
-            first: Any = inner[0][0]
-            rate = max(round_up_product(self.rate, first.rate), LEAST_RATE)
-            yield PoissonSampled(first.part, rate, self.relation, self._added), 1
+            inner_sample: Any = inner[0][0]
+            rate = max(round_up_product(self.rate, inner_sample.rate), LEAST_RATE)
+            yield PoissonSampled(inner_sample.part, rate, self.relation, self._added), 1
         else:
             yield self, 1
 
@@ -174,12 +174,12 @@ class PoissonSampled(Loss):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if not self._added:
                 return q * self.loss.profile(inverse_log_mixture(e, q))
-            # left = 1 - (1 - q) e^eps:  left * delta_reversed(ln(q e^eps / left)), or 0
-            left = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
-            some = left > 0
-            safe = np.where(some, left, 1.0)
-            inner = np.log1p(np.where(some, np.expm1(np.minimum(e, 700.0)), 0.0) / safe)
-            return np.where(some, safe * self.loss.reversed.profile(inner), 0.0)
+            # factor = 1 - (1 - q) e^eps:  factor * delta_reversed(ln(q e^eps / factor)), or 0
+            factor = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
+            is_positive = factor > 0
+            safe = np.where(is_positive, factor, 1.0)
+            inner = np.log1p(np.where(is_positive, np.expm1(np.minimum(e, 700.0)), 0.0) / safe)
+            return np.where(is_positive, safe * self.loss.reversed.profile(inner), 0.0)
 
     @property
     def reversed(self) -> PoissonSampled:
@@ -202,21 +202,21 @@ class PoissonSampled(Loss):
             return self.exchanged.max_loss
         if not self._added:
             return sampled_max_loss(self.loss.max_loss, self.rate)
-        most = -math.log1p(-self.rate) if self.rate < 1 else math.inf
+        largest = -math.log1p(-self.rate) if self.rate < 1 else math.inf
         if self.loss.reversed.infinity:  # an outcome that only the data without it can have
-            return round_up(most)
+            return round_up(largest)
         lowest = sampled_max_loss(-self.loss.reversed.max_loss, self.rate)
-        return max(0.0, min(round_up(most), -lowest))
+        return max(0.0, min(round_up(largest), -lowest))
 
     @property
     def rho(self) -> float:
         """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
         if self.exchanged is not None:
             return self.exchanged.rho
-        own = round_up_square(self.pure, 2)
+        rho_of_pure = round_up_square(self.pure, 2)
         if self._infinity_becomes_finite:
-            return own
-        return min(own, max(self.loss.rho, self.loss.reversed.rho))
+            return rho_of_pure
+        return min(rho_of_pure, max(self.loss.rho, self.loss.reversed.rho))
 
     @property
     def _infinity_becomes_finite(self) -> bool:
@@ -251,8 +251,10 @@ class PoissonSampled(Loss):
             return self.exchanged.numerics
         part = self.loss.numerics
         exact = isinstance(self.loss, GaussianLoss) or self.loss_pmf is not None
-        other = RATIO_CGF if self.sampled_ratio_law is not None else None
-        return LossNumerics(CGF if exact else other, part.is_upper_envelope, part.is_numerical)
+        ratio_method = RATIO_CGF if self.sampled_ratio_law is not None else None
+        return LossNumerics(
+            CGF if exact else ratio_method, part.is_upper_envelope, part.is_numerical
+        )
 
     @property
     def attained_pair(self) -> Loss:
@@ -292,13 +294,13 @@ class PoissonSampled(Loss):
         if not self._added:
             return sampled_cell_masses(self.loss, self.rate, edges)
         # the loss is minus that of the other direction, whose P is this one's Q
-        found = sampled_cell_masses(self.loss, self.rate, -edges[::-1])
-        if found is None:
+        reversed_cells = sampled_cell_masses(self.loss, self.rate, -edges[::-1])
+        if reversed_cells is None:
             return None
-        q, p, q_error, p_error = (one[::-1] for one in found[:4])
+        q, p, q_error, p_error = (masses[::-1] for masses in reversed_cells[:4])
         if edges[0] == -np.inf:  # what only the data with the record can have
             q = np.append(q[0] + self.rate * self.loss.infinity, q[1:])
-        return CellMasses(p, q, p_error, q_error, found.edge_error)
+        return CellMasses(p, q, p_error, q_error, reversed_cells.edge_error)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """Return the cumulant, by quadrature over the output, a finite sum, or the profile."""
@@ -345,8 +347,8 @@ def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | N
     p_error = (1 - rate) * part.q_error + rate * part.p_error + 4 * ULP * p
     # e^edge is exact to ulps of its distance from 1 and of the rate, an inner edge to ulps of
     # itself; the slope of the mixture is 1 - (1 - rate) e^-edge
-    some = np.isfinite(edges) & np.isfinite(inner)
-    ends, size = edges[some], float(np.max(np.abs(inner[some]), initial=0.0))
+    is_finite = np.isfinite(edges) & np.isfinite(inner)
+    ends, size = edges[is_finite], float(np.max(np.abs(inner[is_finite]), initial=0.0))
     with np.errstate(over="ignore"):
         away = np.minimum(np.abs(np.expm1(-ends)) + rate * np.exp(-ends), 1.0)
     slope = float(np.max(away, initial=0.0))

@@ -96,12 +96,12 @@ class RandomAllocation(Release):
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the loss of one pick, as often as records are picked in all epochs."""
-        one = self._one_pick()
+        loss = self._one_pick()
         if self._added:
-            one = one.reversed
+            loss = loss.reversed
         if 1 < self.picks < self.steps:
-            one = UpperEnvelope(one, NOTHING)
-        yield one, self.picks * self.epochs
+            loss = UpperEnvelope(loss, NOTHING)
+        yield loss, self.picks * self.epochs
 
     @property
     def reversed(self) -> RandomAllocation:
@@ -135,10 +135,10 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     How often each outcome occurs is multinomial without the record; with it, that times the mean
     of the likelihood ratios of the steps.
     """
-    found = part.loss_pmf
-    if found is None:
+    loss_pmf = part.loss_pmf
+    if loss_pmf is None:
         raise TypeError(f"not finitely many losses: {type(part).__name__}")
-    ratio, mass = np.exp(found[0]), found[1] * np.exp(-found[0])
+    ratio, mass = np.exp(loss_pmf[0]), loss_pmf[1] * np.exp(-loss_pmf[0])
     if part.reversed.infinity:  # an outcome that only the data without the record can have
         ratio, mass = np.append(ratio, 0.0), np.append(mass, part.reversed.infinity)
     counts = _compositions(steps, ratio.size)
@@ -160,8 +160,8 @@ def _compositions(total: int, parts: int) -> Array:
     if parts == 1:
         return np.array([[total]])
     rows = []
-    for first in range(total + 1):
-        rest = _compositions(total - first, parts - 1)
-        rows.append(np.insert(rest, 0, first, axis=1))
-    found: Array = np.concatenate(rows)
-    return found
+    for first_part in range(total + 1):
+        other_parts = _compositions(total - first_part, parts - 1)
+        rows.append(np.insert(other_parts, 0, first_part, axis=1))
+    compositions: Array = np.concatenate(rows)
+    return compositions

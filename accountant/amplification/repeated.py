@@ -33,7 +33,7 @@ from accountant.plans.plan import Item, Plan, as_plan
 LOG_ORDERS = (-9.0, 16.0, 1001)  # ln(order - 1) of the orders that are tried: ends and number
 ZOOMS = (9, 9, 9, 9)  # points of each finer grid around the best one
 FEW_EPSILONS = 64  # more are answered by parabolas
-FINER = (1e-3, 1e-4)  # steps of ln(order - 1) beside their vertices
+FINER = (1e-3, 1e-4)  # steps of ln(order - 1) next to their vertices
 
 
 @final
@@ -70,8 +70,8 @@ class Repeated(Loss):
 
     def __post_init__(self) -> None:
         as_plan(self.part)
-        given: Any = self.tries
-        if not isinstance(given, Tries):
+        tries: Any = self.tries
+        if not isinstance(tries, Tries):
             allowed = "PoissonTries, NegativeBinomialTries, GeometricTries or LogarithmicTries"
             raise ParameterError("tries", self.tries, f"{allowed}; a fixed number is Repeat")
         if self.loss.infinity or self.loss.reversed.infinity:
@@ -111,12 +111,12 @@ class Repeated(Loss):
     @property
     def max_loss(self) -> float:
         """``(2 + shape)`` times that of one run; for Poisson, ``mean delta(0)`` more than it."""
-        one = max(self.loss.max_loss, self.loss.reversed.max_loss)
+        run_loss = max(self.loss.max_loss, self.loss.reversed.max_loss)
         if isinstance(self.tries, PoissonTries):
-            apart = max(float(x.profile(0.0)) for x in (self.loss, self.loss.reversed))
-            return round_up(one + self.tries.mean * apart * (1 + ACCURACY), 8)
+            delta_at_zero = max(float(x.profile(0.0)) for x in (self.loss, self.loss.reversed))
+            return round_up(run_loss + self.tries.mean * delta_at_zero * (1 + ACCURACY), 8)
         # at stop 1 there is one run
-        return one if self.tries.mean == 1 else round_up((2 + self.tries.shape) * one, 8)
+        return run_loss if self.tries.mean == 1 else round_up((2 + self.tries.shape) * run_loss, 8)
 
     @property
     def numerics(self) -> LossNumerics:
@@ -132,57 +132,61 @@ class Repeated(Loss):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the least bound of this order and of all greater ones; at most `max_loss`."""
-        asked, known = orders(order), _tried_bounds(self)
-        tried = known.orders
-        at = np.minimum(np.searchsorted(tried, asked), tried.size - 1)
-        above = np.where(asked <= tried[-1], known.bounds[at], np.inf)
-        above = np.where(asked <= known.valley, np.minimum(above, known.least), above)
-        found: Array = np.minimum(np.minimum(self._bound_at(asked), above), self.max_loss)
-        return found
+        alpha, tried_bounds = orders(order), _tried_bounds(self)
+        tried = tried_bounds.orders
+        at = np.minimum(np.searchsorted(tried, alpha), tried.size - 1)
+        above = np.where(alpha <= tried[-1], tried_bounds.bounds[at], np.inf)
+        above = np.where(alpha <= tried_bounds.valley, np.minimum(above, tried_bounds.least), above)
+        bound: Array = np.minimum(np.minimum(self._bound_at(alpha), above), self.max_loss)
+        return bound
 
     def _bound_at(self, order: Array) -> Array:
         """Return the bound of Papernot & Steinke at each order."""
-        one, mean = self.loss.renyi(order), self.tries.mean
+        run_divergence, mean = self.loss.renyi(order), self.tries.mean
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            more = math.log(mean) / (order - 1)
+            mean_term = math.log(mean) / (order - 1)
             if isinstance(self.tries, PoissonTries):
                 # Theorem 6: mean delta(ln(1 + 1 / (order - 1))) of the other direction
-                far = self.loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
-                total = one + np.maximum(more + mean * far, 0.0)
+                delta = self.loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
+                total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
             else:
-                total = one + more + _cost_of_stopping(self)
-            total = total + 1e-14 * (np.abs(total) + np.abs(more))
-            found: Array = np.where(np.isnan(total), np.inf, total)
-        return found
+                total = run_divergence + mean_term + _cost_of_stopping(self)
+            total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
+            bound: Array = np.where(np.isnan(total), np.inf, total)
+        return bound
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the least conversion over Rényi orders, and that of the pure bound."""
         e = epsilons(epsilon)
         flat = np.minimum(np.ravel(e), 1e100)[:, None]
-        known = _tried_bounds(self)
-        tried, best = known.orders, known.best(flat[:, 0])
-        found = np.minimum(_log_delta(tried[best] - 1, known.bounds[best], flat[:, 0]), 0.0)
-        valley = _log_delta(np.array(known.valley - 1), np.array(known.least), flat[:, 0])
-        found = np.minimum(found, valley)
+        tried_bounds = _tried_bounds(self)
+        tried, best = tried_bounds.orders, tried_bounds.best(flat[:, 0])
+        log_delta = np.minimum(
+            _log_delta(tried[best] - 1, tried_bounds.bounds[best], flat[:, 0]), 0.0
+        )
+        valley = _log_delta(
+            np.array(tried_bounds.valley - 1), np.array(tried_bounds.least), flat[:, 0]
+        )
+        log_delta = np.minimum(log_delta, valley)
         if flat.size <= FEW_EPSILONS:
             middle = np.log(tried[best] - 1)
             step = math.log(tried[1] - 1) - math.log(tried[0] - 1)
             for points in ZOOMS:
                 a = np.exp(middle[:, None] + np.linspace(-step, step, points))
-                least = _log_delta(a, self.renyi(a + 1), flat)
-                best, step = np.argmin(least, axis=1), step / (points - 1) * 2
+                log_deltas = _log_delta(a, self.renyi(a + 1), flat)
+                best, step = np.argmin(log_deltas, axis=1), step / (points - 1) * 2
                 middle = np.log(a[np.arange(best.size), best])
-                found = np.minimum(found, np.min(least, axis=1))
+                log_delta = np.minimum(log_delta, np.min(log_deltas, axis=1))
         else:
             middle = np.clip(best, 1, tried.size - 2)
-            near = middle[:, None] + np.arange(-1, 2)
-            a = (tried - 1)[near]
-            values = _log_delta(a, known.bounds[near], flat)
+            neighbours = middle[:, None] + np.arange(-1, 2)
+            a = (tried - 1)[neighbours]
+            values = _log_delta(a, tried_bounds.bounds[neighbours], flat)
             for step in FINER:  # a parabola in ln a, then a narrow one
                 a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
                 values = _log_delta(a, self.renyi(a + 1), flat)
-                found = np.minimum(found, np.min(values, axis=1))
-        delta = np.exp(found).reshape(e.shape)
+                log_delta = np.minimum(log_delta, np.min(values, axis=1))
+        delta = np.exp(log_delta).reshape(e.shape)
         if self._pure_loss is not None:
             delta = np.minimum(delta, self._pure_loss.profile(e))
         return delta + 0.0 if self.max_loss else np.zeros(e.shape)
@@ -200,13 +204,13 @@ class Repeated(Loss):
 
         # Canonne, Kamath & Steinke (2020), Proposition 12
         def epsilon(a: Array) -> Array:
-            rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
-            return self.renyi(a + 1) + rest / a
+            log_term = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
+            return self.renyi(a + 1) + log_term / a
 
-        found = max(0.0, round_up(minimum_of_one_valley(epsilon)[1], 16))
+        epsilon_upper = max(0.0, round_up(minimum_of_one_valley(epsilon)[1], 16))
         if self._pure_loss is not None:
-            found = min(found, self._pure_loss.inverse_profile(delta))
-        return found
+            epsilon_upper = min(epsilon_upper, self._pure_loss.inverse_profile(delta))
+        return epsilon_upper
 
 
 def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
@@ -214,19 +218,19 @@ def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         # a (D - eps) + a ln(a / (1+a)) - ln(1+a), each term raised by 1e-14 of itself
         height = a * divergence * (1 + 1e-14) - (a * np.log1p(1 / a) + np.log1p(a)) * (1 - 1e-14)
-        found: Array = height - a * (1 - 1e-14) * epsilon
-    return np.where(np.isnan(found), 0.0, found)
+        log_delta: Array = height - a * (1 - 1e-14) * epsilon
+    return np.where(np.isnan(log_delta), 0.0, log_delta)
 
 
 def _vertex(a: Array, values: Array) -> Array:
     """Return the place of each row's least value, by a parabola in ``ln a`` through three."""
-    left, here, right = values.T
+    left, middle, right = values.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift = (left - right) / (left - 2 * here + right) / 2
+        shift = (left - right) / (left - 2 * middle + right) / 2
     # any place is sound
     shift = np.where(np.abs(shift) <= 1, shift, 0.0)
-    found: Array = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
-    return found
+    vertex: Array = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
+    return vertex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,8 +249,8 @@ class _TriedBounds:
 
     def best(self, epsilon: Array) -> NDArray[np.intp]:
         """Return the place of the order that says most at each epsilon."""
-        found: NDArray[np.intp] = self.at[np.searchsorted(self.turns, epsilon)]
-        return found
+        order_index: NDArray[np.intp] = self.at[np.searchsorted(self.turns, epsilon)]
+        return order_index
 
 
 @functools.lru_cache(maxsize=256)
@@ -256,29 +260,30 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
     def bound(order: Array) -> Array:
         return np.minimum(repeated._bound_at(order), repeated.max_loss)  # noqa: SLF001  # its own
 
-    places = np.linspace(*LOG_ORDERS)
-    tried = 1 + np.exp(places)
+    log_orders = np.linspace(*LOG_ORDERS)
+    tried = 1 + np.exp(log_orders)
     values = bound(tried)
     # bounds fall, then rise: between two orders lies the least, which all smaller orders have
-    place, step, valley, least = places[int(np.argmin(values))], places[1] - places[0], 2.0, np.inf
+    log_order, step = log_orders[int(np.argmin(values))], log_orders[1] - log_orders[0]
+    valley, least_bound = 2.0, np.inf
     for points in ZOOMS:
-        near = 1 + np.exp(place + np.linspace(-step, step, points))
-        some = bound(near)
-        best = int(np.argmin(some))
-        place, step = math.log(near[best] - 1), step / (points - 1) * 2
-        if some[best] < least:
-            valley, least = float(near[best]), float(some[best])
+        zoomed_orders = 1 + np.exp(log_order + np.linspace(-step, step, points))
+        zoomed_bounds = bound(zoomed_orders)
+        best = int(np.argmin(zoomed_bounds))
+        log_order, step = math.log(zoomed_orders[best] - 1), step / (points - 1) * 2
+        if zoomed_bounds[best] < least_bound:
+            valley, least_bound = float(zoomed_orders[best]), float(zoomed_bounds[best])
     # divergences grow with the order
     bounds = np.minimum.accumulate(values[::-1])[::-1]
-    bounds = np.where(tried <= valley, np.minimum(bounds, least), bounds)
+    bounds = np.where(tried <= valley, np.minimum(bounds, least_bound), bounds)
     # delta is the least of lines in epsilon: corners of the hull of slopes and heights
     height = _log_delta(tried - 1, bounds, np.zeros(()))
-    known = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
+    finite = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
     at = np.zeros(1, dtype=np.intp)
-    if known.size > 1:
-        at = known[lower_hull(tried[known], height[known])]
+    if finite.size > 1:
+        at = finite[lower_hull(tried[finite], height[finite])]
     turns = np.diff(height[at]) / np.diff(tried[at])
-    return _TriedBounds(tried, bounds, valley, least, at, turns)
+    return _TriedBounds(tried, bounds, valley, least_bound, at, turns)
 
 
 @functools.lru_cache(maxsize=256)
@@ -292,8 +297,8 @@ def _cost_of_stopping(repeated: Repeated) -> float:
 
     def cost(a: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            found: Array = a / (1 + a) * backwards.renyi(a + 1) + nats / (1 + a)
-        return found
+            stopping_cost: Array = a / (1 + a) * backwards.renyi(a + 1) + nats / (1 + a)
+        return stopping_cost
 
     ends = (nats, backwards.max_loss)  # order 1, and the limit of large orders
     return round_up((1 + tries.shape) * min(minimum_of_one_valley(cost)[1], *ends), 32)

@@ -38,16 +38,16 @@ class SampledCGF(ExactCGF[Sampled]):
         """Return the sum of the cumulants and a bound on its error."""
         family = self.prepared(losses)
         total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        alone: Iterable[int] = range(len(family))
+        ungrouped: Iterable[int] = range(len(family))
         if not np.iscomplexobj(z):
-            alone = family.others.tolist()
+            ungrouped = family.others.tolist()
             if z.size == 1 and family.groups:
                 height, off = family.height(counts, float(z.item()))
                 total, size = total + height, size + off
             for index, group in family.groups if z.size > 1 else []:
                 value, error = group.cgf(z, counts[index])
                 total, size = total + value, size + error
-        for i in alone:
+        for i in ungrouped:
             gaussian = family.gaussians[i]
             if gaussian is not None:
                 value, error = gaussian.cgf(z)
@@ -62,8 +62,8 @@ class SampledCGF(ExactCGF[Sampled]):
         gaussian = family.gaussians[0] if len(family) == 1 else None
         if gaussian is None:
             return super().rough_cgf(losses, counts, a)
-        rough: Array = counts[0] * gaussian.rough_cgf(a)
-        return rough
+        cumulant: Array = counts[0] * gaussian.rough_cgf(a)
+        return cumulant
 
     def has_short_sum(self, losses: Sequence[Sampled]) -> bool:
         """Return whether there is one loss alone, with a Gaussian part."""
@@ -75,14 +75,14 @@ class SampledCGF(ExactCGF[Sampled]):
         """Return the product of the ratios and a bound on its error."""
         family = self.prepared(losses)
         product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        alone = family.others.tolist()
+        ungrouped = family.others.tolist()
         for index, group in family.groups:
-            found = group.contour(z, counts[index])
-            if found is None:
-                alone += index.tolist()
+            contour = group.contour(z, counts[index])
+            if contour is None:
+                ungrouped += index.tolist()
                 continue
-            product, missed = product * found[2], missed + found[3]
-        for i in alone:
+            product, missed = product * contour[2], missed + contour[3]
+        for i in ungrouped:
             gaussian = family.gaussians[i]
             if gaussian is not None:
                 value, error = gaussian.cf_ratio(z, int(counts[i]))
@@ -105,8 +105,8 @@ class SampledCGF(ExactCGF[Sampled]):
         """Return the number of points of the quadratures and of the finite sums."""
         family = self.prepared(losses)
         shared = [group.quadrature_terms(frequency) for _, group in family.groups]
-        alone = [self.quadrature_terms(family[i], frequency) for i in family.others.tolist()]
-        return sum(shared) + sum(alone), max(alone, default=1.0)
+        single_terms = [self.quadrature_terms(family[i], frequency) for i in family.others.tolist()]
+        return sum(shared) + sum(single_terms), max(single_terms, default=1.0)
 
     def quadrature_terms(self, loss: Sampled, frequency: float) -> float:
         """Return the number of points of the quadrature, or of the finite sum."""
@@ -120,7 +120,9 @@ class SampledCGF(ExactCGF[Sampled]):
     ) -> TruncatedSampledGaussians | None:
         """Return Gaussian parts without their greatest outputs, with the record present."""
         gaussians = _gaussians(losses)
-        if gaussians is None or any(one.record_added or one.rate == 1 for one in gaussians):
+        if gaussians is None or any(
+            gaussian.record_added or gaussian.rate == 1 for gaussian in gaussians
+        ):
             return None
         if len(gaussians) > MAX_TRUNCATED:
             return None
@@ -134,13 +136,16 @@ class SampledCGF(ExactCGF[Sampled]):
 
 def _gaussians(losses: Sequence[Sampled]) -> list[SampledGaussian] | None:
     """Return the sampled Gaussians of losses in one direction; None for others."""
-    found = [one for loss in losses if (one := loss.sampled_gaussian) is not None]
-    alike = len(found) == len(losses) and len({one.record_added for one in found}) == 1
-    return found if alike else None
+    gaussians = [gaussian for loss in losses if (gaussian := loss.sampled_gaussian) is not None]
+    alike = (
+        len(gaussians) == len(losses)
+        and len({gaussian.record_added for gaussian in gaussians}) == 1
+    )
+    return gaussians if alike else None
 
 
 def _pmf(loss: Sampled) -> tuple[Array, Array]:
-    found = loss.loss_pmf
-    if found is None:
+    pmf = loss.loss_pmf
+    if pmf is None:
         raise TypeError(f"no exact cumulant: {type(loss).__name__}")
-    return found
+    return pmf

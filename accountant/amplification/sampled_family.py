@@ -39,21 +39,21 @@ class SampledFamily(list[Sampled]):
     @functools.cached_property
     def groups(self) -> list[tuple[Index, SimilarSampledGaussians]]:
         """The groups of similar sampled Gaussians, each with its places in the list."""
-        found: list[tuple[Index, SimilarSampledGaussians]] = []
+        similar_groups: list[tuple[Index, SimilarSampledGaussians]] = []
         for added in (False, True):
             places = [
-                (i, one.mu, one.rate)
-                for i, one in enumerate(self.gaussians)
-                if one is not None and one.record_added == added
+                (i, gaussian.mu, gaussian.rate)
+                for i, gaussian in enumerate(self.gaussians)
+                if gaussian is not None and gaussian.record_added == added
             ]
             if len(places) >= MIN_SHARED:
                 index, mu, rate = (np.array(column) for column in zip(*places, strict=True))
                 log_odds = np.log(rate) - np.log1p(-rate)
-                found += [
-                    (index[some], SimilarSampledGaussians(mu[some], log_odds[some], added))
-                    for some in alike(mu, log_odds)
+                similar_groups += [
+                    (index[members], SimilarSampledGaussians(mu[members], log_odds[members], added))
+                    for members in alike(mu, log_odds)
                 ]
-        return found
+        return similar_groups
 
     @functools.cached_property
     def others(self) -> Index:
@@ -72,8 +72,11 @@ class SampledFamily(list[Sampled]):
         """Return the sum of the groups' cumulants at one real order, and a bound on its error."""
         key = (a, b"height" + counts.tobytes())
         if key not in self._kept:
-            both = [group.cgf(np.array([a]), counts[index]) for index, group in self.groups]
-            self._kept[key] = sum(float(v[0]) for v, _ in both), sum(float(e[0]) for _, e in both)
+            cumulants = [group.cgf(np.array([a]), counts[index]) for index, group in self.groups]
+            self._kept[key] = (
+                sum(float(v[0]) for v, _ in cumulants),
+                sum(float(e[0]) for _, e in cumulants),
+            )
         height: tuple[float, float] = self._kept[key]
         return height
 
@@ -97,6 +100,6 @@ def alike(mu: Array, log_odds: Array) -> Iterable[Index]:
     octave = np.frexp(mu)[1]
     width = np.minimum(1.0, 3.0 * 2.0**octave)
     keys = np.stack([octave, np.floor(log_odds / width)])
-    _, place = np.unique(keys, axis=1, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(place.ravel()[order])) + 1)
+    _, key_index = np.unique(keys, axis=1, return_inverse=True)
+    order = np.argsort(key_index, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(key_index.ravel()[order])) + 1)

@@ -56,38 +56,41 @@ class SampledRatioLaw:
         shape, z = z.shape, np.atleast_1d(z)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
-        size = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
-        for one in np.unique(size):
-            some = size == one
-            part = z[some]
+        magnitudes = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
+        for magnitude in np.unique(magnitudes):
+            of_magnitude = magnitudes == magnitude
+            part = z[of_magnitude]
             grid = _grid(self, float(np.max(part.real)), turn)
             if grid is None:
                 continue
             loss, log_mass = _rule(self, grid)
-            found, near = finite_cgf(loss, log_mass, part)
-            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else found
+            cumulant, round_off = finite_cgf(loss, log_mass, part)
+            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
             missed = self.missed(part.real, turn, grid)
-            value[some] = found
-            error[some] = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
+            value[of_magnitude] = cumulant
+            growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
+            error[of_magnitude] = round_off + missed * growth
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
         """Return ``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
         a, turn = float(z[0, 0].real), float(z[-1, -1].imag)
-        still = _grid(self, a, 0.0)
-        if still is not None and turn * self._length > 2 * FILON_POINTS:
+        real_grid = _grid(self, a, 0.0)
+        if real_grid is not None and turn * self._length > 2 * FILON_POINTS:
             power = -a if self.record_added else a + 1
-            rule = FilonRule(self.law, self.rate, power, self.log_moment(a, still))
+            rule = FilonRule(self.law, self.rate, power, self.log_moment(a, real_grid))
             if rule.missed < WORST:
-                one, near = rule.ratio(z, -1.0 if self.record_added else 1.0)
-                return complex_power(one, count), count * near + power_round_off(count, 0.0, z)
+                ratio, rule_error = rule.ratio(z, -1.0 if self.record_added else 1.0)
+                return complex_power(ratio, count), count * rule_error + power_round_off(
+                    count, 0.0, z
+                )
         grid = _grid(self, a, turn)
         if grid is None:
             return np.zeros(z.shape, dtype=complex), np.ones(z.shape)
-        one, spread, own = cf_ratio(*_rule(self, grid), z)
+        ratio, spread, ratio_error = cf_ratio(*_rule(self, grid), z)
         missed = float(self.missed(np.array([a]), turn, grid)[0])
-        error = power_round_off(count, spread, z, own) + 2 * count * missed
-        return complex_power(one, count), error
+        error = power_round_off(count, spread, z, ratio_error) + 2 * count * missed
+        return complex_power(ratio, count), error
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
@@ -238,10 +241,10 @@ def _log_rest(rate: float) -> float:
 
 
 def _law(loss: SampledRatio) -> SampledRatioLaw:
-    found = loss.sampled_ratio_law
-    if found is None:
+    law = loss.sampled_ratio_law
+    if law is None:
         raise TypeError(f"no exact cumulant: {type(loss).__name__}")
-    return found
+    return law
 
 
 def _edges(law: RatioLaw, parts: int) -> Array:
@@ -257,9 +260,9 @@ def _grid(sampled: SampledRatioLaw, tilt: float, turn: float) -> Grid | None:
 @functools.lru_cache(maxsize=256)
 def _grid_of_size(sampled: SampledRatioLaw, tilt: float, turn: float) -> Grid | None:
     for parts in PARTS:
-        last = _edges(sampled.law, parts)[-2:]
-        least = turn * float(np.ptp(sampled.log_ratio(last))) / 2
-        if least > POINTS[-1]:
+        last_edges = _edges(sampled.law, parts)[-2:]
+        least_points = turn * float(np.ptp(sampled.log_ratio(last_edges))) / 2
+        if least_points > POINTS[-1]:
             continue
         size, log_rho = sampled.log_errors(np.array([tilt]), turn, parts)
         for points in POINTS:
@@ -274,10 +277,12 @@ def _rule(sampled: SampledRatioLaw, grid: Grid) -> tuple[Array, Array]:
     """Return losses and log-masses that replace the law of the moment."""
     law = sampled.law
     x, weight, _ = gauss_legendre_panels(_edges(law, grid[0]), grid[1])
-    ratio = np.array([one for one, _ in law.atoms])
-    log_q = np.append(np.log([one for _, one in law.atoms]), np.log(weight * law.scale) - x / 2)
+    ratio = np.array([atom_ratio for atom_ratio, _ in law.atoms])
+    log_q = np.append(
+        np.log([atom_mass for _, atom_mass in law.atoms]), np.log(weight * law.scale) - x / 2
+    )
     loss = sampled.log_ratio(np.append(ratio, x))
     if sampled.record_added:
         return -loss, log_q
-    kept = np.isfinite(loss)
-    return loss[kept], (log_q + loss)[kept]
+    is_finite = np.isfinite(loss)
+    return loss[is_finite], (log_q + loss)[is_finite]

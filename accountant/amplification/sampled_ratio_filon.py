@@ -79,14 +79,16 @@ class FilonRule:
         for centre, half in zip(self._centre, self._half, strict=True):
             # in blocks of columns over which a panel makes few turns
             columns = max(1, math.floor(FEW_TURNS / 2 / max(abs(v[1 % v.size]) * half, 1e-300)))
-            for first in range(0, v.size, columns):
-                some = slice(first, first + columns)
-                start = (np.abs(u) + abs(v[first])) * half
-                near = int(np.searchsorted(start, FEW_TURNS))
-                if near:
-                    total[:near, some] += self._summed(u[:near], v[some], centre, half)
-                if near < u.size:
-                    total[near:, some] += self._integrated(u[near:], v[some], centre, half, sign)
+            for first_column in range(0, v.size, columns):
+                block = slice(first_column, first_column + columns)
+                turns = (np.abs(u) + abs(v[first_column])) * half
+                summed = int(np.searchsorted(turns, FEW_TURNS))
+                if summed:
+                    total[:summed, block] += self._summed(u[:summed], v[block], centre, half)
+                if summed < u.size:
+                    total[summed:, block] += self._integrated(
+                        u[summed:], v[block], centre, half, sign
+                    )
             ends = self._log_density(centre + half * np.array([-1.0, 1.0]))
             top = half * math.exp(float(np.max(ends)))
             size += 4 * top * (4 + (abs(centre) + half) * np.abs(z.imag)) + DEGREE**2 * top
@@ -94,8 +96,8 @@ class FilonRule:
 
     def _log_density(self, y: Array) -> Array:
         # e^y - 1 + q without cancellation
-        rest = np.log(np.expm1(y) + self._rate)
-        return self._log_scale - 1.5 * rest + (self._power + 1) * y
+        log_hit_term = np.log(np.expm1(y) + self._rate)
+        return self._log_scale - 1.5 * log_hit_term + (self._power + 1) * y
 
     def _summed(self, u: Array, v: Array, centre: float, half: float) -> Complex:
         x, w = legendre(POINTS)
@@ -112,9 +114,9 @@ class FilonRule:
         turn = np.abs(angle) * half
         even, odd = np.empty(turn.shape), np.empty(turn.shape)
         rows = max(1, BLOCK // max(turn.shape[1], 1))
-        for first in range(0, turn.shape[0], rows):
-            some = slice(first, first + rows)
-            even[some], odd[some] = _series_of_bessel(terms.tolist(), turn[some])
+        for first_row in range(0, turn.shape[0], rows):
+            block = slice(first_row, first_row + rows)
+            even[block], odd[block] = _series_of_bessel(terms.tolist(), turn[block])
         result: Complex = (even + 1j * sign * odd) * np.multiply.outer(
             phases(u * centre), phases(v * centre)
         )
@@ -127,9 +129,11 @@ class FilonRule:
         b = np.multiply.outer(self._half, (rho - 1 / rho) / 2)
         low, high = self._centre[:, None] - a, self._centre[:, None] + a
         # |e^y - 1 + q| >= e^Re y cos b - 1 + q
-        rest = np.expm1(low) + self._rate - 2 * np.exp(low) * np.sin(np.minimum(b, 3.0) / 2) ** 2
+        hit_term = (
+            np.expm1(low) + self._rate - 2 * np.exp(low) * np.sin(np.minimum(b, 3.0) / 2) ** 2
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = -1.5 * np.log(np.where((rest > 0) & (b < 1.5), rest, np.nan))
+            size = -1.5 * np.log(np.where((hit_term > 0) & (b < 1.5), hit_term, np.nan))
         power = self._power + 1
         size = self._log_scale + size + power * (high if power > 0 else low)
         return rho, np.where(np.isnan(size), np.inf, size)

@@ -24,13 +24,14 @@ NEAR_ENDS = 1e-4  # means of curvatures of powers from 0 to 1 are below those a 
 
 def is_known_by_its_curve(part: Plan) -> bool:
     """Return whether some loss of a plan is known by its Rényi curve, and all have one at hand."""
-    found = [one for one, _ in part.losses() if isinstance(one, Loss)]
-    known = [one.numerics for one in found]
+    losses = [loss for loss, _ in part.losses() if isinstance(loss, Loss)]
+    numerics = [loss.numerics for loss in losses]
     # an outcome that only one of the data sets can have is in no divergence
-    sound = all(one.infinity == 0 == one.reversed.infinity for one in found)
-    quick = all(one.determined_by_rdp or one.is_exact for one in known)
-    all_are_losses = len(found) == len(list(part.losses()))
-    return all_are_losses and sound and quick and any(one.determined_by_rdp for one in known)
+    sound = all(loss.infinity == 0 == loss.reversed.infinity for loss in losses)
+    quick = all(method.determined_by_rdp or method.is_exact for method in numerics)
+    all_are_losses = len(losses) == len(list(part.losses()))
+    by_curve = any(method.determined_by_rdp for method in numerics)
+    return all_are_losses and sound and quick and by_curve
 
 
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:
@@ -64,8 +65,10 @@ def _between_integers(
     """Return divergences whose log-moments are known at integers, and convex in the order."""
     low = np.floor(np.minimum(order, MAX_ORDER - 1)).astype(int)
     ends = {int(n) for n in np.unique(np.append(low, low + 1)) if n > 1}
-    known = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
-    below, above = (np.array([known[int(n)] for n in some.flat]).T for some in (low, low + 1))
+    excess_at = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
+    below, above = (
+        np.array([excess_at[int(n)] for n in integers.flat]).T for integers in (low, low + 1)
+    )
     flat, n = order.ravel(), low.ravel()
     share = np.clip(flat - n, 0.0, 1.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -74,9 +77,11 @@ def _between_integers(
         bent = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
         bent += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
         bent = np.where(n > 1, _log_moment(bent, below[1] + above[1] + 8 * np.log(flat)), np.inf)
-        found = np.minimum(chord * (1 + 4 * ULP), bent) / (flat - 1)
-    found = np.where((flat > MAX_ORDER) | np.isnan(found), np.inf, found).reshape(order.shape)
-    return np.minimum(found, _of_part(part, order))
+        divergence = np.minimum(chord * (1 + 4 * ULP), bent) / (flat - 1)
+    divergence = np.where((flat > MAX_ORDER) | np.isnan(divergence), np.inf, divergence).reshape(
+        order.shape
+    )
+    return np.minimum(divergence, _of_part(part, order))
 
 
 def _of_part(part: Loss, order: Array) -> Array:
@@ -88,9 +93,9 @@ def _of_part(part: Loss, order: Array) -> Array:
 def _log_moments(part: Loss) -> Array:
     """Return ``ln E_Q (P/Q)^k`` for k from 0 to `MAX_ORDER`, over both directions."""
     k = np.arange(2.0, MAX_ORDER + 1)
-    found = np.append([0.0, 0.0], (k - 1) * _of_part(part, k))
-    found.flags.writeable = False
-    return found
+    log_moments = np.append([0.0, 0.0], (k - 1) * _of_part(part, k))
+    log_moments.flags.writeable = False
+    return log_moments
 
 
 def _log_expm1(x: Array) -> Array:
@@ -122,12 +127,14 @@ def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, 
     # M_j = E phi_{j+2} + (1 - q) E phi_{j+1}: losses above 0, and those below it
     j, log_q, log_rest = np.arange(order - 1.0), math.log(share), math.log1p(-share)
     means, size = _log_mean_curvature(part, np.arange(1.0, order + 1))
-    both = np.logaddexp(means[1:], log_rest + means[:-1])
+    log_curvature = np.logaddexp(means[1:], log_rest + means[:-1])
     log_choices = gammaln(order - 1) - gammaln(j + 1) - gammaln(order - 1 - j)
-    terms = np.append(log_choices + (order - 2 - j) * log_rest + j * log_q + both, both[0])
-    found = float(logsumexp(terms)) + math.log(order * (order - 1)) + 2 * log_q
+    terms = np.append(
+        log_choices + (order - 2 - j) * log_rest + j * log_q + log_curvature, log_curvature[0]
+    )
+    log_excess = float(logsumexp(terms)) + math.log(order * (order - 1)) + 2 * log_q
     top = float(size[min(int(np.argmax(terms)) + 1, order - 1)])
-    return found, top + float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
+    return log_excess, top + float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
 
 
 def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
@@ -139,12 +146,12 @@ def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
     # E r^u = e^{(u-1) D_u(P, Q)} for u > 1, and e^{-u D_{1-u}(Q, P)} for u < 0
     outer = np.maximum(np.maximum(u, 1 - u), 1 + NEAR_ENDS)
     x = (outer - 1) * _of_part(part, outer)
-    found: Array = _log_expm1(x) - np.log(outer * (outer - 1))
-    return found, x + np.abs(np.log(outer - 1)) + 1
+    log_curvature: Array = _log_expm1(x) - np.log(outer * (outer - 1))
+    return log_curvature, x + np.abs(np.log(outer - 1)) + 1
 
 
 def _log_moment(log_excess: Array, size: Array) -> Array:
     """Return ``ln(1 + e^log_excess)``, raised by the round-off of terms of this size."""
     raised = np.logaddexp(0.0, log_excess) * (1 + 16 * ULP * (8 + size))
-    found: Array = np.where(np.isnan(raised), np.inf, raised)
-    return found
+    log_moment: Array = np.where(np.isnan(raised), np.inf, raised)
+    return log_moment

@@ -142,7 +142,7 @@ class SampledWithoutReplacement(SymmetricLoss):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the profile, or that of the part's own Rényi curve."""
-        found, share = Loss.renyi(self, order), self.sample / self.population
+        divergence, share = Loss.renyi(self, order), self.sample / self.population
         if not (0 < share < 1 and is_known_by_its_curve(self.part)):
-            return found
-        return np.minimum(found, subset_divergence(self.loss, share, orders(order)))
+            return divergence
+        return np.minimum(divergence, subset_divergence(self.loss, share, orders(order)))

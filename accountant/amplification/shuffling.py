@@ -95,18 +95,18 @@ class Shuffled(SymmetricLoss):
     @property
     def binary(self) -> bool:
         """Whether reports are binary responses, of which only the number of yes is seen."""
-        found = self.loss
-        return isinstance(found, PairLoss) and len(found.p) == 2 and found.p == found.q[::-1]
+        loss = self.loss
+        return isinstance(loss, PairLoss) and len(loss.p) == 2 and loss.p == loss.q[::-1]
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the hockey stick of the clone pair, or of the number of yes."""
         e = epsilons(epsilon)
         flat = np.ravel(e)
         if self.binary and self.users <= MAX_ENUMERATED_USERS:
-            found = binary_hockey_sticks(self.max_loss, self.users, flat)
+            delta = binary_hockey_sticks(self.max_loss, self.users, flat)
         else:
-            found = clone_hockey_sticks(self.max_loss, self.users, flat)
-        return np.where(flat < self.max_loss, found, 0.0).reshape(e.shape)
+            delta = clone_hockey_sticks(self.max_loss, self.users, flat)
+        return np.where(flat < self.max_loss, delta, 0.0).reshape(e.shape)
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the privacy profile at any real epsilon, that of each size once."""
@@ -145,10 +145,10 @@ class Shuffled(SymmetricLoss):
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile by guarded secants: a profile costs milliseconds."""
-        asked = math.log(delta) - ACCURACY
+        log_target = math.log(delta) - ACCURACY
 
         def excess(e: float) -> float:
             value = float(self.profile(e))
-            return math.log(value) - asked if value > 0 else -math.inf
+            return math.log(value) - log_target if value > 0 else -math.inf
 
         return min(falling_root(excess, self.max_loss / 2, 1.0, self.max_loss)[0], self.max_loss)

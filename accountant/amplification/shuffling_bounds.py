@@ -23,17 +23,17 @@ LEAST = 1e-250  # more than underflow takes
 
 def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
     """Return the hockey stick of the clone pair of ``users`` reports that are e0-private."""
-    found = np.where((epsilon > MAX_EXPONENT) & (epsilon < e0), 1.0, 0.0)
-    # where the greatest loss is e0, no stick is left
-    left = np.flatnonzero((epsilon < e0) & (epsilon <= MAX_EXPONENT))
+    sticks = np.where((epsilon > MAX_EXPONENT) & (epsilon < e0), 1.0, 0.0)
+    # the hockey stick is zero at e0, the largest loss
+    pending = np.flatnonzero((epsilon < e0) & (epsilon <= MAX_EXPONENT))
     for deviations in DEVIATIONS:
         clones, weight, missed = binomial_window(users - 1, 2 * flip_probability(e0), deviations)
         at_once = max(1, MAX_TERMS // clones.size)
-        for start in range(0, left.size, at_once):
-            some = left[start : start + at_once]
-            found[some] = _sticks_of_clones(e0, epsilon[some], clones, weight) + missed
-        left = left[found[left] < missed / NEGLIGIBLE]
-    return found
+        for start in range(0, pending.size, at_once):
+            batch = pending[start : start + at_once]
+            sticks[batch] = _sticks_of_clones(e0, epsilon[batch], clones, weight) + missed
+        pending = pending[sticks[pending] < missed / NEGLIGIBLE]
+    return sticks
 
 
 def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -> Array:
@@ -54,17 +54,18 @@ def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -
     # one coin less, and no head less or one: P(A > m) falls by P(A_c = m) (c - m) / c, or rises
     change = equal[:, :-1] * (coins - heads)[:, :-1] / np.maximum(coins[:-1], 1.0)
     rises = change * (heads[:, :-1] > heads[:, 1:])
-    rest = np.cumsum(weights[::-1])[::-1]  # of the numbers up to each, which the change moves
-    top = equal[:, 0] * _more_heads(coins[0], heads[:, 0]) * rest[0]
-    moved, risen = ordered_dot(change, rest[1:]), ordered_dot(rises, rest[1:])
+    # weights of the numbers up to each, which the change moves
+    tail_weights = np.cumsum(weights[::-1])[::-1]
+    top = equal[:, 0] * _more_heads(coins[0], heads[:, 0]) * tail_weights[0]
+    moved, risen = ordered_dot(change, tail_weights[1:]), ordered_dot(rises, tail_weights[1:])
     total, lost = ordered_dot(equal, weights), np.expm1(epsilon)
     value = alpha * total - lost * (top + (2 * risen - moved))
     # of the masses and their sums, of the tail, and of a threshold below C that a tie hides
     error = (mass_ulps + size) * (alpha * total + lost * (top + moved))
     error += 12 * math.sqrt(coins[0]) * lost * top
     error += 8 * (alpha + beta) * ordered_dot(equal * (heads < coins), weights)
-    found: Array = np.maximum(value, 0.0) * (1 + ACCURACY) + ULP * error + LEAST
-    return found
+    stick_upper: Array = np.maximum(value, 0.0) * (1 + ACCURACY) + ULP * error + LEAST
+    return stick_upper
 
 
 def _fair_masses(coins: Array, heads: Array) -> tuple[Array, Array]:
@@ -90,8 +91,8 @@ def _more_heads(coins: float, heads: Array) -> Array:
     # sum of products of (c - m - i) / (m + 1 + i); terms fall at least as e^{-i^2 / c}
     i = np.arange(math.ceil(6 * math.sqrt(coins)) + 1.0)
     terms = np.maximum(coins - heads[:, None] - i, 0.0) / (heads[:, None] + 1 + i)
-    found: Array = np.cumprod(terms, axis=-1, out=terms).sum(axis=-1)
-    return found
+    chance_ratio: Array = np.cumprod(terms, axis=-1, out=terms).sum(axis=-1)
+    return chance_ratio
 
 
 def _log_fair_mass(coins: Array, heads: Array) -> Array:
@@ -101,20 +102,20 @@ def _log_fair_mass(coins: Array, heads: Array) -> Array:
     inside = np.minimum(np.abs(s), LARGEST_BELOW_ONE)
     nats = np.log1p(-inside * inside) + inside * (np.log1p(inside) - np.log1p(-inside))
     nats = np.where(np.abs(s) < 1, nats, 2 * math.log(2))
-    found: Array = _stirling_rest(coins) - _stirling_rest(heads) - _stirling_rest(coins - heads)
-    return found - coins / 2 * nats
+    rests: Array = _stirling_rest(coins) - _stirling_rest(heads) - _stirling_rest(coins - heads)
+    return rests - coins / 2 * nats
 
 
 def _stirling_rest(n: Array) -> Array:
     """Return ``ln n! - n ln n + n``."""
     from scipy.special import gammaln, xlogy
 
-    far = np.maximum(n, 16.0)
-    square = 1 / (far * far)
-    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / far
-    near = np.minimum(n, 16.0)
-    few = gammaln(near + 1) - xlogy(near, near) + near
-    return np.where(n < 16, few, np.log(2 * math.pi * far) / 2 + series)
+    large = np.maximum(n, 16.0)
+    square = 1 / (large * large)
+    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
+    small = np.minimum(n, 16.0)
+    small_rest = gammaln(small + 1) - xlogy(small, small) + small
+    return np.where(n < 16, small_rest, np.log(2 * math.pi * large) / 2 + series)
 
 
 def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
@@ -126,8 +127,8 @@ def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
     error = 2 * ULP * (8 + users)
     for log_ratio, above_p, above_q in _tails_by_yes_count(e0, users):
         # B is a sum of independent answers, so the ratio grows with the number of yes
-        first = np.searchsorted(log_ratio, epsilon, side="right")
-        stick = above_p[first] * (1 + error) - ratio * above_q[first] * (1 - error)
+        threshold = np.searchsorted(log_ratio, epsilon, side="right")
+        stick = above_p[threshold] * (1 + error) - ratio * above_q[threshold] * (1 - error)
         np.maximum(greatest, stick, out=greatest)
     return greatest * (1 + ACCURACY)
 
@@ -135,14 +136,14 @@ def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
 @functools.lru_cache(maxsize=4)
 def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
     """Return, for each number of yes among the others, log-ratios and masses from there up."""
-    found = []
+    tails = []
     for honest in range(users):
         p, q = yes_count_distributions(e0, honest, users - 1 - honest)
-        some = (p > 0) & (q > 0)
-        p, q = p[some], q[some]
+        possible = (p > 0) & (q > 0)
+        p, q = p[possible], q[possible]
         above = [np.append(np.cumsum(x[::-1])[::-1], 0.0) for x in (p, q)]
-        found.append((np.log(p) - np.log(q), above[0], above[1]))
-    return found
+        tails.append((np.log(p) - np.log(q), above[0], above[1]))
+    return tails
 
 
 def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]:
@@ -152,11 +153,9 @@ def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]
         for n, c in ((yes, 1 - flip_probability(e0)), (no, flip_probability(e0)))
     )
     others = np.convolve(mostly, hardly)
-    more, same = np.append(0.0, others), np.append(others, 0.0)
-    p, q = (
-        (1 - flip_probability(e0)) * more + flip_probability(e0) * same,
-        flip_probability(e0) * more + (1 - flip_probability(e0)) * same,
-    )
+    with_yes, with_no = np.append(0.0, others), np.append(others, 0.0)
+    p = (1 - flip_probability(e0)) * with_yes + flip_probability(e0) * with_no
+    q = flip_probability(e0) * with_yes + (1 - flip_probability(e0)) * with_no
     return p, q
 
 

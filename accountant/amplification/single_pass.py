@@ -149,7 +149,7 @@ class ShuffledEpoch(Release):
         return loss_of_plan(self.part)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield the loss of the part once, as a bound with the loss of one pair beside it."""
+        """Yield the loss of the part once, as a bound, together with the loss of one pair."""
         loss: Loss = self.loss
         if self.batches > 1:
             attained: Loss = NOTHING
@@ -179,11 +179,11 @@ def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
 
 def pair_of_cells(p: Array, q: Array) -> PairLoss:
     """Return a pair below that of cells in the order of P / Q, whose masses are rounded."""
-    last = int(np.flatnonzero(q >= LEAST_MASS)[-1]) + 1
-    p, q = (np.append(one[: last - 1], one[last - 1 :].sum()) for one in (p, q))
-    first = int(np.searchsorted(np.cumsum(q), LEAST_FIRST_CELL))
+    last_cell = int(np.flatnonzero(q >= LEAST_MASS)[-1]) + 1
+    p, q = (np.append(masses[: last_cell - 1], masses[last_cell - 1 :].sum()) for masses in (p, q))
+    first_cell = int(np.searchsorted(np.cumsum(q), LEAST_FIRST_CELL))
     # the first cell, where P / Q is least, takes what the others are rounded by: a pair below
-    p, q = (1 - CELL_ACCURACY) * p[first + 1 :], (1 + CELL_ACCURACY) * q[first + 1 :]
+    p, q = (1 - CELL_ACCURACY) * p[first_cell + 1 :], (1 + CELL_ACCURACY) * q[first_cell + 1 :]
     p, q = np.append(1 - p.sum(), p), np.append(1 - q.sum(), q)
     return PairLoss(p.tolist(), q.tolist())
 

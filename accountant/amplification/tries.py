@@ -235,12 +235,12 @@ def tries_of_mean(mean: float, shape: float) -> Tries:
     if shape == math.inf:
         return PoissonTries(mean)
 
-    def made(stop: float) -> Tries:
+    def of_stop(stop: float) -> Tries:
         if shape == 1:
             return GeometricTries(stop)
         return NegativeBinomialTries(shape, stop) if shape else LogarithmicTries(stop)
 
-    Interval(1.0, made(STOP.low).mean).check("mean", mean)
+    Interval(1.0, of_stop(STOP.low).mean).check("mean", mean)
     # the mean falls as `stop` grows: the least of those above it is too small
-    first = least_float_that(lambda stop: made(stop).mean < mean, STOP.low, 1.0)
-    return made(max(STOP.low, math.nextafter(first, 0.0)) if first < 1 else 1.0)
+    stop_below = least_float_that(lambda stop: of_stop(stop).mean < mean, STOP.low, 1.0)
+    return of_stop(max(STOP.low, math.nextafter(stop_below, 0.0)) if stop_below < 1 else 1.0)

@@ -89,8 +89,8 @@ class TruncatedPoisson(Loss):
         object.__setattr__(self, "batch", SIZE.check("batch", self.batch))
         relation = check_relation("relation", self.relation, SAMPLING_RELATIONS)
         object.__setattr__(self, "relation", relation)
-        known = {relation} & set(PRESENCE_RELATIONS) | {None, Adjacency.ADD_REMOVE}
-        if as_plan(self.part).relation not in known:
+        allowed_relations = {relation} & set(PRESENCE_RELATIONS) | {None, Adjacency.ADD_REMOVE}
+        if as_plan(self.part).relation not in allowed_relations:
             reason = "stated for add-remove neighbours: what the presence of one record costs"
             raise ParameterError("part", self.part, reason)
         if not isinstance(loss_of_plan(self.part), GaussianLoss):
@@ -99,8 +99,8 @@ class TruncatedPoisson(Loss):
     @property
     def mu(self) -> float:
         """The norm of one record's contribution over the noise scale."""
-        found = loss_of_plan(self.part)
-        return found.mu if isinstance(found, GaussianLoss) else 0.0
+        loss = loss_of_plan(self.part)
+        return loss.mu if isinstance(loss, GaussianLoss) else 0.0
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the loss of the two cases once; no loss at rate 0."""
@@ -115,16 +115,16 @@ class TruncatedPoisson(Loss):
         if full > 0:
             capped = min(rate * ROUNDED_UP, 1.0)
             # a blank that takes the place of another record moves the sum by that one alone
-            left = self.mu if self.relation is Adjacency.ZERO_OUT else 0.0
-            cases.append((full, self._sampled(2 * self.mu, capped, left)))
-        cases = [(chance, one) for chance, one in cases if chance > 0]
+            blank = self.mu if self.relation is Adjacency.ZERO_OUT else 0.0
+            cases.append((full, self._sampled(2 * self.mu, capped, blank)))
+        cases = [(chance, sampled) for chance, sampled in cases if chance > 0]
         if len(cases) == 1 and full == 0:
             return PublicChoice((cases[0][1],), (1.0,))
-        kept = ((1 - full) * self.rate + full * rate) * (2 - ROUNDED_UP)
+        mean_rate = ((1 - full) * self.rate + full * rate) * (2 - ROUNDED_UP)
         return PublicChoice(
-            tuple(one for _, one in cases),
+            tuple(sampled for _, sampled in cases),
             tuple(chance for chance, _ in cases),
-            self._sampled(self.mu, kept),
+            self._sampled(self.mu, mean_rate),
         )
 
     def _chance_of_full_batch(self) -> tuple[float, float]:
@@ -135,8 +135,8 @@ class TruncatedPoisson(Loss):
         # over k >= B is (B / n) P(Bin(n, q) > B)
         n, k = self.records, self.batch
         full = binomial_tail(n - 1, self.rate, k)
-        kept = binomial_tail(n, self.rate, k + 1) * k / n
-        return full, (kept / full if full > 0 else 0.0)
+        joint_chance = binomial_tail(n, self.rate, k + 1) * k / n
+        return full, (joint_chance / full if full > 0 else 0.0)
 
     def _sampled(self, mu: float, rate: float, blank: float = 0.0) -> MixturePairLoss:
         """Return a sampled Gaussian under the relation, in this direction."""

@@ -235,7 +235,8 @@ TERMS = {
         ),
         "mass outside": Dropped(
             LogNormalRule, "_outside",
-            "return left + right, (left_v - left) + (right_v - right)", "return 0.0, 0.0",
+            "return left_mass + right_mass, (left_v - left_mass) + (right_v - right_mass)",
+            "return 0.0, 0.0",
         ),
         "up to the split": Dropped(
             LogNormalRule, "_up_to_split", "missed = self._error + ", "missed = "
@@ -443,8 +444,7 @@ TERMS = {
     },
     "sampled ratios": {
         "rule": Dropped(
-            SampledRatioLaw, "cgf",
-            "near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))", "near",
+            SampledRatioLaw, "cgf", "round_off + missed * growth", "round_off"
         ),
         "rule of a ratio": Dropped(SampledRatioLaw, "cf_ratio", " + 2 * count * missed"),
         "turns": Dropped(SampledRatioLaw, "log_errors", " + turn * angle"),

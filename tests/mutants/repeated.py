@@ -24,9 +24,9 @@ def the_mean_is_free(patch):
 
 def twice_is_enough(patch):
     """Charges a pure run twice, whatever the shape."""
-    edit(patch, Repeated, "max_loss", "(2 + self.tries.shape) * one", "(1.5 + 0 * one) * one")
+    edit(patch, Repeated, "max_loss", "(2 + self.tries.shape) * run_loss", "1.5 * run_loss")
 
 
 def poisson_is_free(patch):
     """Leaves out how often a Poisson number of runs meets the test of the other direction."""
-    edit(patch, Repeated, "_bound_at", "more + mean * far", "more")
+    edit(patch, Repeated, "_bound_at", "mean_term + mean * delta", "mean_term")

@@ -126,9 +126,12 @@ UNSEEN = {
         "the accuracy of a profile is more where sticks are no small differences"
     ),
     Dropped(
-        shuffling_bounds, "binary_hockey_sticks", "above_p[first] * (1 + error)", "above_p[first]"
+        shuffling_bounds,
+        "binary_hockey_sticks",
+        "above_p[threshold] * (1 + error)",
+        "above_p[threshold]",
     ): "the error of Q is as large where both nearly cancel; both together are seen",
-    Dropped(SampledRatioLaw, "cgf", " * np.exp(np.minimum(tilted.real - found.real, 700.0))"): (
+    Dropped(SampledRatioLaw, "cgf", " * growth"): (
         "rules err by some hundredths of their bound, and atoms keep values large; mixtures see it"
     ),
     Dropped(SampledRatioLaw, "log_cf_bound", " + 1e-12"): "sums by parts are sharp at no frequency",

@@ -73,12 +73,12 @@ class AllocatedGaussian(Loss):
         elif in_sum and is_within:
             quick = np.fmin(quick, chernoff_absent(self.mu, self.steps, flat))
         down, up = np.full(flat.shape, -np.inf), quick
-        some = (quick > negligible) & is_within
-        if some.any():
+        refined = (quick > negligible) & is_within
+        if refined.any():
             low, high = log_profile_bounds(
-                self.mu, self.steps, flat[some], added=self.added, in_sum=in_sum
+                self.mu, self.steps, flat[refined], added=self.added, in_sum=in_sum
             )
-            down[some], up[some] = low, np.fmin(quick[some], high)
+            down[refined], up[refined] = low, np.fmin(quick[refined], high)
         return down, up
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
@@ -97,12 +97,12 @@ class AllocatedGaussian(Loss):
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
-        found, is_positive = np.empty((2, epsilon.size)), epsilon >= 0
-        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], in_sum=True))
+        bounds, is_positive = np.empty((2, epsilon.size)), epsilon >= 0
+        bounds[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], in_sum=True))
         size = -epsilon[~is_positive]
-        other = np.exp(self.reversed.log_bounds(size, in_sum=True))
-        found[:, ~is_positive] = -np.expm1(-size) + np.exp(-size) * other
-        return found[0] * (1 - ACCURACY), found[1] * (1 + ACCURACY)
+        reversed_bounds = np.exp(self.reversed.log_bounds(size, in_sum=True))
+        bounds[:, ~is_positive] = -np.expm1(-size) + np.exp(-size) * reversed_bounds
+        return bounds[0] * (1 - ACCURACY), bounds[1] * (1 + ACCURACY)
 
     @property
     def reversed(self) -> AllocatedGaussian:
@@ -137,8 +137,8 @@ class AllocatedGaussian(Loss):
     def renyi(self, order: ArrayLike) -> Array:
         """Return an upper bound on the divergence: moments of a sum of log-normal variables."""
         a = orders(order)
-        found = (renyi_absent if self.added else renyi_present)(self.mu, self.steps, a)
-        return np.minimum(found, a * self.rho)
+        divergence = (renyi_absent if self.added else renyi_present)(self.mu, self.steps, a)
+        return np.minimum(divergence, a * self.rho)
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, by a secant on its logarithm."""
@@ -157,11 +157,11 @@ class AllocatedGaussian(Loss):
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
         # what is positive at some epsilon is so at 0, where the bounds need other lines or lattices
         value = excess(start)
-        near = start if value > 0 else start + (value - MARGIN) / slope
-        is_positive = near > 0 and excess(near) > 0
+        probe = start if value > 0 else start + (value - MARGIN) / slope
+        is_positive = probe > 0 and excess(probe) > 0
 
         def quick_excess(epsilon: float) -> float:
             return math.inf if epsilon == 0 and is_positive else excess(epsilon)
 
-        found = falling_root(quick_excess, start, slope, limit)[0]
-        return round_up(found, 16)
+        root = falling_root(quick_excess, start, slope, limit)[0]
+        return round_up(root, 16)

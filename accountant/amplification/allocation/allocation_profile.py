@@ -54,15 +54,15 @@ def log_profile_bounds(
     """
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 
-    def narrow(way: Callable[..., Bounds], wide: NDArray[np.bool_]) -> None:
+    def narrow(method: Callable[..., Bounds], wide: NDArray[np.bool_]) -> None:
         if wide.any():
-            found = way(mu, steps, epsilon[wide], added=added)
-            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+            bounds = method(mu, steps, epsilon[wide], added=added)
+            low[wide], high[wide] = np.fmax(low[wide], bounds[0]), np.fmin(high[wide], bounds[1])
 
     lattice = functools.partial(_lattice_bounds, octaves=OCTAVES_IN_SUMS if in_sum else 1)
-    first, second = _contour_bounds, lattice
+    preferred, fallback = _contour_bounds, lattice
     if is_short(mu, steps, added=added):
-        first, second = second, first
+        preferred, fallback = fallback, preferred
     with np.errstate(all="ignore"):
         is_few = serves(mu, steps, added=added) and (mu >= EVEN or steps < MANY_OF_FEW)
         # each epsilon is a sum over a lattice across, and in sums there are thousands of them
@@ -70,13 +70,13 @@ def log_profile_bounds(
             narrow(few_steps_bounds, np.ones(epsilon.shape, dtype=bool))
         cut = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
         narrow(_cut_bounds, cut & ~(high - low <= CLOSE))
-        narrow(first, ~(high - low <= CLOSE))
+        narrow(preferred, ~(high - low <= CLOSE))
         narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut)
         if mu >= LEAST_MU and steps <= MOST_STEPS:
             wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
             if in_sum:
                 wide &= high > NEGLIGIBLE_IN_SUMS
-            narrow(second, wide)
+            narrow(fallback, wide)
     return low, high
 
 
@@ -91,14 +91,14 @@ def is_short(mu: float, steps: int, *, added: bool) -> bool:
 
 
 def one_decides(mu: float, steps: int, *, added: bool) -> bool:
-    """Return whether a great loss is mostly that of one step."""
+    """Return whether a large loss is mostly that of one step."""
     return not added and math.log(steps) <= MOST_UNEVEN * mu
 
 
 def _cut_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
     """Return the bounds by the cut of the transform, where the record is there."""
-    found = excess_above(mu, steps, _excess_limit(steps, epsilon))
-    low, high = (np.log(one) - math.log(steps) for one in found)
+    excess = excess_above(mu, steps, _excess_limit(steps, epsilon))
+    low, high = (np.log(bound) - math.log(steps) for bound in excess)
     return low, high
 
 
@@ -129,8 +129,8 @@ def _contour_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bo
         _improve(tilts, gap, low, high)
         wide = ~(high - low <= NARROW)
         if wide.any():
-            found = _plain_excess(tilts, epsilon[wide], gap[wide])
-            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+            excess = _plain_excess(tilts, epsilon[wide], gap[wide])
+            low[wide], high[wide] = np.fmax(low[wide], excess[0]), np.fmin(high[wide], excess[1])
         _improve(tilts, gap, low, high, jumps_alone=True)
         return low - math.log(steps), high - math.log(steps)
 
@@ -143,16 +143,17 @@ def _improve(
     split = np.full(gap.shape, -1)
     split[wide] = tilts.splits(gap[wide], jumps_alone=jumps_alone)
     for cut in np.unique(split[split >= 0]):
-        some = split == cut
-        found = _split_excess(tilts, gap[some], float(CUTS[cut]), jumps_alone=jumps_alone)
-        low[some], high[some] = np.fmax(low[some], found[0]), np.fmin(high[some], found[1])
+        at_cut = split == cut
+        excess = _split_excess(tilts, gap[at_cut], float(CUTS[cut]), jumps_alone=jumps_alone)
+        low[at_cut] = np.fmax(low[at_cut], excess[0])
+        high[at_cut] = np.fmin(high[at_cut], excess[1])
 
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
     """Return about the epsilon at ``delta``: a start for a search."""
-    if one_decides(mu, steps, added=added):  # one step is large, the others are one
-        one = GaussianLoss(mu).inverse_profile(delta)
-        return float(np.logaddexp(one, math.log(steps - 1)) - math.log(steps))
+    if one_decides(mu, steps, added=added):  # one step is large, the others are about 1
+        step_epsilon = GaussianLoss(mu).inverse_profile(delta)
+        return float(np.logaddexp(step_epsilon, math.log(steps - 1)) - math.log(steps))
     tilts = _tilts(mu, steps)
     with np.errstate(all="ignore"):
         if added:
@@ -165,13 +166,15 @@ def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
             if not line.usable:
                 return rough_epsilon(mu, steps, delta, added=True)
             value, error, height = line.excess(steps * (np.exp(epsilon) - line.centre))
-            found = value * np.exp(height) - steps * np.expm1(epsilon)
-            log_delta = np.where(found > 3 * error * np.exp(height), np.log(found / steps), np.nan)
-    known = np.isfinite(log_delta) & (epsilon > 0)
-    if not known.any():
+            excess = value * np.exp(height) - steps * np.expm1(epsilon)
+            log_delta = np.where(
+                excess > 3 * error * np.exp(height), np.log(excess / steps), np.nan
+            )
+    is_valid = np.isfinite(log_delta) & (epsilon > 0)
+    if not is_valid.any():
         return mu / math.sqrt(steps)
-    order = np.argsort(log_delta[known])
-    x, y = log_delta[known][order], epsilon[known][order]
+    order = np.argsort(log_delta[is_valid])
+    x, y = log_delta[is_valid][order], epsilon[is_valid][order]
     missing = x[0] - math.log(delta)
     if missing > 0 and x.size > 2 and y[0] > y[2]:  # what follows falls less steeply
         return float(y[0] + STRETCH * missing * (y[0] - y[2]) / (x[2] - x[0]))
@@ -202,22 +205,23 @@ class Tilts:
             self.height -= np.log(2 * math.pi * bend) / 2
             # for each cut: gaps K - t = t d/db ln E[e^{b(V-1)}; x <= cut] - 2 / b, rising with b
             self.jump_tilt = RATIO ** np.arange(-107, 40)
-            first = np.searchsorted(x, CUTS)
+            at_cut = np.searchsorted(x, CUTS)
             rows = []
             for b in self.jump_tilt:
                 terms = mass * np.exp(np.minimum(b * (value - 1), 600.0))
-                total, slope = np.cumsum(terms)[first], np.cumsum(terms * (value - 1))[first]
+                total = np.cumsum(terms)[at_cut]
+                slope = np.cumsum(terms * (value - 1))[at_cut]
                 rows.append((np.log(total), slope / total))
-            power, slope = (np.array(one).T for one in zip(*rows, strict=True))
+            power, slope = (np.array(column).T for column in zip(*rows, strict=True))
             gaps = steps * slope - 2 / self.jump_tilt
             gaps = np.maximum.accumulate(np.where(np.isfinite(gaps), gaps, np.inf), axis=1)
             self._jump_middle = (gaps[:, 1:] + gaps[:, :-1]) / 2
             self._jump_height = steps * power - 2 * np.log(self.jump_tilt)
-            beyond = mass[::-1].cumsum()[::-1][first]
+            beyond = mass[::-1].cumsum()[::-1][at_cut]
             self._log_jump = np.log(-np.expm1(steps * np.log1p(-np.minimum(beyond, 0.999))))
-            self.value = value[first]
-        near = np.array([0.5, 2.0]) / (mu * math.sqrt(steps))
-        self.widest_gap, self.least_gap = np.interp(near, self.tilt, self.gap)
+            self.value = value[at_cut]
+        end_tilts = np.array([0.5, 2.0]) / (mu * math.sqrt(steps))
+        self.widest_gap, self.least_gap = np.interp(end_tilts, self.tilt, self.gap)
 
     def splits(self, gap: Array, *, jumps_alone: bool = False) -> NDArray[np.intp]:
         """Return for each gap the cut with the least round-off; -1 where none is better.
@@ -226,22 +230,22 @@ class Tilts:
         """
         margin, wide = (DIGITS, WIDEST) if jumps_alone else (0.0, 1.0)
         best = np.empty(gap.size, dtype=np.intp)
-        for first in range(0, gap.size, 64):
-            some = gap[first : first + 64]
-            place = np.array([np.searchsorted(row, some) for row in self._jump_middle])
+        for start in range(0, gap.size, 64):
+            gaps = gap[start : start + 64]
+            saddle_index = np.array([np.searchsorted(row, gaps) for row in self._jump_middle])
             rows = np.arange(CUTS.size)[:, None]
-            height = self._jump_height[rows, place] - self.jump_tilt[place] * some
-            jumps = self._log_jump[:, None] + np.log(some + self.value[:, None])
+            height = self._jump_height[rows, saddle_index] - self.jump_tilt[saddle_index] * gaps
+            jumps = self._log_jump[:, None] + np.log(gaps + self.value[:, None])
             cost = np.fmax(height + margin, jumps)
             # a line of jumps far below K would need too many nodes, unless jumps are negligible
-            is_far = some - self.value[:, None] > wide * self.widest_gap
+            is_far = gaps - self.value[:, None] > wide * self.widest_gap
             cost[is_far & (jumps > height - DIGITS)] = np.inf
             if not jumps_alone:  # fewer lines
                 cost[1::2] = np.inf
-            least = np.argmin(cost, axis=0)
+            best_cut = np.argmin(cost, axis=0)
             # a sum of two is more work: for one digit it is not done
-            worth = cost.min(axis=0) - margin + 2 < np.log(np.maximum(some, 1e-300))
-            best[first : first + 64] = np.where(worth, least, -1)
+            worth = cost.min(axis=0) - margin + 2 < np.log(np.maximum(gaps, 1e-300))
+            best[start : start + 64] = np.where(worth, best_cut, -1)
         return best
 
     def line_below(self, gap: Array) -> Array:
@@ -270,14 +274,16 @@ def _by_line(
     """Return the excess and its error over e^height, and the height, each from its own line."""
     value, height = np.zeros(tilt.shape), np.zeros(tilt.shape)
     error = np.full(tilt.shape, np.inf)
-    for one in np.unique(tilt):
-        some = tilt == one
+    for line_tilt in np.unique(tilt):
+        on_line = tilt == line_tilt
         # far from the saddle a line is less exact, and has fewer nodes
-        others = (0,) if law is Law.NO_JUMPS else (0, 3, 6, 9)
-        tries = (_line(law, tilts.mu, tilts.steps, float(one) * RATIO**n, cut) for n in others)
-        line = next((found for found in tries if found.usable), None)
+        exponents = (0,) if law is Law.NO_JUMPS else (0, 3, 6, 9)
+        candidates = (
+            _line(law, tilts.mu, tilts.steps, float(line_tilt) * RATIO**n, cut) for n in exponents
+        )
+        line = next((candidate for candidate in candidates if candidate.usable), None)
         if line is not None:
-            value[some], error[some], height[some] = line.excess(gap(line, some))
+            value[on_line], error[on_line], height[on_line] = line.excess(gap(line, on_line))
     return value, error, height
 
 
@@ -286,10 +292,10 @@ def _excess_below(tilts: Tilts, epsilon: Array) -> Bounds:
     t = tilts.steps
     plain = t * np.expm1(epsilon)
 
-    def gap(line: Line, some: NDArray[np.bool_]) -> Array:
+    def gap(line: Line, on_line: NDArray[np.bool_]) -> Array:
         if line.centre == 1:
-            return plain[some]
-        return t * (np.exp(epsilon[some]) - line.centre)
+            return plain[on_line]
+        return t * (np.exp(epsilon[on_line]) - line.centre)
 
     value, error, height = _by_line(tilts, Law.WHOLE, tilts.line_below(plain), math.inf, gap)
     return np.log(np.maximum(value - error, 0.0)) + height, np.log(value + error) + height
@@ -297,7 +303,7 @@ def _excess_below(tilts: Tilts, epsilon: Array) -> Bounds:
 
 def _plain_excess(tilts: Tilts, epsilon: Array, gap: Array) -> Bounds:
     """Return bounds on ``ln E(S - K)_+ = ln [E(K - S)_+ + t - K]``."""
-    low, high = (np.exp(one) for one in _excess_below(tilts, epsilon))
+    low, high = (np.exp(log_bound) for log_bound in _excess_below(tilts, epsilon))
     off = 4 * ULP * gap
     return np.log(np.maximum(low - gap - off, 0.0)), np.log(high * (1 + 4 * ULP) - gap + off)
 
@@ -310,22 +316,27 @@ def _split_excess(tilts: Tilts, gap: Array, cut: float, *, jumps_alone: bool) ->
     if jumps_alone:
         value, error, height = np.zeros(gap.shape), np.full(gap.shape, np.inf), np.zeros(gap.shape)
     else:
-        value, error, height = _by_line(tilts, Law.NO_JUMPS, -b, cut, lambda line, some: gap[some])
-    value, height = (
-        np.where(np.isfinite(error), value, 0.0),
-        np.where(np.isfinite(error), height, 0),
-    )
+        value, error, height = _by_line(
+            tilts, Law.NO_JUMPS, -b, cut, lambda line, on_line: gap[on_line]
+        )
+    value = np.where(np.isfinite(error), value, 0.0)
+    height = np.where(np.isfinite(error), height, 0)
     error = np.where(np.isfinite(error), error, _chernoff(mu, t, b, cut, gap))
     # E[S - K; a jump] = t P(no jump)^{(t-1)/t} E[V - 1; V > M] - (K - t) P(a jump)
     mass, mean = (math.erfc(x / math.sqrt(2)) / 2 for x in (cut, cut - mu))
-    none = math.exp((t - 1) * math.log1p(-mass))
-    first, second = t * none * (mean - mass), -math.expm1(t * math.log1p(-mass)) * gap
+    no_other_jump = math.exp((t - 1) * math.log1p(-mass))
+    jump_part = t * no_other_jump * (mean - mass)
+    gap_part = -math.expm1(t * math.log1p(-mass)) * gap
     aim = np.clip(gap - tilts.value[index], tilts.least_gap, WIDEST * tilts.widest_gap)
     a = tilts.line_below(aim)
-    jump, jump_error, jump_height = _by_line(tilts, Law.JUMPS, a, cut, lambda line, some: gap[some])
+    jump, jump_error, jump_height = _by_line(
+        tilts, Law.JUMPS, a, cut, lambda line, on_line: gap[on_line]
+    )
     size = np.exp(jump_height)
-    total = first - second + jump * size
-    off = jump_error * size + (16 + abs(cut) * mu) * ULP * (t * none * (mean + mass) + second)
+    total = jump_part - gap_part + jump * size
+    off = jump_error * size + (16 + abs(cut) * mu) * ULP * (
+        t * no_other_jump * (mean + mass) + gap_part
+    )
     scale = np.exp(height)
     low = np.maximum(value - error, 0.0) * scale + total - off
     return np.log(np.maximum(low, 0.0)), np.log((value + error) * scale + total + off)
@@ -335,9 +346,9 @@ def _chernoff(mu: float, steps: int, tilt: Array, cut: float, gap: Array) -> Arr
     """Return an upper bound on ``E[(S - K)_+; no jump]``: ``y <= e^{by} / (e b)``."""
     bound = np.empty(gap.shape)
     for b in np.unique(tilt):
-        some = tilt == b
+        at_tilt = tilt == b
         log_upper = _log_upper(mu, float(b), cut)
-        bound[some] = np.exp(steps * log_upper - b * gap[some] - 1 - np.log(b))
+        bound[at_tilt] = np.exp(steps * log_upper - b * gap[at_tilt] - 1 - np.log(b))
     return bound
 
 

@@ -33,8 +33,8 @@ def renyi_present(mu: float, steps: int, order: Array) -> Array:
     """Return the divergence of the data with the record from those without, rounded up."""
     # ln E(S/t)^a is convex in a: a chord between whole orders is above it
     logs = log_moments(mu, steps)
-    found = np.interp(order, np.arange(logs.size), logs) / (order - 1)
-    return np.where(order <= MAX_ORDER, found, np.inf)
+    chord = np.interp(order, np.arange(logs.size), logs) / (order - 1)
+    return np.where(order <= MAX_ORDER, chord, np.inf)
 
 
 def renyi_absent(mu: float, steps: int, order: Array) -> Array:
@@ -55,9 +55,9 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     total = np.logaddexp(np.logaddexp(logsumexp(size, axis=1), tails[0]), tails[1]) + math.log(h)
     log_moment = p * math.log(steps) - gammaln(p) + total + missed
     scale = p * (math.log(steps) + np.abs(y[at])) + np.abs(gammaln(p)) + np.abs(top) + 40
-    found = (log_moment + 16 * ULP * scale) / p
+    divergence = (log_moment + 16 * ULP * scale) / p
     inside = (at > 0) & (at < y.size - 1)
-    return np.minimum(np.where(inside, found, np.inf).reshape(np.shape(order)), plain)
+    return np.minimum(np.where(inside, divergence, np.inf).reshape(np.shape(order)), plain)
 
 
 def chernoff_absent(mu: float, steps: int, epsilon: Array) -> Array:
@@ -66,13 +66,13 @@ def chernoff_absent(mu: float, steps: int, epsilon: Array) -> Array:
     With K = t e^-epsilon it is that of ``E(K - S)_+ / K``, and ``y_+ <= e^{ay - 1} / a``, a > 0.
     """
     log_power = steps * (_log_power_below(mu) + 1e-11)
-    least = np.empty(epsilon.size)
-    for first in range(0, epsilon.size, MAX_ROWS):
-        some = slice(first, first + MAX_ROWS)
-        shift = np.multiply.outer(steps * np.exp(-epsilon[some]), TILTS)
+    log_minimum = np.empty(epsilon.size)
+    for start in range(0, epsilon.size, MAX_ROWS):
+        block = slice(start, start + MAX_ROWS)
+        shift = np.multiply.outer(steps * np.exp(-epsilon[block]), TILTS)
         rounding = 8 * ULP * (shift + np.abs(log_power) + 8)
-        least[some] = np.min(shift - 1 - np.log(TILTS) + log_power + rounding, axis=1)
-    bound: Array = least + epsilon - math.log(steps) + ACCURACY
+        log_minimum[block] = np.min(shift - 1 - np.log(TILTS) + log_power + rounding, axis=1)
+    bound: Array = log_minimum + epsilon - math.log(steps) + ACCURACY
     return bound
 
 
@@ -80,8 +80,8 @@ def chernoff_absent(mu: float, steps: int, epsilon: Array) -> Array:
 def _log_power_below(mu: float) -> Array:
     """Return upper bounds on ``ln E e^{-aV}`` at the tilts a."""
     value, weight = law_above(mu, REACH)
-    found: Array = np.log(ordered_dot(np.exp(-np.multiply.outer(TILTS, value)), weight))
-    return found
+    log_power: Array = np.log(ordered_dot(np.exp(-np.multiply.outer(TILTS, value)), weight))
+    return log_power
 
 
 @functools.lru_cache(maxsize=64)
@@ -93,26 +93,26 @@ def log_moments(mu: float, steps: int) -> Array:
     log_factorial = np.array([math.lgamma(k + 1) for k in range(MAX_ORDER + 1)])
     # E S^n = n! [x^n] (sum_j E V^j x^j / j!)^t,  E V^j = e^{mu^2 j (j - 1) / 2}
     base = mu * mu * n * (n - 1) / 2 - log_factorial
-    power, left, result = base, steps, np.where(n == 0, 0.0, -np.inf)  # of the constant 1
-    while left:
-        if left & 1:
+    power, exponent, result = base, steps, np.where(n == 0, 0.0, -np.inf)  # of the constant 1
+    while exponent:
+        if exponent & 1:
             result = _product(result, power)
-        left >>= 1
-        if left:
+        exponent >>= 1
+        if exponent:
             power = _product(power, power)
     logs = result + log_factorial - n * math.log(steps)
     # a product is exact to an ulp of its logarithms, and errors add up as the powers do
     error = 64 * ULP * steps * (2 + np.abs(base)) + 16 * ULP * n * (1 + math.log(steps))
-    found: Array = np.maximum(logs + error, 0.0)
-    found[:2] = 0.0
-    return found
+    log_upper: Array = np.maximum(logs + error, 0.0)
+    log_upper[:2] = 0.0
+    return log_upper
 
 
 def _product(left: Array, right: Array) -> Array:
     """Return the logarithms of the coefficients of a product of power series."""
     size = left.size
-    place = np.arange(size)[:, None] - np.arange(size)
-    terms = np.where(place >= 0, left[np.maximum(place, 0)] + right, -np.inf)
+    degree = np.arange(size)[:, None] - np.arange(size)
+    terms = np.where(degree >= 0, left[np.maximum(degree, 0)] + right, -np.inf)
     return logsumexp(terms, axis=1)
 
 
@@ -131,11 +131,11 @@ def _transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
     value = np.exp(mu * x - mu * mu / 2)
     mass = step * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     power = np.empty(y.size)
-    for first in range(0, y.size, 500):
-        block = slice(first, first + 500)
+    for start in range(0, y.size, 500):
+        block = slice(start, start + 500)
         terms = np.expm1(-np.multiply.outer(np.exp(y[block]), value))
         # what the rule leaves out, and its error: 1e-20
         power[block] = steps * log1p(np.maximum((mass * terms).sum(axis=1), -1 + 1e-16) + 1e-20)
     # where little is left the tail falls as it does there
-    some = power >= -34.0 * steps
-    return y[some], power[some] * (1 - 64 * ULP), h, math.log1p(missed)
+    significant = power >= -34.0 * steps
+    return y[significant], power[significant] * (1 - 64 * ULP), h, math.log1p(missed)

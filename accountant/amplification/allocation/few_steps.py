@@ -53,10 +53,10 @@ def few_steps_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> t
             break
         lattice = lattice_across(mu, steps, ALL_DIGITS if added else DIGITS, far)
         rows = max(1, MAX_ROWS // lattice.weight.size)
-        for first in range(0, wide.size, rows):
-            some = wide[first : first + rows]
-            found = _bounds(mu, steps, lattice, epsilon[some], added=added)
-            low[some], high[some] = np.log(found[0]), np.log(found[1])
+        for start in range(0, wide.size, rows):
+            block = wide[start : start + rows]
+            bounds = _bounds(mu, steps, lattice, epsilon[block], added=added)
+            low[block], high[block] = np.log(bounds[0]), np.log(bounds[1])
     return low, high
 
 
@@ -86,18 +86,18 @@ def _sums(
     x = sign * b
     # K int density(b + w) (e^{slope w} - 1) dw over w > 0 is K density(b) [M(b - slope) - M(b)],
     # M(x) = P(N > x) / density(x); for w < 0 it is that with -b and -slope
-    near = math.sqrt(math.pi / 2) * erfcx((x - max(sign, 0.0) * slope) / math.sqrt(2))
-    far = math.sqrt(math.pi / 2) * erfcx((x + max(-sign, 0.0) * slope) / math.sqrt(2))
+    larger_mills = math.sqrt(math.pi / 2) * erfcx((x - max(sign, 0.0) * slope) / math.sqrt(2))
+    smaller_mills = math.sqrt(math.pi / 2) * erfcx((x + max(-sign, 0.0) * slope) / math.sqrt(2))
     weight = lattice.weight * np.exp(-b * b / 2) / math.sqrt(2 * math.pi)
     height = np.ones(epsilon.size) if added else np.exp(epsilon)
     ones = np.ones(lattice.weight.size)
-    terms = weight * (near - far)
+    terms = weight * (larger_mills - smaller_mills)
     # of the sum, of each ratio M, and of b times the derivative in b
     square = np.minimum(x - slope, 0.0) ** 2
     count = 64 + 24 * lattice.reach**2 + 4 * b * b + ones.size / 2
     off_b = 32 * root * lattice.reach + 4 * size / slope + 4 * np.abs(b)
-    error = np.abs(terms) * count + weight * (near + far) * (32 + 4 * square)
-    error += weight * slope * off_b * (far if added else near)
+    error = np.abs(terms) * count + weight * (larger_mills + smaller_mills) * (32 + 4 * square)
+    error += weight * slope * off_b * (smaller_mills if added else larger_mills)
     return height * ordered_dot(terms, ones), 1.02 * ULP * height * ordered_dot(error, ones)
 
 
@@ -111,8 +111,8 @@ def lattice_across(mu: float, steps: int, digits: float, far: float) -> Lattice:
     # they are bounded at imaginary parts of length y, mu y sqrt((t - 1) / t) <= TURN
     y = min(math.sqrt(2 * digits / t), TURN / (mu * math.sqrt((t - 1) / t)))
     step = 2 * math.pi * math.sqrt(2) * y / (digits + t * y * y / 2)
-    most = math.ceil(2 * (mu + math.sqrt(mu * mu + far)) / step)
-    k = _orders(most, t)
+    largest = math.ceil(2 * (mu + math.sqrt(mu * mu + far)) / step)
+    k = _orders(largest, t)
     equal = np.ones(len(k))
     run = np.ones(len(k))
     for i in range(1, t):
@@ -123,7 +123,7 @@ def lattice_across(mu: float, steps: int, digits: float, far: float) -> Lattice:
     weight = cell * math.factorial(t) / equal * np.exp(-np.sum(v * v, axis=1) / 2)
     log_mean = np.log1p(np.mean(np.expm1(mu * v), axis=1))
     # at range r = s n: t (t - 1) (n + 1)^{t-2} points at most, |v|^2 >= r^2 / 2, S / t <= e^{mu r}
-    n = most + 1.0
+    n = largest + 1.0
     r = step * n
     left_out = cell * t * (t - 1) * (n + 1) ** (t - 2) * math.exp(mu * r - r * r / 4)
     # each further range has e^{-7 step} of that, at most
@@ -131,12 +131,12 @@ def lattice_across(mu: float, steps: int, digits: float, far: float) -> Lattice:
     return Lattice(log_mean, weight, step * k[:, -1], left_out)
 
 
-def _orders(most: int, count: int) -> Array:
-    """Return all ``0 = k_1 <= k_2 <= ...`` up to ``most``: of each order and shift, one."""
+def _orders(largest: int, count: int) -> Array:
+    """Return all ``0 = k_1 <= k_2 <= ...`` up to ``largest``: of each order and shift, one."""
     k = np.zeros((1, 1))
     for _ in range(count - 1):
-        repeats = (most + 1 - k[:, -1]).astype(int)
+        repeats = (largest + 1 - k[:, -1]).astype(int)
         k = np.repeat(k, repeats, axis=0)
-        first = np.repeat(np.cumsum(repeats) - repeats, repeats)
-        k = np.column_stack([k, k[:, -1] + np.arange(len(k)) - first])
+        group_start = np.repeat(np.cumsum(repeats) - repeats, repeats)
+        k = np.column_stack([k, k[:, -1] + np.arange(len(k)) - group_start])
     return k

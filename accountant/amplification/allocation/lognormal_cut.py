@@ -45,8 +45,8 @@ def excess_above(mu: float, steps: int, k: Array) -> tuple[Array, Array]:
     for spacing in SPACINGS:
         wide = ~(missed <= NARROW * low)  # a finer rule has no less round-off
         if wide.any():
-            *found, missed[wide] = cut_transform(mu, spacing).excess_bounds(steps, k[wide])
-            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+            *bounds, missed[wide] = cut_transform(mu, spacing).excess_bounds(steps, k[wide])
+            low[wide], high[wide] = np.fmax(low[wide], bounds[0]), np.fmin(high[wide], bounds[1])
     return low, high
 
 
@@ -57,9 +57,9 @@ class CutTransform:
     def __init__(self, mu: float, spacing: float) -> None:
         self.mu = mu
         self.step = 2.0 ** round(math.log2(spacing * (1 + mu)))
-        least, most = mu * mu / 2 - mu * (mu + FURTHEST), math.log(5 / mu**2 + 60)
+        y_low, y_high = mu * mu / 2 - mu * (mu + FURTHEST), math.log(5 / mu**2 + 60)
         self.y: Array = self.step * np.arange(
-            math.floor(least / self.step), math.ceil(most / self.step) + 1.0
+            math.floor(y_low / self.step), math.ceil(y_high / self.step) + 1.0
         )
         self.r: Array = np.exp(self.y)
         self._set_saddles()
@@ -112,9 +112,10 @@ class CutTransform:
         """Return ``Im phi(-r - 0i)``: the path through the saddle, a parabola of rV."""
         mu, v, x = self.mu, self.v, self.x
         # half of int e^{v (1 + i tau)^2} density(x + (2 / mu) ln(1 + i tau)) 2 / mu (1 + i tau)
-        far = math.pi**2 / (2 * mu * mu) + np.minimum(x, 0.0) ** 2 / 2
-        most = float(np.max(far))
-        h, end = 2 * math.pi * HALF_STRIP / (DIGITS + most + 4), math.sqrt(DIGITS + most)
+        density_growth = math.pi**2 / (2 * mu * mu) + np.minimum(x, 0.0) ** 2 / 2
+        max_growth = float(np.max(density_growth))
+        h = 2 * math.pi * HALF_STRIP / (DIGITS + max_growth + 4)
+        end = math.sqrt(DIGITS + max_growth)
         scaled = h * np.arange(math.ceil(end / h) + 1)
         width = 1 / np.sqrt(v)
         tau = np.multiply.outer(width, scaled)
@@ -133,11 +134,11 @@ class CutTransform:
         inexact += (np.abs(z) + mu * v[:, None]) * off_x[:, None]
         error = scale * ULP * ordered_dot(np.abs(terms) * inexact, weight)
         # left out: |density| grows by e^{Im z^2 / 2} at most, Im z <= pi / mu
-        error += scale * np.exp(far - (end - h) ** 2) * 2
+        error += scale * np.exp(density_growth - (end - h) ** 2) * 2
         missed = np.zeros(v.size)
         for q in (1 - HALF_STRIP * width, 1 + HALF_STRIP * width):
-            there = np.maximum(x + (2 / mu) * np.log(q), 0.0)
-            grown = v * (q * q - 1) + (x * x - there * there) / 2 + math.pi**2 / (2 * mu * mu)
+            shifted = np.maximum(x + (2 / mu) * np.log(q), 0.0)
+            grown = v * (q * q - 1) + (x * x - shifted * shifted) / 2 + math.pi**2 / (2 * mu * mu)
             missed += np.exp(grown) / q * math.sqrt(math.pi) / 2
         return value, error + scale * missed / math.expm1(2 * math.pi * HALF_STRIP / h)
 
@@ -146,13 +147,17 @@ class CutTransform:
         low, high = np.empty(k.shape), np.empty(k.shape)
         missed = self._missed(steps, k)
         rows = max(1, MAX_ROWS // self.y.size)
-        for first in range(0, k.size, rows):
-            some = slice(first, first + rows)
-            value, error = self._sums(steps, k[some])
-            error = np.where(missed[some] < np.inf, error + missed[some], np.inf)
-            low[some], high[some] = value - error, value + error
-        known = np.isfinite(low) & np.isfinite(high)
-        return np.where(known, np.maximum(low, 0.0), 0.0), np.where(known, high, np.inf), missed
+        for start in range(0, k.size, rows):
+            block = slice(start, start + rows)
+            value, error = self._sums(steps, k[block])
+            error = np.where(missed[block] < np.inf, error + missed[block], np.inf)
+            low[block], high[block] = value - error, value + error
+        is_finite = np.isfinite(low) & np.isfinite(high)
+        return (
+            np.where(is_finite, np.maximum(low, 0.0), 0.0),
+            np.where(is_finite, high, np.inf),
+            missed,
+        )
 
     def _sums(self, steps: int, k: Array) -> tuple[Array, Array]:
         """Return the rule's sums, and what round-off and the values of phi leave."""
@@ -173,24 +178,26 @@ class CutTransform:
     def _missed(self, steps: int, k: Array) -> Array:
         """Return what the rule in ln r misses and leaves out; it falls with K."""
         order = np.sort(k)
-        known = order[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
-        bound = np.array([self._missed_at(steps, float(one)) for one in known])
-        return bound[np.searchsorted(known, k, side="right") - 1]
+        grid = order[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
+        bound = np.array([self._missed_at(steps, float(grid_k)) for grid_k in grid])
+        return bound[np.searchsorted(grid, k, side="right") - 1]
 
     def _missed_at(self, steps: int, k: float) -> float:
-        t, last, cosine = steps, float(self.r[-1]), np.cos(STRIPS)
+        t, last_node, cosine = steps, float(self.r[-1]), np.cos(STRIPS)
         log_sizes = _log_sizes(self, t)
         # left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu
         slope = float(self.x[1]) / self.mu - 1
-        left = float(np.exp(np.max(log_sizes[:, 0]))) / slope
+        left_tail = float(np.exp(np.max(log_sizes[:, 0]))) / slope
         # right of them |F| <= e^{t theta^2 / 2 mu^2}
         angles = math.pi + np.append(STRIPS, 0.0)
-        lean = k * last * np.append(cosine, 1.0)
-        right = np.exp(t * angles**2 / (2 * self.mu**2) - lean) / (lean * last)
+        lean = k * last_node * np.append(cosine, 1.0)
+        right_tail = np.exp(t * angles**2 / (2 * self.mu**2) - lean) / (lean * last_node)
         heights = log_sizes - np.multiply.outer(cosine, k * self.r[:-1])
-        total = self.step * np.exp(heights).sum(axis=1) + left + right[:-1]
+        total = self.step * np.exp(heights).sum(axis=1) + left_tail + right_tail[:-1]
         ends = np.expm1(2 * math.pi * STRIPS / self.step)
-        return 1.01 * (float(np.min(2 / math.pi * total / ends)) + left + float(right[-1]))
+        return 1.01 * (
+            float(np.min(2 / math.pi * total / ends)) + left_tail + float(right_tail[-1])
+        )
 
 
 @functools.lru_cache(maxsize=8)
@@ -201,38 +208,38 @@ def cut_transform(mu: float, spacing: float) -> CutTransform:
 
 @functools.lru_cache(maxsize=8)
 def _log_sizes(cut: CutTransform, steps: int) -> Array:
-    log_most, log_jump = _sizes_of_one(cut)
-    found = (steps - 1) * log_most + log_jump + math.log(steps / 2) - cut.y[:-1]
-    return np.asarray(found + 64 * ULP * steps * np.abs(log_most) + 1e-9)
+    log_lip, log_jump = _sizes_of_one(cut)
+    log_size = (steps - 1) * log_lip + log_jump + math.log(steps / 2) - cut.y[:-1]
+    return np.asarray(log_size + 64 * ULP * steps * np.abs(log_lip) + 1e-9)
 
 
 @functools.lru_cache(maxsize=8)
 def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
-    """Return logarithms of bounds on |phi| beside either lip, and on its jump: for each line."""
+    """Return logarithms of bounds on |phi| next to either lip, and on its jump: for each line."""
     from scipy.special import log_ndtr
 
     mu, r, x, v = cut.mu, cut.r[1:], cut.x[1:], cut.v[1:]
     # E[e^{rV}; left of x] is at most that of a law on the ends of cells
     value, weight = law_above(mu, float(x.max()) + WIDE_CELL, WIDE_CELL)
-    left = np.zeros((r.size, value.size))
-    some = value <= (v / r)[:, None] * math.exp(2 * mu * WIDE_CELL)  # the cell of x is whole
-    np.exp(np.multiply.outer(r, value), where=some, out=left)
-    log_left = np.log(ordered_dot(left, weight)) + 1e-10
+    left_terms = np.zeros((r.size, value.size))
+    is_left = value <= (v / r)[:, None] * math.exp(2 * mu * WIDE_CELL)  # the cell of x is whole
+    np.exp(np.multiply.outer(r, value), where=is_left, out=left_terms)
+    log_left = np.log(ordered_dot(left_terms, weight)) + 1e-10
     n = np.arange(MOMENTS[-1] + 1)
-    log_factorial = np.array([math.lgamma(one + 1) for one in n])
+    log_factorial = np.array([math.lgamma(power + 1) for power in n])
     log_terms = np.multiply.outer(np.log(r), n) + mu * mu * n * (n - 1) / 2 - log_factorial
     log_sums = np.logaddexp.accumulate(log_terms, axis=1)
-    most, jump = [], []
+    lip_bounds, jump_bounds = [], []
     for d in STRIPS.tolist():
         # from x up or down to where e^{rV} falls, and to the right
         turned = (math.pi / 2 + d) ** 2 / (2 * mu * mu)
         beyond = math.log(2) + log_ndtr(-x)
         through = math.log(math.pi / mu) + v - x * x / 2 - math.log(2 * math.pi) / 2
-        jump.append(turned + np.logaddexp(beyond, through))
-        least = (math.pi + d) ** 2 / (2 * mu * mu)
-        one_lip = jump[-1] + math.log(0.5 + d / math.pi)
-        most.append(np.minimum(np.logaddexp(log_left, one_lip), least))
+        jump_bounds.append(turned + np.logaddexp(beyond, through))
+        real_bound = (math.pi + d) ** 2 / (2 * mu * mu)
+        one_lip = jump_bounds[-1] + math.log(0.5 + d / math.pi)
+        lip_bounds.append(np.minimum(np.logaddexp(log_left, one_lip), real_bound))
         for m in MOMENTS:  # phi is its first moments, and at most the next one, turned
             series = np.logaddexp(log_sums[:, m - 1], log_terms[:, m] + turned)
-            most[-1] = np.minimum(most[-1], series)
-    return np.array(most), np.array(jump)
+            lip_bounds[-1] = np.minimum(lip_bounds[-1], series)
+    return np.array(lip_bounds), np.array(jump_bounds)

@@ -97,10 +97,10 @@ class Line:
             self._find_aim()
             ladder = np.linspace(0.1, 1.0, 19) * turn
             decay = self._log_decay(ladder) - np.log(math.pi * ladder)
-            found = decay <= self._log_wanted - WANTED
-            if found.any():
-                first = int(np.argmax(found))
-                reach, self._log_cut_off = float(ladder[first]), float(decay[first])
+            is_small = decay <= self._log_wanted - WANTED
+            if is_small.any():
+                reach_index = int(np.argmax(is_small))
+                reach, self._log_cut_off = float(ladder[reach_index]), float(decay[reach_index])
                 count = reach * self._wanted_period() / (2 * math.pi)
                 if not count <= MAX_NODES:
                     break
@@ -124,13 +124,13 @@ class Line:
 
     def _find_aim(self) -> None:
         """Set the K whose saddle is the tilt, and about how large the excess is there."""
-        near = self._tilt * np.array([1.0, 1.03, 1.06] if self._tilt < 0 else [0.97, 1.0, 1.03])
-        near = np.sort(near)[::-1] if self._tilt < 0 else near
-        near = near if self._tilt > 0 else self._tilt * np.array([0.94, 0.97, 1.0])
-        power = self._log_powers(self._rule, near)
-        step = near[1] - near[0]
+        tilts = self._tilt * np.array([1.0, 1.03, 1.06] if self._tilt < 0 else [0.97, 1.0, 1.03])
+        tilts = np.sort(tilts)[::-1] if self._tilt < 0 else tilts
+        tilts = tilts if self._tilt > 0 else self._tilt * np.array([0.94, 0.97, 1.0])
+        power = self._log_powers(self._rule, tilts)
+        step = tilts[1] - tilts[0]
         slope, bend = (power[2] - power[0]) / (2 * step), (power[2] - 2 * power[1] + power[0])
-        middle = near[1]
+        middle = tilts[1]
         self._gap = 2 / middle - slope
         curvature = max(float(bend) / step**2, 0.0) + 2 / middle**2
         # the excess over e^{tilt K} there
@@ -153,8 +153,8 @@ class Line:
         served = np.clip(r, a, rule.turn)  # phi falls with r
         # ln E e^{-r(V - c)} is convex in r: chords are above it
         points = a + (rule.turn - a) * CHORDS
-        whole = np.interp(served, points, rule.log_upper(points))
-        log_size = np.where(r >= a, c * c / 2 + whole - served * centre, np.inf)
+        log_transform = np.interp(served, points, rule.log_upper(points))
+        log_size = np.where(r >= a, c * c / 2 + log_transform - served * centre, np.inf)
         if self._law is not Law.WHOLE:
             log_size = np.logaddexp(log_size, self._log_edge(u, c))
         best = np.min(log_size, axis=1) + a * centre
@@ -173,8 +173,8 @@ class Line:
         lean = self._tilt * np.cos(mu * y) + np.multiply.outer(u, np.sin(mu * y))
         # on each part the least of either term: cos falls, sin rises
         cosines, sines = np.cos(mu * y), np.sin(mu * y)
-        least = np.minimum(self._tilt * cosines[:, 1:], self._tilt * cosines[:, :-1])
-        lean = least + np.multiply.outer(u, sines[:, :-1])
+        least_cosine = np.minimum(self._tilt * cosines[:, 1:], self._tilt * cosines[:, :-1])
+        lean = least_cosine + np.multiply.outer(u, sines[:, :-1])
         log_part = y[:, 1:] ** 2 / 2 - x * x / 2 - value * lean
         widths = c[:, None] / parts / math.sqrt(2 * math.pi)
         with np.errstate(over="ignore"):
@@ -187,8 +187,8 @@ class Line:
         shares = np.concatenate([LESS, MORE])
         self._aims = self._tilt * shares
         # a rule serves real s from its tilt up
-        least = self._tilt * (MORE[-1] if self._tilt < 0 else LESS[0])
-        rule = LogNormalRule(self._mu, float(least), self._rule.turn, self._rule.cut)
+        least_tilt = self._tilt * (MORE[-1] if self._tilt < 0 else LESS[0])
+        rule = LogNormalRule(self._mu, float(least_tilt), self._rule.turn, self._rule.cut)
         self._log_aims = self._log_powers(rule, self._aims) - 1 - np.log(np.abs(self._aims))
         self._log_aims += self._aims * self._steps * (self._rule.centre - rule.centre)
         size = self._log_aims + self._aims * self._gap

@@ -95,9 +95,9 @@ class LogNormalRule:
         if self.centred:
             # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, and E w = 0 for the whole law
             total, size = _sum(s, self._distance, self._mass, centred=True)
-            mass, first = self._outside()
-            moved = points * first
-            total, size = total - mass + moved, size + mass + np.abs(moved)
+            mass, moment = self._outside()
+            moment_term = points * moment
+            total, size = total - mass + moment_term, size + mass + np.abs(moment_term)
             value = log1p(total)
         else:
             total, size = _sum(s, self._distance, self._mass, centred=False)
@@ -122,19 +122,19 @@ class LogNormalRule:
     def log_upper(self, r: Array) -> Array:
         """Return an upper bound on what `transform` gives, at real ``r`` from the tilt to turn."""
         value, error = self.transform(r)
-        # the other errors are for s at the tilt; Re V >= least on all ellipses
-        least = self.value(self._low - 2) * math.cos(min(2.7 * self.mu, math.pi / 2))
+        # the other errors are for s at the tilt; Re V >= least_value on all ellipses
+        least_value = self.value(self._low - 2) * math.cos(min(2.7 * self.mu, math.pi / 2))
         missed = (self._error + self._far.error) * np.exp(
-            np.minimum((r - self.tilt) * (self.centre - least), 700.0)
+            np.minimum((r - self.tilt) * (self.centre - least_value), 700.0)
         )
         # to the left of the nodes: log-concave where r >= 0, or all that is there
         at_low = self.value(self._low)
         slope = -self._low - np.maximum(r, 0.0) * self.mu * at_low
         falls = np.exp(np.minimum(-(self._low**2) / 2 - r * (at_low - self.centre), 700.0))
         power = r * self.centre + np.maximum(-r, 0.0) * at_low
-        whole = _normal_cdf(self._low) * np.exp(np.minimum(power, 700.0))
-        left = np.where((slope > 0.1) & (r > 0), falls / np.maximum(slope, 0.1), whole)
-        log_missed = np.log(missed + left + 1e-300) - value
+        all_left = _normal_cdf(self._low) * np.exp(np.minimum(power, 700.0))
+        left_tail = np.where((slope > 0.1) & (r > 0), falls / np.maximum(slope, 0.1), all_left)
+        log_missed = np.log(missed + left_tail + 1e-300) - value
         bound: Array = value + np.logaddexp(np.log1p(2 * np.minimum(error, 1.0)), log_missed)
         return bound
 
@@ -150,13 +150,13 @@ class LogNormalRule:
     @property
     def size(self) -> int:
         """The number of nodes."""
-        return sum(len(one) for one in (self._mass, self._far.mass, self._jumps.mass))
+        return sum(len(masses) for masses in (self._mass, self._far.mass, self._jumps.mass))
 
     def _outside(self) -> tuple[float, float]:
         """Return the mass left of the nodes and beyond the split, and ``E[V - 1]`` there."""
-        left, left_v = _normal_cdf(self._low), _normal_cdf(self._low - self.mu)
-        right, right_v = _normal_cdf(-self._split), _normal_cdf(self.mu - self._split)
-        return left + right, (left_v - left) + (right_v - right)
+        left_mass, left_v = _normal_cdf(self._low), _normal_cdf(self._low - self.mu)
+        right_mass, right_v = _normal_cdf(-self._split), _normal_cdf(self.mu - self._split)
+        return left_mass + right_mass, (left_v - left_mass) + (right_v - right_mass)
 
     def _at(self, x: Any) -> Any:
         """Return ``V - c``, without cancellation where c is 1."""
@@ -216,19 +216,21 @@ class LogNormalRule:
                 centre = edges[-1] + half
                 down = min(centre - low, depth) if slanted else depth
                 value, reach = self.value(centre), REACH * half * stretch
-                near = math.expm1(self.mu * reach)
+                spread = math.expm1(self.mu * reach)
                 cosine, sine = math.cos(self.mu * down), math.sin(self.mu * down)
                 # -Re(sV) is linear in the height of s: greatest at 0 or at turn
-                first = self.tilt * value * (near * np.sign(self.tilt) - cosine)
-                last = first + self.turn * value * (near - sine)
-                if max(last, first) + self.tilt * value * cosine <= GROWTH:
+                growth_at_tilt = self.tilt * value * (spread * np.sign(self.tilt) - cosine)
+                growth_at_turn = growth_at_tilt + self.turn * value * (spread - sine)
+                if max(growth_at_turn, growth_at_tilt) + self.tilt * value * cosine <= GROWTH:
                     break
                 half *= 0.8
             square = max(abs(centre) - reach, 0.0) ** 2 - (down + reach) ** 2
-            grown = max(first, last) + self.tilt * self.centre - square / 2
+            grown = max(growth_at_tilt, growth_at_turn) + self.tilt * self.centre - square / 2
             # of -1 + w, on the real line alone
-            other = 0.0 if beyond else 1 + self.turn * (value * (1 + near) + self.centre)
-            missed += half * stretch * (math.exp(min(grown, 700.0)) + other * math.exp(-square / 2))
+            linear_term = 0.0 if beyond else 1 + self.turn * (value * (1 + spread) + self.centre)
+            missed += (
+                half * stretch * (math.exp(min(grown, 700.0)) + linear_term * math.exp(-square / 2))
+            )
             edges.append(min(edges[-1] + 2 * half, high) if half > 1e-12 else high)
             widest = min(3 * half, WIDEST_HALF)  # the next is rarely much wider
         rate = 64 / 15 * ELLIPSE ** (2 - 2 * POINTS) / (1 - ELLIPSE**-2)
@@ -257,23 +259,25 @@ def _sum_on_line(
     line: VerticalLine, distance: Any, mass: Any, *, centred: bool
 ) -> tuple[Any, Array]:
     """Return `_sum` on a line as a product of matrices: s is a row's part plus a column's."""
-    rows, columns = (np.multiply.outer(one, distance) for one in line.parts())
+    rows, columns = (np.multiply.outer(part, distance) for part in line.parts())
     if centred:
         # e^{-v-w} - 1 + v + w = (e^{-v} - 1)(e^{-w} - 1) + (e^{-v} - 1 + v) + (e^{-w} - 1 + w)
-        left, right = np.expm1(-rows), np.expm1(-columns)
-        total = ordered_product(mass * left, right)
-        total += np.sum(mass * (left + rows), axis=-1)[:, None]
-        total += np.sum(mass * (right + columns), axis=-1)
+        row_terms, column_terms = np.expm1(-rows), np.expm1(-columns)
+        total = ordered_product(mass * row_terms, column_terms)
+        total += np.sum(mass * (row_terms + rows), axis=-1)[:, None]
+        total += np.sum(mass * (column_terms + columns), axis=-1)
     else:
         total = ordered_product(mass * np.exp(-rows), np.exp(-columns))
     # |e^{-s(V-c)}| is greatest on the real line; a product of n terms errs by n / 16 ulps and 8
     weight = np.abs(mass) * np.exp(-line.tilt * np.real(distance)) * (1 + mass.size / 512)
-    first = float(np.sum(weight * np.abs(distance)))
+    size_per_s = float(np.sum(weight * np.abs(distance)))
     if centred:
-        first = 2 * (first + float(np.sum(np.abs(mass * distance))) * (1 + mass.size / 512))
-    rest = 0.0 if centred else float(np.sum(weight))
+        size_per_s = 2 * (
+            size_per_s + float(np.sum(np.abs(mass * distance))) * (1 + mass.size / 512)
+        )
+    constant_size = 0.0 if centred else float(np.sum(weight))
     s = line.points()
-    return total.ravel()[: line.count], np.abs(s) * first + rest
+    return total.ravel()[: line.count], np.abs(s) * size_per_s + constant_size
 
 
 def _density(x: Any) -> Any:

@@ -66,14 +66,14 @@ def _up_to(
     x: Any
     speed: Any
     x, speed = place_on_curve(t, cut, width, height)
-    sides, both = np.array([[strip], [-strip]]), 1.0
+    sides, edge_count = np.array([[strip], [-strip]]), 1.0
     if not height:  # real, and the lower edge is the mirror image of the upper one
-        x, speed, sides, both = x.real, speed.real, sides[:1], 2.0
+        x, speed, sides, edge_count = x.real, speed.real, sides[:1], 2.0
     at, along = place_on_curve(t + 1j * sides, cut, width, height)
     loss, share = loss_and_share(mu, rate, at.real)
     edge = loss + log_growth(loss, share, rate, mu * at.imag)
     edge_mass = (at.imag**2 - at.real**2 - math.log(2 * math.pi)) / 2
-    edge_mass += np.log(both * step * np.abs(along))
+    edge_mass += np.log(edge_count * step * np.abs(along))
     missed = 2 * math.exp(-STRIP_NATS)
     return rule_on(mu, rate, x, step * speed, missed)._replace(
         edge=np.append(edge, log_ratio(mu, rate, cut)),
@@ -96,14 +96,14 @@ def places_to_cut(
     They end where this is e^-nats at the ``power``.
     """
     step = 2 * math.pi * strip / nats
-    first = -(cut + TAIL_DEVIATIONS) / width
-    t: Any = first + step * np.arange(math.ceil((LAST_PARAMETER - first) / step) + 1)
+    leftmost = -(cut + TAIL_DEVIATIONS) / width
+    t: Any = leftmost + step * np.arange(math.ceil((LAST_PARAMETER - leftmost) / step) + 1)
     # |dx| <= 2 width dt / (1 + e^t), also on the edges, and Re x is at least this from here on
-    left = np.logaddexp(0.0, -t)
-    place = np.maximum(cut - width * (left + np.minimum(left, 0.35)), 0.0)
-    beyond = np.log(2 * width * left) - place * place / 2 + WIDEST_STRIP**2 / 2
-    enough = -nats - power * log_ratio(mu, rate, cut)
-    at = min(int(np.searchsorted(-beyond, -enough)), t.size - 1)
+    softplus = np.logaddexp(0.0, -t)
+    least_x = np.maximum(cut - width * (softplus + np.minimum(softplus, 0.35)), 0.0)
+    beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + WIDEST_STRIP**2 / 2
+    log_negligible = -nats - power * log_ratio(mu, rate, cut)
+    at = min(int(np.searchsorted(-beyond, -log_negligible)), t.size - 1)
     return t[: at + 1], step, float(beyond[at])
 
 
@@ -114,11 +114,11 @@ def log_ratio(mu: float, rate: float, x: float) -> float:
 
 def place_on_curve(t: Any, cut: float, width: float, height: Any) -> tuple[Complex, Complex]:
     """Return ``x(t) = cut - width ln(1 + e^-t) + i height / (1 + e^t)``, and its derivative."""
-    near = np.real(t) > 0
-    small = np.exp(np.where(near, -t, t))
-    fall = np.where(near, small, 1.0) / (1 + small)
+    is_positive = np.real(t) > 0
+    small = np.exp(np.where(is_positive, -t, t))
+    fall = np.where(is_positive, small, 1.0) / (1 + small)
     # ln(1 + e^-t) = -t + ln(1 + e^t)
-    log_term = np.where(near, 0.0, -t) + np.log1p(small)
+    log_term = np.where(is_positive, 0.0, -t) + np.log1p(small)
     return cut - width * log_term + 1j * height * fall, fall * (width - 1j * height * (1 - fall))
 
 

@@ -66,16 +66,17 @@ class SampledGaussian:
                 return moment.real.reshape(np.shape(z)), error.reshape(np.shape(z))
         value, error = np.full(flat.shape, np.inf, dtype=complex), np.zeros(flat.shape)
         turns = power.imag != 0
-        for rule, some in self._real_rules(power.real, ~turns):
-            value[some], error[some] = log_moments(rule, power[some] + 0j)
-        for one in np.unique(power.real[turns]).tolist():
-            line, some = raised_line(self.mu, self.rate, one), (power.real == one) & turns
+        for rule, served in self._real_rules(power.real, ~turns):
+            value[served], error[served] = log_moments(rule, power[served] + 0j)
+        for real_power in np.unique(power.real[turns]).tolist():
+            line = raised_line(self.mu, self.rate, real_power)
+            served = (power.real == real_power) & turns
             if line is not None:
                 # a moment at the conjugate is the conjugate: one sign has no oscillation
-                s = power[some]
-                mirrored = s.imag * math.copysign(1, one) < 0
-                found, error[some] = log_moments(line, np.where(mirrored, np.conj(s), s))
-                value[some] = np.where(mirrored, np.conj(found), found)
+                s = power[served]
+                mirrored = s.imag * math.copysign(1, real_power) < 0
+                log_moment, error[served] = log_moments(line, np.where(mirrored, np.conj(s), s))
+                value[served] = np.where(mirrored, np.conj(log_moment), log_moment)
         result = value if np.iscomplexobj(z) else value.real
         return result.reshape(np.shape(z)), error.reshape(np.shape(z))
 
@@ -83,26 +84,26 @@ class SampledGaussian:
         """Return a short rule for all of some real powers of one sign; None where none is."""
         if power.size == 1:  # a contour through it needs this line, too
             return raised_line(self.mu, self.rate, float(power[0]))
-        least, greatest = float(power.min(initial=np.inf)), float(power.max(initial=-np.inf))
-        if not (math.isfinite(greatest - least) and least * greatest > 0):
+        smallest, greatest = float(power.min(initial=np.inf)), float(power.max(initial=-np.inf))
+        if not (math.isfinite(greatest - smallest) and smallest * greatest > 0):
             return None
-        size = float(self._octave(np.array(greatest if greatest > 0 else least)))
+        size = float(self._octave(np.array(greatest if greatest > 0 else smallest)))
         rule = self._rule_of_octave(size)
         return rule if rule is not None and rule.x.size <= SHORT_RULE else None
 
     def _real_rules(self, power: Array, is_real: Array) -> Iterator[tuple[Line, Array]]:
         """Yield rules and the real powers they serve: all smaller ones of a sign if short."""
         size = self._octave(power)
-        left = is_real & np.isfinite(size)
-        while left.any():
-            one = float(size[left][np.argmax(np.abs(size[left]))])
-            line = self._rule_of_octave(one)
-            some = left & (size == one)
+        unserved = is_real & np.isfinite(size)
+        while unserved.any():
+            octave = float(size[unserved][np.argmax(np.abs(size[unserved]))])
+            line = self._rule_of_octave(octave)
+            served = unserved & (size == octave)
             if line is not None:
                 if line.x.size <= SHORT_RULE:
-                    some = left & (np.sign(size) == math.copysign(1, one))
-                yield line, some
-            left &= ~some
+                    served = unserved & (np.sign(size) == math.copysign(1, octave))
+                yield line, served
+            unserved &= ~served
 
     @property
     def _octaves(self) -> float:
@@ -123,8 +124,8 @@ class SampledGaussian:
         with np.errstate(over="ignore", invalid="ignore"):
             moment = ordered_dot(np.expm1(np.outer(power, loss)), mass)
             far = np.sum(np.exp(np.outer(power, far_loss) + far_mass), axis=1)
-            rough: Array = np.log1p(moment + far)
-        return rough
+            cumulant: Array = np.log1p(moment + far)
+        return cumulant
 
     def _power(self, a: Any) -> Any:
         return -a if self.record_added else a + 1
@@ -148,9 +149,9 @@ class SampledGaussian:
 
 
 def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: float) -> float:
-    """Return an estimate of epsilon: one large-loss event, beside many that are about normal."""
-    mu = np.array([one.mu for one in gaussians])
-    rate = np.array([one.rate for one in gaussians])
+    """Return an estimate of epsilon: one large-loss event and many losses that are about normal."""
+    mu = np.array([gaussian.mu for gaussian in gaussians])
+    rate = np.array([gaussian.rate for gaussian in gaussians])
     hits = counts * rate
     expected = float(np.sum(hits))
     large = 0.0
@@ -160,18 +161,20 @@ def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: fl
         mean = log_odds + mu * mu / 2
 
         def is_rare(y: float) -> bool:
-            tails = [math.erfc(one) / 2 for one in ((y - mean) / (mu * SQRT_TWO)).tolist()]
+            tails = [
+                math.erfc(deviation) / 2 for deviation in ((y - mean) / (mu * SQRT_TWO)).tolist()
+            ]
             return float(ordered_dot(np.array(tails), hits)) <= delta
 
         far = math.sqrt(-2 * math.log(delta / expected))
-        most = float(np.max(mean + mu * far))
-        y = least_float_that(is_rare, float(np.min(mean)), most, steps=BISECTIONS)
+        y_high = float(np.max(mean + mu * far))
+        y = least_float_that(is_rare, float(np.min(mean)), y_high, steps=BISECTIONS)
         large = float(np.logaddexp(0.0, y))
     variance = float(np.sum(counts * rate**2 * np.expm1(np.minimum(mu * mu, 2.0))))
     normal = variance / 2 + math.sqrt(-2 * variance * math.log(delta))
     # every hit costs about mu^2 / 2 less ln(1 / rate)
-    each = np.maximum(mu * mu / 2 + np.log(rate), 0.0)
-    of_hits = float(np.sum(hits * each)) + 6 * math.sqrt(float(np.sum(hits * each**2)))
+    hit_cost = np.maximum(mu * mu / 2 + np.log(rate), 0.0)
+    of_hits = float(np.sum(hits * hit_cost)) + 6 * math.sqrt(float(np.sum(hits * hit_cost**2)))
     return large + max(normal, of_hits)
 
 

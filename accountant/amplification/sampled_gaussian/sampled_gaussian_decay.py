@@ -55,14 +55,14 @@ class Decay:
 
     def log_bound(self, u: Array) -> Array:
         """Return the logarithm of a bound for every frequency ``v >= u``."""
-        first = np.searchsorted(-self._height, -2 * self._speed * u)
-        at = np.minimum(first[:, None] + WINDOW, self._height.size - 1)
+        node_index = np.searchsorted(-self._height, -2 * self._speed * u)
+        at = np.minimum(node_index[:, None] + WINDOW, self._height.size - 1)
         wanted = np.zeros(self._height.size, dtype=bool)
         wanted[at] = True
         self._find(np.flatnonzero(wanted & ~self._known))
         size = np.sum(np.exp(-u[:, None, None] * self._arg[at]) * self._weight[at], axis=-1)
-        least = np.min(size * (1 + 64 * ULP) + self._missed[at], axis=1)
-        log_bound: Array = np.log(np.minimum(least, 1.0))
+        least_bound = np.min(size * (1 + 64 * ULP) + self._missed[at], axis=1)
+        log_bound: Array = np.log(np.minimum(least_bound, 1.0))
         return log_bound
 
     def _find(self, rows: Any) -> None:

@@ -74,23 +74,23 @@ def loss_and_share(mu: float, rate: float, x: Array) -> tuple[Array, Array]:
     """Return ``L = ln r(x)`` and ``w = rate e^y / r``, the chance of a hit, at real x."""
     y = mu * x - mu * mu / 2
     loss = log_mixture(y, rate)
-    rest = (1 - rate) * np.exp(-loss)
-    return loss, np.where(rest < 0.5, 1 - rest, rate * np.exp(y - loss))
+    miss_share = (1 - rate) * np.exp(-loss)
+    return loss, np.where(miss_share < 0.5, 1 - miss_share, rate * np.exp(y - loss))
 
 
 def turned(loss: Array, share: Array, rate: float, angle: Any) -> tuple[Array, Array]:
     """Return ``ln |r(x + ib) / r(x)|`` and ``arg r(x + ib)`` for ``angle = mu b``."""
-    rest = (1 - rate) * np.exp(-loss)
-    turn = np.arctan2(share * np.sin(angle), rest + share * np.cos(angle))
+    miss_share = (1 - rate) * np.exp(-loss)
+    turn = np.arctan2(share * np.sin(angle), miss_share + share * np.cos(angle))
     return log_growth(loss, share, rate, angle), turn
 
 
 def log_growth(loss: Array, share: Array, rate: float, angle: Any) -> Array:
     """Return ``ln |r(x + ib) / r(x)|`` for ``angle = mu b``."""
     # r(x + ib) / r(x) = 1 - w + w e^{i mu b}
-    rest, half = (1 - rate) * np.exp(-loss), np.sin(angle / 2)
+    miss_share, half = (1 - rate) * np.exp(-loss), np.sin(angle / 2)
     with np.errstate(divide="ignore", invalid="ignore"):  # on the edge of a strip r may be 0
-        growth: Array = np.log1p(np.maximum(-4 * share * rest * half * half, -1.0)) / 2
+        growth: Array = np.log1p(np.maximum(-4 * share * miss_share * half * half, -1.0)) / 2
     return growth
 
 
@@ -98,21 +98,21 @@ def tilted_range(mu: float, rate: float, power: float) -> tuple[float, float]:
     """Return between which ends ``n r^power`` has all but 1e-20 of its integral."""
     if power <= 0:
         # ln(n r^power) is concave, of curvature at least 1: a normal tail beyond its mode
-        first = power * mu * math.exp(math.log(rate) - mu * mu / 2 - _at_zero(mu, rate))
-        x = np.linspace(max(first, -LARGEST_PLACE), 0.0, 129)
+        lowest_mode = power * mu * math.exp(math.log(rate) - mu * mu / 2 - _at_zero(mu, rate))
+        x = np.linspace(max(lowest_mode, -LARGEST_PLACE), 0.0, 129)
         y = mu * x - mu * mu / 2
         rising = power * mu * rate * np.exp(y - log_mixture(y, rate)) > x
         at = max(int(np.argmin(rising)), 1)
         return float(x[at - 1]) - TAIL_DEVIATIONS, float(x[at]) + TAIL_DEVIATIONS
     # L grows: between two places at most its value at the right one, -x^2/2 that at the left one
-    last = min(mu * power, LARGEST_PLACE)
-    x = np.linspace(0.0, last + TAIL_DEVIATIONS, 257)
+    highest_mode = min(mu * power, LARGEST_PLACE)
+    x = np.linspace(0.0, highest_mode + TAIL_DEVIATIONS, 257)
     tilt = power * log_mixture(mu * x - mu * mu / 2, rate)
     size = tilt[1:] - x[:-1] ** 2 / 2
     top = float(np.max(tilt - x * x / 2))
-    small = size <= top - TAIL_DEVIATIONS**2 / 2 - math.log1p(last)
-    kept = np.flatnonzero(~small)
-    return -TAIL_DEVIATIONS, float(x[min(int(kept[-1]) + 1 if kept.size else 1, 256)])
+    small = size <= top - TAIL_DEVIATIONS**2 / 2 - math.log1p(highest_mode)
+    significant = np.flatnonzero(~small)
+    return -TAIL_DEVIATIONS, float(x[min(int(significant[-1]) + 1 if significant.size else 1, 256)])
 
 
 def _at_zero(mu: float, rate: float) -> float:

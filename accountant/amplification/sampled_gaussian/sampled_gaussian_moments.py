@@ -27,13 +27,13 @@ def log_moments(line: Line, s: Any) -> tuple[Any, Array]:
         line = line._replace(loss=line.loss.real, log_mass=line.log_mass.real)
         s = s.real
     mass, w = np.exp(line.log_mass), s[:, None] * line.loss
-    own = _mass_ulps(line)
+    mass_ulps = _mass_ulps(line)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        near = np.expm1(w)
-        excess = ordered_dot(near, mass) - line.lost
-        grown = np.abs(near + 1)
+        exp_minus_one = np.expm1(w)
+        excess = ordered_dot(exp_minus_one, mass) - line.lost
+        grown = np.abs(exp_minus_one + 1)
         size = np.abs(s) * ordered_dot(grown, np.abs(mass) * line.loss_error)
-        size += ordered_dot(np.abs(near), own * np.abs(mass)) + 4 * line.lost
+        size += ordered_dot(np.abs(exp_minus_one), mass_ulps * np.abs(mass)) + 4 * line.lost
         is_sum = is_real and line.edge is None  # the error is a share of this sum
         missed = line.missed * ordered_dot(grown, mass) if is_sum else line.missed_moments(s.real)
         error = 2 * ULP * size + missed
@@ -67,7 +67,7 @@ def moment_power(line: Line, s: Complex, count: int) -> tuple[Complex, Array]:
 def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
     """Return ``ln (E r^s / E r^a)`` on equidistant nodes, ``a = s[0, 0]``, and its error."""
     power = s[0, 0].real
-    mass, left, right = np.exp(line.log_mass), s[:, 0], (s[0] - power).imag
+    mass, row_powers, column_powers = np.exp(line.log_mass), s[:, 0], (s[0] - power).imag
     log_tilted = line.log_mass.real + power * line.loss.real
     if logsumexp(log_tilted) >= MAX_NEAR_CGF:
         total, error, _ = scaled_moments(line, s)
@@ -76,8 +76,8 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
             value = np.log(total)
         return value - value[0, 0].real, error + error[0, 0]
     # e^{v+w} - 1 = (e^v - 1)(e^w - 1) + (e^v - 1) + (e^w - 1)
-    rows = np.vstack([np.expm1(np.outer(left, line.loss)) * mass, mass])
-    columns = np.expm1(1j * np.outer(right, line.loss))
+    rows = np.vstack([np.expm1(np.outer(row_powers, line.loss)) * mass, mass])
+    columns = np.expm1(1j * np.outer(column_powers, line.loss))
     product = ordered_product(rows, columns)
     excess = product[:-1] - line.lost + (rows[:-1].sum(axis=1)[:, None] + product[-1])
     # |e^w - 1| <= |w| max(1, |e^w|), and |e^w| falls with the frequency

@@ -49,13 +49,13 @@ class SampledGaussianRenyi:
             return np.zeros(order.shape)
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
             if self.rate == 1:
-                found = order * (self.mu * (self.mu / 2))
+                bound = order * (self.mu * (self.mu / 2))
             elif self.mu > MAX_MU:
-                found = self._of_separate_parts(order - 1)
+                bound = self._of_separate_parts(order - 1)
             else:
-                found = self._by_quadrature(np.ravel(order) - 1).reshape(order.shape)
+                bound = self._by_quadrature(np.ravel(order) - 1).reshape(order.shape)
             largest = -math.log1p(-self.rate) if self.record_added and self.rate < 1 else math.inf
-            return np.maximum(np.minimum(found, largest) * (1 + 16 * ULP), LEAST)
+            return np.maximum(np.minimum(bound, largest) * (1 + 16 * ULP), LEAST)
 
     def _of_separate_parts(self, z: Array) -> Array:
         """Return a bound for a large mu, where hardly an outcome is likely for both parts."""
@@ -67,23 +67,23 @@ class SampledGaussianRenyi:
         norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
         norm = np.where(z * half > 600, (z + 1) * (math.log(q) / z + half), norm)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(x, y) <= sqrt(xy)
-        one, other = math.log1p(-q), math.log(q) + (z + 1) * half
-        linear = (1 - q) * one + q * other
-        curved = (1 - q) * np.exp(_log_psi(z * one)) + q * np.exp(_log_psi(z * other))
-        both = (z + 1) / 2 * (math.log(q) + one) + (z * z - 1) / 4 * half
-        moment = z * linear + curved + (z + 1) * np.exp(both)
-        apart = np.where((z <= 1) & (moment > 0), np.log1p(moment) / z, np.inf)
-        return np.minimum(norm, apart) * (1 + 32 * ULP)
+        log_missed, log_hit = math.log1p(-q), math.log(q) + (z + 1) * half
+        linear = (1 - q) * log_missed + q * log_hit
+        curved = (1 - q) * np.exp(_log_psi(z * log_missed)) + q * np.exp(_log_psi(z * log_hit))
+        log_cross = (z + 1) / 2 * (math.log(q) + log_missed) + (z * z - 1) / 4 * half
+        moment = z * linear + curved + (z + 1) * np.exp(log_cross)
+        split_bound = np.where((z <= 1) & (moment > 0), np.log1p(moment) / z, np.inf)
+        return np.minimum(norm, split_bound) * (1 + 32 * ULP)
 
     def _by_quadrature(self, z: Array) -> Array:
         log_moment, error = np.full(z.shape, np.inf), np.zeros(z.shape)
         reach = self._reach(z)
         shared = reach <= max(SHARED_REACH, 2 * self.mu)
-        size = np.ceil(np.log2(np.maximum(reach, 32.0)))
-        for one in np.unique(size[shared]):
-            some = shared & (size == one)
-            found = self._sum_on(z[some], self._edges(float(np.max(reach[some]))))
-            log_moment[some], error[some] = found
+        octaves = np.ceil(np.log2(np.maximum(reach, 32.0)))
+        for octave in np.unique(octaves[shared]):
+            in_octave = shared & (octaves == octave)
+            sums = self._sum_on(z[in_octave], self._edges(float(np.max(reach[in_octave]))))
+            log_moment[in_octave], error[in_octave] = sums
         far = np.flatnonzero(~shared)
         if far.size:
             peak = self._peak(z[far])
@@ -125,11 +125,11 @@ class SampledGaussianRenyi:
 
     def _of_one_bump(self, z: Array, peak: Array, around: Array) -> tuple[Array, Array]:
         """Return ``ln I`` (add) and its error, from the points around the one peak."""
-        both = [
+        window_sums = [
             self._sum_on(z[i : i + 1], (float(low), float(high)), NO_TAIL)
             for i, (low, high) in enumerate(around)
         ]
-        value, error = (np.concatenate(one) for one in zip(*both, strict=True))
+        value, error = (np.concatenate(column) for column in zip(*window_sums, strict=True))
         # what is outside the window: of r^-z by log-concavity, of z r at most z
         height = math.log(2) - z * self._log_ratio(peak) - peak * peak / 2
         left_out = np.logaddexp(height + log_ndtr(np.array(-self._tail)), np.log(z))
@@ -142,23 +142,23 @@ class SampledGaussianRenyi:
         x = np.stack([np.full(z.shape, edges[1]), around[:, 0]])
         height = (z + 1) * self._log_ratio(x) - x * x / 2
         rise = (z + 1) * self._slope(x) - x
-        seen = np.linspace(*edges, 200)
-        passed = np.any(np.multiply.outer(z + 1, self._slope(seen)) < seen, axis=1)
+        grid = np.linspace(*edges, 200)
+        passed = np.any(np.multiply.outer(z + 1, self._slope(grid)) < grid, axis=1)
         bent = self.mu * edges[1] - self.mu**2 / 2 >= math.log((1 - self.rate) / self.rate)
         # between the windows r^a e^{-x^2/2} has no peak
         one_valley = (x[1] > x[0]) & (rise[1] > 0) & ((rise[0] < 0) | bent | passed)
         between = np.log(np.maximum(x[1] - x[0], 0.0) + 1) + np.max(height, axis=0)
         for i in range(z.size):
-            one, window = z[i : i + 1], (float(around[i, 0]), float(around[i, 1]))
+            order, window = z[i : i + 1], (float(around[i, 0]), float(around[i, 1]))
             if one_valley[i]:
-                other, near = self._sum_on(one, window, RIGHT_TAIL)
-                total = float(np.logaddexp(value[i], other[0]))
+                moments, errors = self._sum_on(order, window, RIGHT_TAIL)
+                total = float(np.logaddexp(value[i], moments[0]))
                 if between[i] - total < -NATS:
-                    error[i] = max(float(error[i]), float(near[0])) + math.exp(between[i] - total)
+                    error[i] = max(float(error[i]), float(errors[0])) + math.exp(between[i] - total)
                     value[i] = total
                     continue
-            found = self._sum_on(one, self._edges(float(peak[i])))
-            value[i], error[i] = float(found[0][0]), float(found[1][0])
+            sums = self._sum_on(order, self._edges(float(peak[i])))
+            value[i], error[i] = float(sums[0][0]), float(sums[1][0])
         return value, error
 
     def _sum_on(
@@ -166,16 +166,16 @@ class SampledGaussianRenyi:
     ) -> tuple[Array, Array]:
         """Return ``ln I`` between the edges, and a bound on its error, with these tails."""
         step, width, angle = self._step(edges[0])
-        first, last = math.floor(edges[0] / step), math.ceil(edges[1] / step)
-        if last - first > MAX_POINTS:
+        first_index, last_index = math.floor(edges[0] / step), math.ceil(edges[1] / step)
+        if last_index - first_index > MAX_POINTS:
             return np.full(z.shape, np.inf), np.zeros(z.shape)
-        x: Array = step * np.arange(first, last + 1, dtype=float)
+        x: Array = step * np.arange(first_index, last_index + 1, dtype=float)
         rows = max(1, BLOCK_SIZE // x.size)
-        both = [
+        block_sums = [
             self._sum_block(z[i : i + rows], x, (step, width, angle), tails)
             for i in range(0, z.size, rows)
         ]
-        value, error = (np.concatenate(one) for one in zip(*both, strict=True))
+        value, error = (np.concatenate(column) for column in zip(*block_sums, strict=True))
         return value, error
 
     def _step(self, left: float) -> tuple[float, float, float]:
@@ -206,16 +206,16 @@ class SampledGaussianRenyi:
         """Return ``g e^{-x^2/2 - top}`` of each order at each point, and the orders' tops."""
         away, sign = -x * x / 2, -1.0 if self.record_added else 1.0
         base = away if self.record_added else away + t
-        other = base + _log_psi(-sign * t)  # the second term, over z
+        log_second = base + _log_psi(-sign * t)  # the second term, over z
         y = np.multiply.outer(sign * z, t)
         size = y + base
-        top = np.maximum(np.max(size, axis=1), np.max(other) + np.log(z))
+        top = np.maximum(np.max(size, axis=1), np.max(log_second) + np.log(z))
         scale = np.exp(base - top[:, None])
         small, s = np.abs(y) < 0.5, np.clip(y, -0.5, 0.5)
-        first = np.where(small, s * s / 2 * _psi_series(s, 15) * scale, 0.0)
+        near_zero = np.where(small, s * s / 2 * _psi_series(s, 15) * scale, 0.0)
         far = np.exp(size - top[:, None]) - (1 + y) * scale
-        terms: Array = np.where(small, first, far)
-        terms += np.exp(other + (np.log(z) - top)[:, None])
+        terms: Array = np.where(small, near_zero, far)
+        terms += np.exp(log_second + (np.log(z) - top)[:, None])
         return terms, top
 
     def _rule_error(
@@ -231,8 +231,8 @@ class SampledGaussianRenyi:
         # the integral over the line Im x = d, summed on the same points and doubled
         shift = -math.log(math.cos(angle)) / self.mu
         w = self.mu * x - self.mu**2 / 2
-        near = np.maximum(np.abs(np.expm1(-w)), 1e-140)
-        line = np.exp(-shift * x - shift**2 / 2 - nats) * (1 + (math.tan(angle) / near) ** 2)
+        distance = np.maximum(np.abs(np.expm1(-w)), 1e-140)
+        line = np.exp(-shift * x - shift**2 / 2 - nats) * (1 + (math.tan(angle) / distance) ** 2)
         result: Array = 4.2 * ordered_dot(weight, line)
         return result
 
@@ -276,12 +276,12 @@ class SampledGaussianRenyi:
 def _log_psi(y: Array) -> Array:
     """Return ``ln(e^y - 1 - y)``, to a few ulps of e^y - 1 - y; minus infinity at 0."""
     size = np.abs(y)
-    near = 2 * np.log(size) - math.log(2) + np.log(_psi_series(np.clip(y, -1.0, 1.0), 19))
+    central = 2 * np.log(size) - math.log(2) + np.log(_psi_series(np.clip(y, -1.0, 1.0), 19))
     above = np.maximum(y, 1.0)
-    right = above + np.log1p(-(1 + above) * np.exp(-above))
+    positive_branch = above + np.log1p(-(1 + above) * np.exp(-above))
     below = np.minimum(y, -1.0)
-    left = np.log(np.exp(below) - 1 - below)
-    return np.where(size <= 1, near, np.where(y > 0, right, left))
+    negative_branch = np.log(np.exp(below) - 1 - below)
+    return np.where(size <= 1, central, np.where(y > 0, positive_branch, negative_branch))
 
 
 def _psi_series(y: Array, terms: int) -> Array:

@@ -108,8 +108,8 @@ class TruncatedSampledGaussians:
         """Return ``ln E[e^{zL}; all outputs at most their cuts]``, and a bound on its error."""
         total, error = np.zeros(np.shape(z), dtype=np.asarray(z).dtype), np.zeros(np.shape(z))
         for member in self.members:
-            value, own = member.cgf(z)
-            total, error = total + member.count * value, error + member.count * own
+            value, member_error = member.cgf(z)
+            total, error = total + member.count * value, error + member.count * member_error
         return total, error
 
     @functools.cached_property
@@ -129,23 +129,23 @@ class TruncatedSampledGaussians:
         sizes = np.diff(np.append(starts, loss.size))
         exponent -= np.repeat(top, sizes, axis=1)
         moments = np.log(np.add.reduceat(np.exp(exponent), starts, axis=1)) + top
-        rough: Array = np.einsum("am,m->a", moments, self._counts)
-        return rough
+        cumulant: Array = np.einsum("am,m->a", moments, self._counts)
+        return cumulant
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` of all on equidistant nodes, and a bound on its error."""
         # no factor is above 1: errors of factors add
         product, error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for member in self.members:
-            ratio, own = member.cf_ratio(z)
-            product, error = product * ratio, error + own
+            ratio, member_error = member.cf_ratio(z)
+            product, error = product * ratio, error + member_error
         return product, error
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
         if self._decays[0] != a:
             releases = int(np.sum(self._counts))
-            self._decays = a, [curves_of_decay(one, a, releases) for one in self.members]
+            self._decays = a, [curves_of_decay(member, a, releases) for member in self.members]
         bound = np.zeros(u.shape)
         for decay, count in zip(self._decays[1], self._counts.tolist(), strict=True):
             bound += count * decay.log_bound(u)
@@ -155,19 +155,20 @@ class TruncatedSampledGaussians:
         """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
         # q_i = N(0, 1)(x > cut), p_i - q_i = rate (N(mu, 1)(x > cut) - q_i)
         # P(A) - Q(A) = prod (1-q_i)^n_i - prod (1-p_i)^n_i
-        none = more = off = off_none = above = 0.0
+        log_stay = log_gain = off = off_none = above = 0.0
         for member in self.members:
             q, moved = normal_tail(member.cut), normal_tail(member.cut - member.mu)
             chance = member.count * q
             above += chance
-            none += member.count * math.log1p(-q)
+            log_stay += member.count * math.log1p(-q)
             gained = max(moved - q, 0.0)
-            more += member.count * math.log1p(-member.rate * gained / (1 - q))
+            log_gain += member.count * math.log1p(-member.rate * gained / (1 - q))
             # an ulp of the cut moves a tail by about cut^2 ulps
             ulps = 64 + 8 * abs(member.cut) * (abs(member.cut) + member.mu)
             off += ulps * member.count * member.rate * (moved + q)
             off_none += ulps * chance
-        gain, paid = -math.exp(none) * math.expm1(more), -math.expm1(epsilon) * math.expm1(none)
+        gain = -math.exp(log_stay) * math.expm1(log_gain)
+        paid = -math.expm1(epsilon) * math.expm1(log_stay)
         off += off_none * (gain + math.expm1(epsilon)) + (64 + len(self.members)) * (gain + paid)
         error = ULP * off + UNDERFLOW
         # where the others give back more than the cuts allow: e^eps Q(A, L < eps) at most
@@ -202,14 +203,19 @@ def truncated(
     sampled: Sequence[SampledGaussian], counts: Sequence[int], epsilon: float
 ) -> TruncatedSampledGaussians | None:
     """Return releases without outputs that cost more than epsilon; None if a cut is too far."""
-    least = epsilon + least_return(
-        tuple((one.mu, one.rate, count) for one, count in zip(sampled, counts, strict=True))
+    cut_loss = epsilon + least_return(
+        tuple(
+            (gaussian.mu, gaussian.rate, count)
+            for gaussian, count in zip(sampled, counts, strict=True)
+        )
     )
     members = [
-        TruncatedSampledGaussian(one.mu, one.rate, output_of(one.mu, one.rate, least), count)
-        for one, count in zip(sampled, counts, strict=True)
+        TruncatedSampledGaussian(
+            gaussian.mu, gaussian.rate, output_of(gaussian.mu, gaussian.rate, cut_loss), count
+        )
+        for gaussian, count in zip(sampled, counts, strict=True)
     ]
-    if not all(0 < one.cut * max(1.0, one.mu) < MAX_CUT for one in members):
+    if not all(0 < member.cut * max(1.0, member.mu) < MAX_CUT for member in members):
         return None
     return TruncatedSampledGaussians(members)
 

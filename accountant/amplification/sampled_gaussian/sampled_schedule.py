@@ -63,19 +63,19 @@ class SimilarSampledGaussians:
         """Return ``sum counts K(a)`` at each real ``a >= 0``, and a bound on its error."""
         if (
             a.size == 1
-            and (found := self.contour(a.reshape(1, 1).astype(complex), counts)) is not None
+            and (contour := self.contour(a.reshape(1, 1).astype(complex), counts)) is not None
         ):
-            return np.full(a.shape, found[0]), np.full(a.shape, found[1])
-        some, weights, _ = self.corners(counts)
+            return np.full(a.shape, contour[0]), np.full(a.shape, contour[1])
+        corners, weights, _ = self.corners(counts)
         value, error = np.empty(a.shape), np.empty(a.shape)
         # one grid for orders of similar size
-        band = np.ceil(np.log2(np.maximum(a, 1.0)) / 2)
-        for one in np.unique(band):
-            at = band == one
-            part = some.log_moments(a[at], weights) or some.greatest_bound(a[at], weights)
+        octaves = np.ceil(np.log2(np.maximum(a, 1.0)) / 2)
+        for octave in np.unique(octaves):
+            at = octaves == octave
+            part = corners.log_moments(a[at], weights) or corners.greatest_bound(a[at], weights)
             value[at], error[at] = part
         # all cumulants of a cell are between 0 and that of its corner
-        return (value, error) if some is self else ((value + error) / 2, (value + error) / 2)
+        return (value, error) if corners is self else ((value + error) / 2, (value + error) / 2)
 
     def corners(self, counts: Array) -> tuple[SimilarSampledGaussians, Array, Index]:
         """Return few members above all, with the counts of those below, and who is below which.
@@ -86,15 +86,15 @@ class SimilarSampledGaussians:
             return self, counts, np.arange(self.mu.size)
         steps = np.ceil(CORNERS * np.log2(self.mu)), np.ceil(CORNERS * self.log_odds)
         base = float(np.min(steps[1]))
-        key, place = np.unique(steps[0] * 2**20 + (steps[1] - base), return_inverse=True)
-        first = np.floor(key / 2**20)
+        key, corner_index = np.unique(steps[0] * 2**20 + (steps[1] - base), return_inverse=True)
+        mu_step = np.floor(key / 2**20)
         above = SimilarSampledGaussians(
-            2.0 ** (first / CORNERS) * (1 + 1e-12),
-            (key - first * 2**20 + base) / CORNERS + 1e-12 * abs(base),
+            2.0 ** (mu_step / CORNERS) * (1 + 1e-12),
+            (key - mu_step * 2**20 + base) / CORNERS + 1e-12 * abs(base),
             self.record_added,
         )
-        together: Array = np.bincount(place, counts).astype(float)
-        return above, together, place
+        corner_counts: Array = np.bincount(corner_index, counts).astype(float)
+        return above, corner_counts, corner_index
 
     def greatest_bound(self, a: Array, counts: Array) -> tuple[Array, Array]:
         """Return the middle between 0 and a bound by the greatest mu and rate, and its distance."""
@@ -106,17 +106,17 @@ class SimilarSampledGaussians:
 
     def quadrature_terms(self, frequency: float) -> float:
         """Return what a node of a contour up to ``frequency`` costs, in exponentials."""
-        found = self.grid(np.array([self.powers(10.0)], dtype=float), frequency)
-        points = MAX_GRID_POINTS if found is None else found[0].size
+        grid = self.grid(np.array([self.powers(10.0)], dtype=float), frequency)
+        points = MAX_GRID_POINTS if grid is None else grid[0].size
         return points * (1 + self.mu.size / EXPONENTIAL_COST)
 
     def log_moments(self, a: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return ``sum counts K(a)`` at each real ``a``, and a bound on its error; None too far."""
         powers = self.powers(a)
-        found = self.grid(powers, 0.0)
-        if found is None:
+        grid = self.grid(powers, 0.0)
+        if grid is None:
             return None
-        y, step, _ = found
+        y, step, _ = grid
         size = np.logaddexp(0.0, y)
         if np.max(np.abs(powers)) * size[-1] > MAX_LOG_POWER:
             return None
@@ -131,8 +131,8 @@ class SimilarSampledGaussians:
             total += np.einsum("i,ia->a", counts[part], np.log(products(weight, power)))
         # every exponent is below t^2 / 2 + p size
         exponent = furthest**2 / 2 + np.abs(powers) * size[-1]
-        each = QUADRATURE_ERROR + ULP * (y.size + 16 + 4 * exponent)
-        error = float(np.sum(counts)) * each
+        member_error = QUADRATURE_ERROR + ULP * (y.size + 16 + 4 * exponent)
+        error = float(np.sum(counts)) * member_error
         error += 4 * ULP * np.abs(powers) * float(ordered_dot(nats, counts))
         return total, error
 
@@ -140,18 +140,19 @@ class SimilarSampledGaussians:
         """Return ``K(a)``, its error, the product of ``E e^{zL} / E e^{aL}`` and its error."""
         a, rows, columns = z[0, 0].real, z[:, 0].imag, z[0].imag
         power, turn = float(self.powers(a)), -1.0 if self.record_added else 1.0
-        found = self.grid(np.array([power]), z[-1, -1].imag)
-        if found is None:
+        grid = self.grid(np.array([power]), z[-1, -1].imag)
+        if grid is None:
             return None
-        y, step, raised = found
+        y, step, raised = grid
         size, line = np.logaddexp(0.0, y), turn * log_one_plus_exp(y, turn * raised)
-        first, second = np.exp(1j * np.outer(rows, line)), np.exp(1j * np.outer(columns, line))
+        row_phases = np.exp(1j * np.outer(rows, line))
+        column_phases = np.exp(1j * np.outer(columns, line))
         nats = np.logaddexp(0.0, self.log_odds)
         height = -power * float(ordered_dot(nats, counts))
         product = np.exp(-1j * turn * float(ordered_dot(nats, counts)) * z.imag)
         fixed = growing = 0.0
         for part in _blocks(self.mu.size, max(y.size, columns.size)):
-            weight, log_mass, own, mean = self.tilted(part, y, step, size, power)
+            weight, log_mass, mass_ulps, mean = self.tilted(part, y, step, size, power)
             count = counts[part]
             height += float(ordered_dot(log_mass, count))
             factor: Any = weight
@@ -159,12 +160,14 @@ class SimilarSampledGaussians:
                 factor, extra = self._raised(part, y, weight, power, turn * raised)
                 # terms on a raised line are larger, and so is their round-off
                 above, mean = self._term_ulps(part, y, size, power, np.abs(factor))
-                own = own + above + extra
-            fixed += float(ordered_dot(own, count))
-            each = (2 + 4 * np.abs(self.mean[part])) * mean + 2 * nats[part]
-            growing += float(ordered_dot(each, count))
+                mass_ulps = mass_ulps + above + extra
+            fixed += float(ordered_dot(mass_ulps, count))
+            ulps_per_frequency = (2 + 4 * np.abs(self.mean[part])) * mean + 2 * nats[part]
+            growing += float(ordered_dot(ulps_per_frequency, count))
             for row in range(rows.size):
-                product[row] *= product_of_powers(_products(factor, first[row] * second), count)
+                product[row] *= product_of_powers(
+                    _products(factor, row_phases[row] * column_phases), count
+                )
         fixed += 4 * QUADRATURE_ERROR / ULP * float(np.sum(counts))
         height_error = ULP * (fixed + 4 * abs(power) * float(ordered_dot(nats, counts)))
         return height, height_error, product, ULP * (fixed + growing * np.abs(z.imag))
@@ -183,16 +186,19 @@ class SimilarSampledGaussians:
 
     def log_mass(self, a: float) -> Array | None:
         """Return ``ln E (1 + e^Y)^p`` of each member, rounded up; None out of reach."""
-        some, _, place = self.corners(np.ones(self.mu.size))
+        corners, _, corner_index = self.corners(np.ones(self.mu.size))
         power = float(self.powers(a))
-        found = some.grid(np.array([power]), 0.0)
-        if found is None:
+        grid = corners.grid(np.array([power]), 0.0)
+        if grid is None:
             return None
-        y, step, _ = found
-        _, log_mass, own, _ = some.tilted(slice(None), y, step, np.logaddexp(0.0, y), power)
+        y, step, _ = grid
+        _, log_mass, mass_ulps, _ = corners.tilted(
+            slice(None), y, step, np.logaddexp(0.0, y), power
+        )
         # K of the corner is above K: K = ln E (1 + e^Y)^p - p ln(1 + odds)
-        nats = power * np.logaddexp(0.0, some.log_odds)
-        above: Array = (log_mass - nats + ULP * (own + np.abs(nats)) + 2 * QUADRATURE_ERROR)[place]
+        nats = power * np.logaddexp(0.0, corners.log_odds)
+        log_upper = log_mass - nats + ULP * (mass_ulps + np.abs(nats)) + 2 * QUADRATURE_ERROR
+        above: Array = log_upper[corner_index]
         return above + power * np.logaddexp(0.0, self.log_odds)
 
     def tilted(
@@ -205,8 +211,8 @@ class SimilarSampledGaussians:
         total = np.sum(weight, axis=1)
         weight /= total[:, None]
         log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / self.mu[part])
-        own, length = self._term_ulps(part, y, size, power, weight)
-        return weight, log_mass, own, length
+        mass_ulps, length = self._term_ulps(part, y, size, power, weight)
+        return weight, log_mass, mass_ulps, length
 
     def _exponents(self, part: slice, y: Array, size: Array, power: float) -> tuple[Array, Array]:
         t = (y - self.mean[part, None]) / self.mu[part, None]
@@ -222,16 +228,16 @@ class SimilarSampledGaussians:
         spread = np.einsum("ik,ik->i", terms, np.abs(exponent) + square)
         length = ordered_dot(terms, size)
         # m is inexact by two ulps, and |d ln G / dm| <= |p| E ln(1 + e^Y)
-        own = (y.size / 16 + 16 + top) * np.sum(terms, axis=1) + 2 * spread
-        own += 4 * (abs(power) + 1) * np.abs(self.mean[part]) * length
-        return own, length
+        sum_ulps = (y.size / 16 + 16 + top) * np.sum(terms, axis=1) + 2 * spread
+        sum_ulps += 4 * (abs(power) + 1) * np.abs(self.mean[part]) * length
+        return sum_ulps, length
 
 
 def products(left: Array, right: Array) -> Array:
     """Return ``sum_k left[i, k] right[j, k]``, in parts that stay in the cache."""
     total = np.zeros((left.shape[0], right.shape[0]))
-    for first in range(0, left.shape[1], PRODUCT_TERMS):
-        part = slice(first, first + PRODUCT_TERMS)
+    for start in range(0, left.shape[1], PRODUCT_TERMS):
+        part = slice(start, start + PRODUCT_TERMS)
         total += np.einsum("ik,jk->ij", left[:, part], right[:, part])
     return total
 
@@ -243,9 +249,9 @@ def _products(left: Any, right: Any) -> Any:
     real, imag = (np.ascontiguousarray(part) for part in (right.real, right.imag))
     result = np.empty((left.shape[0], right.shape[0]), dtype=complex)
     if np.iscomplexobj(left):
-        one, two = (np.ascontiguousarray(part) for part in (left.real, left.imag))
-        result.real = products(one, real) - products(two, imag)
-        result.imag = products(one, imag) + products(two, real)
+        left_real, left_imag = (np.ascontiguousarray(part) for part in (left.real, left.imag))
+        result.real = products(left_real, real) - products(left_imag, imag)
+        result.imag = products(left_real, imag) + products(left_imag, real)
     else:
         result.real, result.imag = products(left, real), products(left, imag)
     return result
@@ -253,7 +259,7 @@ def _products(left: Any, right: Any) -> Any:
 
 def _blocks(members: int, width: int) -> list[slice]:
     step = max(1, BLOCK_SIZE // width)
-    return [slice(first, first + step) for first in range(0, members, step)]
+    return [slice(start, start + step) for start in range(0, members, step)]
 
 
 def product_of_powers(ratio: Complex, counts: Array) -> Complex:

@@ -60,34 +60,34 @@ class UniformParts:
     """The uniform parts of many losses: (masses, lengths), a row for each loss, and counts."""
 
     def __init__(self, parts: Iterable[tuple[tuple[Array, Array], Array]]) -> None:
-        kept = list(parts)
-        self._mass = np.concatenate([np.zeros((0, CELLS)), *(mass for (mass, _), _ in kept)])
-        self._length = np.concatenate([np.zeros((0, CELLS)), *(size for (_, size), _ in kept)])
-        self._counts = np.concatenate([np.zeros(0), *(counts for _, counts in kept)])
+        part_list = list(parts)
+        self._mass = np.concatenate([np.zeros((0, CELLS)), *(mass for (mass, _), _ in part_list)])
+        self._length = np.concatenate([np.zeros((0, CELLS)), *(size for (_, size), _ in part_list)])
+        self._counts = np.concatenate([np.zeros(0), *(counts for _, counts in part_list)])
         # parts of similar length are one
         weight = (self._mass * self._counts[:, None]).ravel()
         octave = np.floor(BINS_PER_OCTAVE * np.log2(np.maximum(self._length.ravel(), 1e-300)))
-        bins, place = np.unique(octave, return_inverse=True)
-        self._total = np.bincount(place, weight, minlength=bins.size)
+        bins, bin_index = np.unique(octave, return_inverse=True)
+        self._total = np.bincount(bin_index, weight, minlength=bins.size)
         self._shortest = 2.0 ** (bins / BINS_PER_OCTAVE) * (1 - 1e-9)
 
     def log_bound(self, u: Array) -> Array:
         """Return a bound on ``sum counts ln |E e^{ivL}|`` for every ``v >= u``."""
         if self._counts.size <= MAX_ONE_BY_ONE:  # each transform may become small
-            kept = 1 - _sinc(self._length[:, :, None] * u / 2)
-            kept = np.einsum("nk,nku->nu", self._mass, kept)
-            each = np.log(np.maximum(1 - kept * (1 - 1e-9), 1e-300))
-            alone: Array = np.einsum("n,nu->u", self._counts, each)
-            return alone
+            decay = 1 - _sinc(self._length[:, :, None] * u / 2)
+            decay = np.einsum("nk,nku->nu", self._mass, decay)
+            log_transform = np.log(np.maximum(1 - decay * (1 - 1e-9), 1e-300))
+            log_product: Array = np.einsum("n,nu->u", self._counts, log_transform)
+            return log_product
         # ln(1 - y) <= -y
-        kept = 1 - _sinc(np.outer(u, self._shortest) / 2)
-        total: Array = -ordered_dot(kept, self._total) * (1 - 1e-9)
+        decay = 1 - _sinc(np.outer(u, self._shortest) / 2)
+        total: Array = -ordered_dot(decay, self._total) * (1 - 1e-9)
         return total
 
 
 def _sinc(x: Array) -> Array:
     """Return the greatest ``|sin t / t|`` over ``t >= x``, rounded up."""
-    near = np.sinc(np.minimum(x, math.pi) / math.pi)
+    first_lobe = np.sinc(np.minimum(x, math.pi) / math.pi)
     with np.errstate(divide="ignore"):
-        far = np.minimum(FIRST_LOBE, 1 / x)
-    return np.where(near > FIRST_LOBE, np.minimum(near * (1 + 1e-15), 1.0), far)
+        envelope = np.minimum(FIRST_LOBE, 1 / x)
+    return np.where(first_lobe > FIRST_LOBE, np.minimum(first_lobe * (1 + 1e-15), 1.0), envelope)

@@ -59,16 +59,16 @@ def log_one_plus_exp(y: Array, height: float) -> Any:
 
 def _range(mu: Array, log_odds: Array, powers: Array) -> tuple[float, float]:
     """Return ends beyond which less than 1e-20 of the tilted mass of any member lies."""
-    mean, most = log_odds - mu * mu / 2, float(np.max(mu))
-    first, last = float(np.min(mean)), float(np.max(mean))
+    mean, max_mu = log_odds - mu * mu / 2, float(np.max(mu))
+    lowest_mean, highest_mean = float(np.min(mean)), float(np.max(mean))
     if np.min(powers) < 0:
         # the tilt moves mass to the left, by at most a mu^2, and G >= (1 + o)^-a
         a = float(np.max(-powers))
         nats = a * float(np.logaddexp(0.0, np.max(log_odds)))
-        reach = min(most * a, math.sqrt(DEVIATIONS**2 + 2 * nats) - DEVIATIONS)
-        return first - most * (DEVIATIONS + reach), last + most * DEVIATIONS
-    return first - most * DEVIATIONS, right_end(
-        last, most, float(np.max(powers)), float(np.min(log_odds))
+        reach = min(max_mu * a, math.sqrt(DEVIATIONS**2 + 2 * nats) - DEVIATIONS)
+        return lowest_mean - max_mu * (DEVIATIONS + reach), highest_mean + max_mu * DEVIATIONS
+    return lowest_mean - max_mu * DEVIATIONS, right_end(
+        highest_mean, max_mu, float(np.max(powers)), float(np.min(log_odds))
     )
 
 
@@ -79,15 +79,19 @@ def right_end(mean: float, mu: float, power: float, least_log_odds: float) -> fl
     width = mu / 4
     if mu * power > MAX_GRID_POINTS:
         return math.inf
-    left = mean + mu + width * np.arange(math.ceil(4 * (mu * power + DEVIATIONS + 1)))
-    cells = -(((left - mean) / mu) ** 2) / 2 - math.log(4) + power * np.logaddexp(0.0, left + width)
-    end = float(left[-1] + width)
+    cell_starts = mean + mu + width * np.arange(math.ceil(4 * (mu * power + DEVIATIONS + 1)))
+    cells = (
+        -(((cell_starts - mean) / mu) ** 2) / 2
+        - math.log(4)
+        + power * np.logaddexp(0.0, cell_starts + width)
+    )
+    end = float(cell_starts[-1] + width)
     beyond = power * (mean + float(np.logaddexp(0.0, -end))) + (mu * power) ** 2 / 2
     beyond += LOG_LEFT_OUT
-    rest = np.logaddexp.accumulate(np.append(beyond, cells[::-1]))[::-1]
-    least = power * float(np.logaddexp(0.0, least_log_odds))  # G >= (1 + o)^p
-    enough = rest <= least + LOG_LEFT_OUT
-    return float(left[np.argmax(enough[:-1])]) if enough[:-1].any() else end
+    log_tail = np.logaddexp.accumulate(np.append(beyond, cells[::-1]))[::-1]
+    least_log_power = power * float(np.logaddexp(0.0, least_log_odds))  # G >= (1 + o)^p
+    is_negligible = log_tail <= least_log_power + LOG_LEFT_OUT
+    return float(cell_starts[np.argmax(is_negligible[:-1])]) if is_negligible[:-1].any() else end
 
 
 def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[float, float]:
