@@ -128,7 +128,7 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     # the error rate that both kinds can have at once
     tail = min(tail, ((1 - at_zero) / 2) ** 2)
     mu, reached = math.inf, tail
-    atoms = [np.abs(one.loss_pmf[0]) for one in curves if one.loss_pmf is not None]
+    atoms = [np.abs(curve.loss_pmf[0]) for curve in curves if curve.loss_pmf is not None]
     corners = np.concatenate([*atoms, np.empty(0)])
     if at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EPSILON):
         mu, is_whole = _greatest_mu(profile, max_loss, tail, corners)

@@ -274,8 +274,8 @@ class OneWay:
         grids = [grid_certificate(self.losses, delta, width)]
         # of numerical profiles no more than an upper bound is known
         pairs = [
-            (one.attained_pair if one.numerics.is_upper_envelope else one, n)
-            for one, n in self.losses
+            (loss.attained_pair if loss.numerics.is_upper_envelope else loss, n)
+            for loss, n in self.losses
             if not self._is_numerical
         ]
         if pairs and pairs != self.losses:
@@ -344,7 +344,7 @@ class OneWay:
             finite = with_exact_cgf(self.losses, 1e-12, upper=True)
             found = min(found, CertifiedComposition(finite, width).delta(0.0)[1])
         if self.has_envelopes:
-            others = (one.one_way_delta(self.plan, 0.0) for one in ENVELOPE_ACCOUNTANTS)
+            others = (accountant.one_way_delta(self.plan, 0.0) for accountant in ENVELOPE_ACCOUNTANTS)
             found = min(found, *others)
         return found
 

@@ -244,7 +244,7 @@ def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
     """Return outlines of many different losses that are large enough for one; else none."""
     losses = [(item, count) for item, count in items if isinstance(item, Loss)]
     # atoms lie between the few places of a law that shares a transform
-    if not MANY_LOSSES <= len(losses) == len(items) or any(one.loss_pmf for one, _ in losses):
+    if not MANY_LOSSES <= len(losses) == len(items) or any(loss.loss_pmf for loss, _ in losses):
         return []
     found = [Outline(loss, count) for loss, count in losses]
     return found if all(one.is_on_ladder for one in found) else []

@@ -43,9 +43,9 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     if near and math.isfinite(near) and log_delta is not None:
-        found = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
-        if found is not None:
-            return found
+        order = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
+        if order is not None:
+            return order
     return minimum_of_one_valley(height, 1e-7, 1e12, (20, 13, 9, 9))[0]
 
 

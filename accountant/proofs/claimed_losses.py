@@ -94,12 +94,12 @@ def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
 
 def words_of_claims(plan: Any) -> str:
     """Return in words whose losses are as claimed; "" where none is."""
-    kinds = list(dict.fromkeys(kind_of(one) for one in claims_of(plan)))
+    kinds = list(dict.fromkeys(kind_of(claim) for claim in claims_of(plan)))
     if not kinds:
         return ""
     listed = ", ".join(kinds[:-1]) + " and " * (len(kinds) > 1) + kinds[-1]
-    one = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
-    return f"the losses of {listed} are as {one}: {WHICH}"
+    subject = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
+    return f"the losses of {listed} are as {subject}: {WHICH}"
 
 
 def kind_of(claim: dict[str, Any]) -> str:

@@ -126,7 +126,7 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     )
     spans = [_span(one, x) for (one, _), x in zip(leaves, some, strict=True)]
     aligned = [x for x in spans if x > 0]
-    if all(not one for one in few) and len(aligned) == 1:
+    if not any(few) and len(aligned) == 1:
         h = aligned[0]
     elif aligned:
         h = _aligned(
@@ -147,8 +147,8 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         "a": a.hex(),
         "h": h.hex(),
         "size": size,
-        "slack": (SLACK * max((float(np.ptp(one.loss)) for one in some), default=0.0)).hex(),
-        "bits": max(128, 32 * math.ceil(bits / 32), *(one.pop("bits", 0) for one in rules)),
+        "slack": (SLACK * max((float(np.ptp(part.loss)) for part in some), default=0.0)).hex(),
+        "bits": max(128, 32 * math.ceil(bits / 32), *(rule.pop("bits", 0) for rule in rules)),
         "rules": rules,
     }
 
@@ -177,7 +177,7 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
     """Return a release in floats, of few cells."""
     parts.Part.left = math.inf
     with ctx.workprec(160):
-        given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]
+        given = [{key: value for key, value in rule.items() if key != "bits"} for rule in rules]
         found = cells(release, back, given)
     both = [one for one in found if one[3] is not None and one[0] > 0 and one[1] > 0]
     apart = [0.0 if low is None else float(high - low) for *_, low, high in both]
@@ -262,9 +262,9 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
     """Return the rules of the nodes of a release: none where its outcomes are listed."""
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:
-        case ("choice", some):
-            first, last = _ends(some[-1][1], reach)
-            return [_rule(first, last, nodes) for _ in some]
+        case ("choice", choices):
+            low_end, high_end = _ends(choices[-1][1], reach)
+            return [_rule(low_end, high_end, nodes) for _ in choices]
         case ("subset", inner):
             if inner[0] == "sampled":
                 return []

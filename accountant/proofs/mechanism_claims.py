@@ -36,7 +36,7 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
     first, second = mechanism.worst_pair(grid[STEPS // 2])
     values = [np.asarray(one, dtype=float) for one in (first, second)]
     numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # not scores
-    fields = {one.name: getattr(mechanism, one.name) for one in dataclasses.fields(mechanism)}
+    fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
     plain = {k: x for k, x in fields.items() if x is None or isinstance(x, (bool, int, float))}
     shown = [one.item() if numbers else one.tolist() for one in values]
     return {

@@ -32,9 +32,9 @@ def shown_parts(plan: dict[str, Any]) -> list[str]:
 def shown(value: Any) -> str:
     """Return a plain value as it is printed in Python; a claim with the loss that is claimed."""
     match value:
-        case {"kind": "Claimed", "mechanism": made, "loss": loss, **rest} if {*rest} <= STATED:
+        case {"kind": "Claimed", "mechanism": mechanism, "loss": loss, **rest} if {*rest} <= STATED:
             stated = "".join(f", {one}" for one in rest.values())
-            return f"{shown(made)} as claimed ({shown(loss)}{stated})"
+            return f"{shown(mechanism)} as claimed ({shown(loss)}{stated})"
         case dict():
             fields = [f"{name}={shown(one)}" for name, one in value.items() if name != "kind"]
             return f"{value.get('kind')}({', '.join(fields)})"

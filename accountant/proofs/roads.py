@@ -69,7 +69,7 @@ def _contours(
         if not lower:
             yield rough
         return
-    if any(isinstance(one, FloatRenyi) for one, _ in pairs):
+    if any(isinstance(pair, FloatRenyi) for pair, _ in pairs):
         raise NoRoad("of a Renyi curve no more is known than moments")
     slack = min(1.0, max(width * first.a, 1e-13))
     reason, some = NoRoad(""), False

@@ -113,7 +113,7 @@ class Search:
             releases = on_path(releases, json.loads(json.dumps(self._path(way, back))))
         with ctx.workprec(DIGITS):
             items = [(case(one, above=not lower), n) for one, n in releases.items()]
-        return [(one, n) for one, n in items if one]
+        return [(item, n) for item, n in items if item]
 
     def _has_sets(self, way: int) -> bool:
         """Return whether a release of an alternative stands for several pairs."""
