@@ -49,20 +49,20 @@ class Basic(Accountant):
             spare = DECIMAL_CONTEXT.subtract(
                 spare, DECIMAL_CONTEXT.multiply(printed_decimal(_item_infinity(item)), count)
             )
-        left = float(spare)
-        if leaky and left < 0:
+        shared_delta = float(spare)
+        if leaky and shared_delta < 0:
             return math.inf
         exact = Decimal(0)
         for item, count in items:
             if math.isfinite(_pure_epsilon(item)):
-                one = _pure_epsilon(item)
+                item_epsilon = _pure_epsilon(item)
             else:
-                share = min(_item_infinity(item) + left / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE)
-                one = _item_epsilon(item, share if left > 0 else _item_infinity(item))
-            if math.isinf(one):
+                share = min(_item_infinity(item) + shared_delta / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE)
+                item_epsilon = _item_epsilon(item, share if shared_delta > 0 else _item_infinity(item))
+            if math.isinf(item_epsilon):
                 return math.inf
             exact = DECIMAL_CONTEXT.add(
-                exact, DECIMAL_CONTEXT.multiply(printed_decimal(one), count)
+                exact, DECIMAL_CONTEXT.multiply(printed_decimal(item_epsilon), count)
             )
         return float_ceiling(exact)
 

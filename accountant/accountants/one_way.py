@@ -92,16 +92,16 @@ class OneWay:
         """
         if self.route in COMPOSED and self._is_within_variations(delta):
             return Certificate(0.0, 0.0, "sum of the bounds")
-        found, least = self._certify(delta, other)
+        certificate, least_above = self._certify(delta, other)
         if self.route in COMPOSED:
-            found = self._no_worse_than_pld(found, least, delta, other)
-            if math.isinf(found.upper) and not math.isinf(found.lower):  # hardly any noise
-                found = replace(found, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
-            upper = self._near_the_largest_loss(found.upper, delta)
-            if upper < found.upper:
-                found = replace(found, lower=min(found.lower, upper), upper=upper)
-        lower = min(self._least_of_choices(delta, found), found.upper)
-        return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
+            certificate = self._no_worse_than_pld(certificate, least_above, delta, other)
+            if math.isinf(certificate.upper) and not math.isinf(certificate.lower):  # hardly any noise
+                certificate = replace(certificate, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
+            upper = self._near_the_largest_loss(certificate.upper, delta)
+            if upper < certificate.upper:
+                certificate = replace(certificate, lower=min(certificate.lower, upper), upper=upper)
+        lower = min(self._least_of_choices(delta, certificate), certificate.upper)
+        return replace(certificate, lower=max(lower, certificate.lower)) if lower > certificate.lower else certificate
 
     def _near_the_largest_loss(self, upper: float, delta: float) -> float:
         """Return an upper end, where it is the largest loss the least that others prove.
@@ -124,15 +124,15 @@ class OneWay:
                 return False  # after a few of many losses
         return True
 
-    def _least_of_choices(self, delta: float, found: Certificate) -> float:
+    def _least_of_choices(self, delta: float, certificate: Certificate) -> float:
         """Return a lower end from what one user pays at least, where the interval is wide."""
-        lower = found.lower
+        lower = certificate.lower
         for choice in self.choices:  # the truth is at least what any one user pays
-            if found.upper - lower <= self.width * min(found.upper, 1e300):
+            if certificate.upper - lower <= self.width * min(certificate.upper, 1e300):
                 break
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
-                one = choice._certify(delta, 0.0)[0]  # noqa: SLF001
-                lower = max(lower, one.lower, choice._least_of_choices(delta, one))  # noqa: SLF001
+                choice_certificate = choice._certify(delta, 0.0)[0]  # noqa: SLF001
+                lower = max(lower, choice_certificate.lower, choice._least_of_choices(delta, choice_certificate))  # noqa: SLF001
         return lower
 
     def _no_worse_than_pld(
@@ -166,36 +166,36 @@ class OneWay:
             case Route.SUM_OF_BOUNDS:
                 total = Basic().one_way_epsilon(self.plan, delta)
                 lower = total if math.isinf(total) else _lower_sum(self.plan, total)
-                found = Certificate(lower, total, "sum of the bounds")
+                certificate = Certificate(lower, total, "sum of the bounds")
             case Route.CLOSED_FORM:
-                found = self._certify_single(delta)
+                certificate = self._certify_single(delta)
             case Route.PARALLEL:
-                found = self._certify_parallel(delta)
+                certificate = self._certify_parallel(delta)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
-                found = self._certify_exact(composition, delta, other)
+                certificate = self._certify_exact(composition, delta, other)
             case _:
                 grid = self._certify_on_grid(delta) if self._has_lattice else None
                 if grid is not None:
-                    found, least, is_fine = grid
+                    certificate, least_above, is_fine = grid
                     if not is_fine:
                         finite = self._certify_discretised(delta, with_envelopes=False)
-                        found = intersection(found, finite)
-                    return found, least
-                found = self._certify_discretised(delta)
-        return found, found.lower
+                        certificate = intersection(certificate, finite)
+                    return certificate, least_above
+                certificate = self._certify_discretised(delta)
+        return certificate, certificate.lower
 
     def _certify_parallel(self, delta: float) -> Certificate:
         """Return the interval of the part that costs most; others are only shown to cost less."""
-        found: list[Certificate] = []
-        least = 0.0
+        certificates: list[Certificate] = []
+        lower = 0.0
         for part in self.parts:
-            rough = part.rough_certificate(delta) if least > 0 else None
-            is_less = rough is not None and rough.upper <= least
-            found.append(rough if rough is not None and is_less else part.certify(delta, least))
-            least = max(least, found[-1].lower)
-        worst = max(found, key=lambda one: one.upper)
-        return Certificate(least, worst.upper, worst.engine, worst.nodes)
+            rough_certificate = part.rough_certificate(delta) if lower > 0 else None
+            is_less = rough_certificate is not None and rough_certificate.upper <= lower
+            certificates.append(rough_certificate if rough_certificate is not None and is_less else part.certify(delta, lower))
+            lower = max(lower, certificates[-1].lower)
+        worst = max(certificates, key=lambda certificate: certificate.upper)
+        return Certificate(lower, worst.upper, worst.engine, worst.nodes)
 
     def rough_certificate(self, delta: float) -> Certificate | None:
         """Return a wide interval by a coarse lattice where the narrow one is dear."""
@@ -208,11 +208,11 @@ class OneWay:
 
     def _certify_single(self, delta: float) -> Certificate:
         """Return the interval by the loss's own profile, or a bound that is less."""
-        found = closed_form(self.losses[0][0], delta)
-        if math.isinf(found.upper) or found.width <= LOOSE_WIDTH * found.upper:
-            return found
-        upper = max(found.lower, min(found.upper, self._envelope_epsilon(delta)))
-        return found if upper == found.upper else replace(found, upper=upper, engine=ENVELOPE)
+        certificate = closed_form(self.losses[0][0], delta)
+        if math.isinf(certificate.upper) or certificate.width <= LOOSE_WIDTH * certificate.upper:
+            return certificate
+        upper = max(certificate.lower, min(certificate.upper, self._envelope_epsilon(delta)))
+        return certificate if upper == certificate.upper else replace(certificate, upper=upper, engine=ENVELOPE)
 
     def is_surely_within(self, epsilon: float, delta: float, like: OneWay | None = None) -> bool:
         """Return whether a bound quicker than the interval says it costs at most ``epsilon``.
@@ -239,27 +239,27 @@ class OneWay:
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
-        found = Certificate(0.0, math.inf, ENVELOPE)
+        certificate = Certificate(0.0, math.inf, ENVELOPE)
         if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
-            found = composition.certify(delta, quick_only=True)
-            if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
+            certificate = composition.certify(delta, quick_only=True)
+            if certificate.width > self.width * min(certificate.upper, 1e300) and certificate.upper > other:
                 grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
-                found = found if grid is None else intersection(found, grid)
-        if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
-            found = intersection(composition.certify(delta), found)
-        if self._is_narrow(found) or math.isinf(found.lower) or found.upper <= other:
-            return found
+                certificate = certificate if grid is None else intersection(certificate, grid)
+        if certificate.width > self.width * min(certificate.upper, 1e300) and certificate.upper > other:
+            certificate = intersection(composition.certify(delta), certificate)
+        if self._is_narrow(certificate) or math.isinf(certificate.lower) or certificate.upper <= other:
+            return certificate
         if len(self.losses) > MAX_DISCRETISED_LOSSES:
-            upper = min(found.upper, composition.chernoff(delta))
-            return Certificate(min(found.lower, upper), upper, found.engine, found.nodes)
+            upper = min(certificate.upper, composition.chernoff(delta))
+            return Certificate(min(certificate.lower, upper), upper, certificate.engine, certificate.nodes)
         if grid is None and releases <= MAX_GRID_RELEASES:
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
         if grid is not None:
-            found = intersection(found, grid)
-        if self._is_narrow(found):
-            return found
+            certificate = intersection(certificate, grid)
+        if self._is_narrow(certificate):
+            return certificate
         # few smooth losses, far up a contour: finite ones need fewer terms
-        return intersection(found, self._certify_discretised(delta, max_terms=MAX_TERMS))
+        return intersection(certificate, self._certify_discretised(delta, max_terms=MAX_TERMS))
 
     def _is_narrow(self, found: Certificate) -> bool:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
@@ -283,18 +283,18 @@ class OneWay:
         above, *below = grids
         if above is None:
             return None
-        enough = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
-        known = [one for one in grids if one is not None]
-        is_fine = all(one.width <= enough * min(one.upper, 1e300) for one in known)
+        max_width = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
+        certificates = [grid for grid in grids if grid is not None]
+        is_fine = all(grid.width <= max_width * min(grid.upper, 1e300) for grid in certificates)
         if not self.has_envelopes and not self._is_numerical:
             return above, above.lower, is_fine
         upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
-        lower = max([0.0, *(one.lower for one in below if one is not None)])
+        lower = max([0.0, *(grid.lower for grid in below if grid is not None)])
         if self._is_numerical:
             lower = 0.0
         engine = above.engine if upper == above.upper else ENVELOPE
-        found = Certificate(min(lower, upper), upper, engine, above.nodes)
-        return found, above.lower, is_fine
+        certificate = Certificate(min(lower, upper), upper, engine, above.nodes)
+        return certificate, above.lower, is_fine
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
         """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.
@@ -307,14 +307,14 @@ class OneWay:
             exact = CertifiedComposition(self.losses, DISCRETISATION_ERROR)
             coarse = replace(self, width=DISCRETISATION_ERROR, exact=exact)
             return [coarse.certify(delta).upper for delta in deltas]
-        found, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
+        uppers, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
         if deltas and not alone:
             finite = with_coarse_cgf(self.losses, deltas[-1])
-            found = upper_epsilons(CertifiedComposition(finite, CURVE_WIDTH), deltas)
+            uppers = upper_epsilons(CertifiedComposition(finite, CURVE_WIDTH), deltas)
         if self.has_envelopes and (with_envelopes or alone):
             others = [self._envelope_epsilon(delta) for delta in deltas]
-            found = [min(pair) for pair in zip(found, others, strict=True)]
-        return [self._near_the_largest_loss(*pair) for pair in zip(found, deltas, strict=True)]
+            uppers = [min(pair) for pair in zip(uppers, others, strict=True)]
+        return [self._near_the_largest_loss(*pair) for pair in zip(uppers, deltas, strict=True)]
 
     @property
     def _is_few_samples(self) -> bool:
@@ -330,23 +330,23 @@ class OneWay:
                 is_exact = not (self.has_envelopes or self._is_numerical)
                 return value * (1 - ACCURACY) * is_exact, min(1.0, value * (1 + ACCURACY))
             case Route.PARALLEL:
-                found = [part.quick_delta(epsilon) for part in self.parts]
-                return max(low for low, _ in found), max(high for _, high in found)
+                bounds = [part.quick_delta(epsilon) for part in self.parts]
+                return max(low for low, _ in bounds), max(high for _, high in bounds)
         if epsilon == 0:
             return 0.0, self._total_variation()
         return (0.0, 1.0) if self.exact is None else self.exact.delta(epsilon, smoothed=False)
 
     def _total_variation(self) -> float:
         """Return an upper bound on delta at an epsilon of 0."""
-        found = math.fsum(n * float(one.profile(0.0)) * (1 + ACCURACY) for one, n in self.losses)
+        total = math.fsum(n * float(loss.profile(0.0)) * (1 + ACCURACY) for loss, n in self.losses)
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
             width = self.width if self.exact else max(self.width, DISCRETISATION_ERROR)
             finite = with_exact_cgf(self.losses, 1e-12, upper=True)
-            found = min(found, CertifiedComposition(finite, width).delta(0.0)[1])
+            total = min(total, CertifiedComposition(finite, width).delta(0.0)[1])
         if self.has_envelopes:
             others = (accountant.one_way_delta(self.plan, 0.0) for accountant in ENVELOPE_ACCOUNTANTS)
-            found = min(found, *others)
-        return found
+            total = min(total, *others)
+        return total
 
     @property
     def _has_lattice(self) -> bool:
@@ -363,28 +363,28 @@ class OneWay:
 
     @property
     def _is_coarse(self) -> bool:
-        return any(one.numerics.is_coarse for one, _ in self.losses)
+        return any(loss.numerics.is_coarse for loss, _ in self.losses)
 
     @property
     def _is_numerical(self) -> bool:
         """Whether the profile of some loss is computed, and rounded up."""
-        return any(one.numerics.is_numerical for one, _ in self.losses)
+        return any(loss.numerics.is_numerical for loss, _ in self.losses)
 
     @property
     def _has_bent_bounds(self) -> bool:
         """Whether some profile is a bound that need not be convex, hence that of no pair."""
         # lines between few of its points may lie above lines between all of them
-        found = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
-        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in found)
+        envelopes = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
+        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in envelopes)
 
     @property
     def has_envelopes(self) -> bool:
         """Whether the profile of some loss is a bound on many pairs."""
-        return any(one.numerics.is_upper_envelope for one, _ in self.losses)
+        return any(loss.numerics.is_upper_envelope for loss, _ in self.losses)
 
     def _envelope_epsilon(self, delta: float) -> float:
-        found = min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
-        return max(found, 0.0)
+        epsilon_upper = min(accountant.one_way_epsilon(self.plan, delta) for accountant in ENVELOPE_ACCOUNTANTS)
+        return max(epsilon_upper, 0.0)
 
     def _certify_discretised(
         self, delta: float, max_terms: float = math.inf, *, with_envelopes: bool = True
@@ -404,11 +404,11 @@ class OneWay:
         if loose or (self.has_envelopes and with_envelopes):
             upper = min(upper, self._envelope_epsilon(delta))
         upper = max(0.0, upper)
-        if not any(one.numerics.is_numerical for one, _ in self.losses):
-            pairs = [(one.attained_pair, n) for one, n in self.losses]
+        if not any(loss.numerics.is_numerical for loss, _ in self.losses):
+            pairs = [(loss.attained_pair, n) for loss, n in self.losses]
             finite = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
-            found = CertifiedComposition(finite, width, total_rounding(pairs)).certify(delta)
-            lower = found.lower
+            below = CertifiedComposition(finite, width, total_rounding(pairs)).certify(delta)
+            lower = below.lower
         engine = f"{above.engine}, connect-the-dots" if upper == above.upper else ENVELOPE
         return Certificate(min(lower, upper), upper, engine, above.nodes)
 
@@ -425,8 +425,8 @@ def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
     losses, route = losses_of_items(items), Route.EXACT_COMPOSITION
     if len(items) == 1 and items[0][1] == 1:
         route = Route.CLOSED_FORM
-    elif not all(one.numerics.is_exact for one, _ in losses):
-        by_renyi = all(one.numerics.determined_by_rdp for one, _ in losses)
+    elif not all(loss.numerics.is_exact for loss, _ in losses):
+        by_renyi = all(loss.numerics.determined_by_rdp for loss, _ in losses)
         route = Route.ENVELOPE_ACCOUNTANTS if by_renyi else Route.DISCRETISED_COMPOSITION
     choices = tuple(one_way(choice, width) for choice in _choices(items))
     exact = None
@@ -437,14 +437,14 @@ def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
 
 def _choices(items: list[tuple[Item, int]]) -> list[Plan]:
     """Return plans of one user each, who is in one part of every parallel; none without these."""
-    if not any(isinstance(one, Parallel) for one, _ in items):
+    if not any(isinstance(item, Parallel) for item, _ in items):
         return []
-    parts = [_dearest_first(one) if isinstance(one, Parallel) else [one] for one, _ in items]
-    if math.prod(len(some) for some in parts) <= MAX_CHOICES:
+    parts = [_dearest_first(item) if isinstance(item, Parallel) else [item] for item, _ in items]
+    if math.prod(len(options) for options in parts) <= MAX_CHOICES:
         rows = list(itertools.product(*parts))
     else:  # any choices are sound: the dearest parts together, then the next
-        most = min(MAX_CHOICES, max(len(some) for some in parts))
-        rows = [tuple(some[min(i, len(some) - 1)] for some in parts) for i in range(most)]
+        max_rows = min(MAX_CHOICES, max(len(options) for options in parts))
+        rows = [tuple(options[min(i, len(options) - 1)] for options in parts) for i in range(max_rows)]
     counts = [n for _, n in items]
     return [Sequential(n * part for part, n in zip(row, counts, strict=True)) for row in rows]
 
@@ -459,8 +459,8 @@ def _lower_sum(plan: Plan, total: float) -> float:
     rounding = total_rounding(losses)
     # `Basic` adds numbers as they are printed: short ones were given so, long ones rounded up
     numbers = [total, *(loss.pure for loss, _ in losses)]
-    given = all(isinstance(loss, PureLoss | LaplaceLoss) for loss, _ in losses)
-    if given and all(len(printed_decimal(x).as_tuple().digits) <= 15 for x in numbers):
+    are_printed = all(isinstance(loss, PureLoss | LaplaceLoss) for loss, _ in losses)
+    if are_printed and all(len(printed_decimal(x).as_tuple().digits) <= 15 for x in numbers):
         return total
     return max(0.0, total * (1 - LARGEST_LOSS_ULPS * ULP) - 2 * rounding)
 

@@ -93,16 +93,16 @@ class _ComposedEnds:
 
     def __init__(self, losses: list[tuple[Loss, int]]) -> None:
         above = with_exact_cgf(losses, TAIL, upper=True)
-        self.is_upper_only = any(one.numerics.is_numerical for one, _ in losses)
-        pairs = [(one.attained_pair, n) for one, n in losses]
+        self.is_upper_only = any(loss.numerics.is_numerical for loss, _ in losses)
+        pairs = [(loss.attained_pair, n) for loss, n in losses]
         below = above if self.is_upper_only else with_exact_cgf(pairs, TAIL, upper=False)
         # finite losses in place of others are no nearer than this
-        enough = NARROW if above == losses else LEAST_NARROW
-        self._above = self._below = _Composition(above, 0.0, enough)
+        narrow_width = NARROW if above == losses else LEAST_NARROW
+        self._above = self._below = _Composition(above, 0.0, narrow_width)
         self.max_loss = self._above.max_loss
         rounding = total_rounding(pairs)
         if below != above or rounding:
-            self._below = _Composition(below, rounding, enough)
+            self._below = _Composition(below, rounding, narrow_width)
         self.infinity = 0.0 if self.is_upper_only else self._below.infinity
 
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
