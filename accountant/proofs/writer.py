@@ -65,8 +65,8 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     fields = proof_plan(plan, decimal=decimal)
     document = {"proof": 1, "plan": fields, "delta": float(delta).hex()}
     try:
-        ways = alternatives(fields, decimal=decimal)
-        search = Search(ways, float(delta), float(lower), float(upper))
+        plans = alternatives(fields, decimal=decimal)
+        search = Search(plans, float(delta), float(lower), float(upper))
         document |= search.entries()
     except (NoProof, NoRoad, ProofError) as error:
         why = f"{error}{_whose(fields, str(error), decimal=decimal)}"
