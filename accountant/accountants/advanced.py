@@ -145,7 +145,9 @@ class _Binomial:
         chance = 1 / (1 + math.exp(-epsilon))
         reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
         lowest_heads = max(count // 2, math.floor(count * chance - reach))
-        heads = np.arange(lowest_heads, min(count, math.ceil(count * chance + reach)) + 1, dtype=float)
+        heads = np.arange(
+            lowest_heads, min(count, math.ceil(count * chance + reach)) + 1, dtype=float
+        )
         log_heads, log_tails = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
         size = gammaln(count + 1.0)
         log_p = size - gammaln(heads + 1) - gammaln(count - heads + 1)

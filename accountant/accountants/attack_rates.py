@@ -132,14 +132,14 @@ def bayes_risk(plan: Plan, prior: float) -> RateBounds:
     """
     plan, prior = as_plan(plan), POSITIVE_DELTA.check("prior", prior)
     # min(prior, 1 - prior) (1 - delta(|ln odds|)), delta that of the worse direction
-    smaller_prior = min(prior, 1 - prior)
-    odds = math.log(max(prior, 1 - prior) / smaller_prior)
+    smaller = min(prior, 1 - prior)
+    odds = math.log(max(prior, 1 - prior) / smaller)
     error = 4 * ULP * (1 + odds) if odds else 0.0
     delta = _profile_bounds(plan, odds, error)
-    lower, upper = smaller_prior * (1 - delta.upper), smaller_prior * (1 - delta.lower)
+    lower, upper = smaller * (1 - delta.upper), smaller * (1 - delta.lower)
     # without an attack that helps, one guesses
     return RateBounds(
-        lower * (1 - 4 * ULP) if delta.upper else smaller_prior, min(upper * (1 + 4 * ULP), smaller_prior)
+        lower * (1 - 4 * ULP) if delta.upper else smaller, min(upper * (1 + 4 * ULP), smaller)
     )
 
 

@@ -89,7 +89,9 @@ class Accountant(ABC):
         list of float
             Rounded up, in the order of ``deltas``.
         """
-        return np.array([self.epsilon(plan, delta) for delta in each_checked(DELTA, "deltas", deltas)])
+        return np.array(
+            [self.epsilon(plan, delta) for delta in each_checked(DELTA, "deltas", deltas)]
+        )
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """Return an upper bound on the delta of a plan at each of many epsilons.
@@ -175,16 +177,16 @@ def least_delta(
         Rounded up, by a share of 2e-10 where the bound is continuous.
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
-    too_small, large_enough = -math.inf, math.inf  # ln(delta - floor)
+    too_small, sufficient = -math.inf, math.inf  # ln(delta - floor)
     previous, slope, step = (math.nan, math.nan), 0.0, NEAR
     x = max(min(math.log(max(start - floor, 1e-300)), top), LEAST_LOG_DELTA)
     for i in range(MAX_STEPS):
         epsilon_upper = epsilon_at(floor + math.exp(x))
         if epsilon_upper <= epsilon:
-            large_enough = min(large_enough, x)
+            sufficient = min(sufficient, x)
         else:
             too_small = max(too_small, x)
-        if large_enough - too_small <= NEAR or LEAST_LOG_DELTA in (large_enough, x) or too_small >= top:
+        if sufficient - too_small <= NEAR or LEAST_LOG_DELTA in (sufficient, x) or too_small >= top:
             break
         value = math.log(epsilon_upper / epsilon) if min(epsilon_upper, epsilon) > 0 else math.nan
         if abs(x - previous[0]) > LEAST_CHORD and math.isfinite(value - previous[1]):
@@ -196,12 +198,12 @@ def least_delta(
         guess = x - value / slope + math.copysign(NEAR / 3, value)
         # where the answer is not between two points yet, by ever greater steps
         step = min(max(GROWTH * step, abs(guess - x) if math.isfinite(guess) else 1.0), MAX_STEP)
-        if math.isinf(large_enough):
+        if math.isinf(sufficient):
             x = min(x + step, top)
         elif math.isinf(too_small):
             x = max(x - step, LEAST_LOG_DELTA)
-        elif too_small < guess < large_enough and (i + 1) % STEPS_TO_HALVE:
+        elif too_small < guess < sufficient and (i + 1) % STEPS_TO_HALVE:
             x = guess
         else:
-            x = (too_small + large_enough) / 2
-    return floor + math.exp(large_enough) if math.isfinite(large_enough) else 1.0
+            x = (too_small + sufficient) / 2
+    return floor + math.exp(sufficient) if math.isfinite(sufficient) else 1.0

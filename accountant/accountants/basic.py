@@ -49,20 +49,22 @@ class Basic(Accountant):
             spare = DECIMAL_CONTEXT.subtract(
                 spare, DECIMAL_CONTEXT.multiply(printed_decimal(_item_infinity(item)), count)
             )
-        shared_delta = float(spare)
-        if leaky and shared_delta < 0:
+        shared = float(spare)
+        if leaky and shared < 0:
             return math.inf
         exact = Decimal(0)
         for item, count in items:
             if math.isfinite(_pure_epsilon(item)):
-                item_epsilon = _pure_epsilon(item)
+                epsilon = _pure_epsilon(item)
             else:
-                share = min(_item_infinity(item) + shared_delta / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE)
-                item_epsilon = _item_epsilon(item, share if shared_delta > 0 else _item_infinity(item))
-            if math.isinf(item_epsilon):
+                share = min(
+                    _item_infinity(item) + shared / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE
+                )
+                epsilon = _item_epsilon(item, share if shared > 0 else _item_infinity(item))
+            if math.isinf(epsilon):
                 return math.inf
             exact = DECIMAL_CONTEXT.add(
-                exact, DECIMAL_CONTEXT.multiply(printed_decimal(item_epsilon), count)
+                exact, DECIMAL_CONTEXT.multiply(printed_decimal(epsilon), count)
             )
         return float_ceiling(exact)
 

@@ -282,7 +282,9 @@ def _delta_bounds(ends: list[ProfileEnds], epsilon: Array) -> tuple[Array, Array
     """Return bounds on delta of the worse direction, by engines near a few of the epsilons."""
     parts = np.array_split(epsilon, min(CENTRES, epsilon.size))
     bounds = [
-        np.maximum.reduce([np.array(profile.near(float(np.median(part)), part)) for profile in ends])
+        np.maximum.reduce(
+            [np.array(profile.near(float(np.median(part)), part)) for profile in ends]
+        )
         for part in parts
     ]
     low, high = np.concatenate(bounds, axis=1)

@@ -92,16 +92,20 @@ class OneWay:
         """
         if self.route in COMPOSED and self._is_within_variations(delta):
             return Certificate(0.0, 0.0, "sum of the bounds")
-        certificate, least_above = self._certify(delta, other)
+        interval, least_above = self._certify(delta, other)
         if self.route in COMPOSED:
-            certificate = self._no_worse_than_pld(certificate, least_above, delta, other)
-            if math.isinf(certificate.upper) and not math.isinf(certificate.lower):  # hardly any noise
-                certificate = replace(certificate, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
-            upper = self._near_the_largest_loss(certificate.upper, delta)
-            if upper < certificate.upper:
-                certificate = replace(certificate, lower=min(certificate.lower, upper), upper=upper)
-        lower = min(self._least_of_choices(delta, certificate), certificate.upper)
-        return replace(certificate, lower=max(lower, certificate.lower)) if lower > certificate.lower else certificate
+            interval = self._no_worse_than_pld(interval, least_above, delta, other)
+            if math.isinf(interval.upper) and not math.isinf(interval.lower):  # hardly any noise
+                interval = replace(interval, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
+            upper = self._near_the_largest_loss(interval.upper, delta)
+            if upper < interval.upper:
+                interval = replace(interval, lower=min(interval.lower, upper), upper=upper)
+        lower = min(self._least_of_choices(delta, interval), interval.upper)
+        return (
+            replace(interval, lower=max(lower, interval.lower))
+            if lower > interval.lower
+            else interval
+        )
 
     def _near_the_largest_loss(self, upper: float, delta: float) -> float:
         """Return an upper end, where it is the largest loss the least that others prove.
@@ -124,15 +128,15 @@ class OneWay:
                 return False  # after a few of many losses
         return True
 
-    def _least_of_choices(self, delta: float, certificate: Certificate) -> float:
+    def _least_of_choices(self, delta: float, interval: Certificate) -> float:
         """Return a lower end from what one user pays at least, where the interval is wide."""
-        lower = certificate.lower
+        lower = interval.lower
         for choice in self.choices:  # the truth is at least what any one user pays
-            if certificate.upper - lower <= self.width * min(certificate.upper, 1e300):
+            if interval.upper - lower <= self.width * min(interval.upper, 1e300):
                 break
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
-                choice_certificate = choice._certify(delta, 0.0)[0]  # noqa: SLF001
-                lower = max(lower, choice_certificate.lower, choice._least_of_choices(delta, choice_certificate))  # noqa: SLF001
+                of_choice = choice._certify(delta, 0.0)[0]  # noqa: SLF001
+                lower = max(lower, of_choice.lower, choice._least_of_choices(delta, of_choice))  # noqa: SLF001
         return lower
 
     def _no_worse_than_pld(
@@ -166,35 +170,39 @@ class OneWay:
             case Route.SUM_OF_BOUNDS:
                 total = Basic().one_way_epsilon(self.plan, delta)
                 lower = total if math.isinf(total) else _lower_sum(self.plan, total)
-                certificate = Certificate(lower, total, "sum of the bounds")
+                interval = Certificate(lower, total, "sum of the bounds")
             case Route.CLOSED_FORM:
-                certificate = self._certify_single(delta)
+                interval = self._certify_single(delta)
             case Route.PARALLEL:
-                certificate = self._certify_parallel(delta)
+                interval = self._certify_parallel(delta)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
-                certificate = self._certify_exact(composition, delta, other)
+                interval = self._certify_exact(composition, delta, other)
             case _:
                 grid = self._certify_on_grid(delta) if self._has_lattice else None
                 if grid is not None:
-                    certificate, least_above, is_fine = grid
+                    interval, least_above, is_fine = grid
                     if not is_fine:
                         finite = self._certify_discretised(delta, with_envelopes=False)
-                        certificate = intersection(certificate, finite)
-                    return certificate, least_above
-                certificate = self._certify_discretised(delta)
-        return certificate, certificate.lower
+                        interval = intersection(interval, finite)
+                    return interval, least_above
+                interval = self._certify_discretised(delta)
+        return interval, interval.lower
 
     def _certify_parallel(self, delta: float) -> Certificate:
         """Return the interval of the part that costs most; others are only shown to cost less."""
-        certificates: list[Certificate] = []
+        intervals: list[Certificate] = []
         lower = 0.0
         for part in self.parts:
-            rough_certificate = part.rough_certificate(delta) if lower > 0 else None
-            is_less = rough_certificate is not None and rough_certificate.upper <= lower
-            certificates.append(rough_certificate if rough_certificate is not None and is_less else part.certify(delta, lower))
-            lower = max(lower, certificates[-1].lower)
-        worst = max(certificates, key=lambda certificate: certificate.upper)
+            rough_interval = part.rough_certificate(delta) if lower > 0 else None
+            is_less = rough_interval is not None and rough_interval.upper <= lower
+            intervals.append(
+                rough_interval
+                if rough_interval is not None and is_less
+                else part.certify(delta, lower)
+            )
+            lower = max(lower, intervals[-1].lower)
+        worst = max(intervals, key=lambda interval: interval.upper)
         return Certificate(lower, worst.upper, worst.engine, worst.nodes)
 
     def rough_certificate(self, delta: float) -> Certificate | None:
@@ -208,11 +216,13 @@ class OneWay:
 
     def _certify_single(self, delta: float) -> Certificate:
         """Return the interval by the loss's own profile, or a bound that is less."""
-        certificate = closed_form(self.losses[0][0], delta)
-        if math.isinf(certificate.upper) or certificate.width <= LOOSE_WIDTH * certificate.upper:
-            return certificate
-        upper = max(certificate.lower, min(certificate.upper, self._envelope_epsilon(delta)))
-        return certificate if upper == certificate.upper else replace(certificate, upper=upper, engine=ENVELOPE)
+        interval = closed_form(self.losses[0][0], delta)
+        if math.isinf(interval.upper) or interval.width <= LOOSE_WIDTH * interval.upper:
+            return interval
+        upper = max(interval.lower, min(interval.upper, self._envelope_epsilon(delta)))
+        return (
+            interval if upper == interval.upper else replace(interval, upper=upper, engine=ENVELOPE)
+        )
 
     def is_surely_within(self, epsilon: float, delta: float, like: OneWay | None = None) -> bool:
         """Return whether a bound quicker than the interval says it costs at most ``epsilon``.
@@ -239,27 +249,27 @@ class OneWay:
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
-        certificate = Certificate(0.0, math.inf, ENVELOPE)
+        interval = Certificate(0.0, math.inf, ENVELOPE)
         if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
-            certificate = composition.certify(delta, quick_only=True)
-            if certificate.width > self.width * min(certificate.upper, 1e300) and certificate.upper > other:
+            interval = composition.certify(delta, quick_only=True)
+            if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > other:
                 grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
-                certificate = certificate if grid is None else intersection(certificate, grid)
-        if certificate.width > self.width * min(certificate.upper, 1e300) and certificate.upper > other:
-            certificate = intersection(composition.certify(delta), certificate)
-        if self._is_narrow(certificate) or math.isinf(certificate.lower) or certificate.upper <= other:
-            return certificate
+                interval = interval if grid is None else intersection(interval, grid)
+        if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > other:
+            interval = intersection(composition.certify(delta), interval)
+        if self._is_narrow(interval) or math.isinf(interval.lower) or interval.upper <= other:
+            return interval
         if len(self.losses) > MAX_DISCRETISED_LOSSES:
-            upper = min(certificate.upper, composition.chernoff(delta))
-            return Certificate(min(certificate.lower, upper), upper, certificate.engine, certificate.nodes)
+            upper = min(interval.upper, composition.chernoff(delta))
+            return Certificate(min(interval.lower, upper), upper, interval.engine, interval.nodes)
         if grid is None and releases <= MAX_GRID_RELEASES:
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
         if grid is not None:
-            certificate = intersection(certificate, grid)
-        if self._is_narrow(certificate):
-            return certificate
+            interval = intersection(interval, grid)
+        if self._is_narrow(interval):
+            return interval
         # few smooth losses, far up a contour: finite ones need fewer terms
-        return intersection(certificate, self._certify_discretised(delta, max_terms=MAX_TERMS))
+        return intersection(interval, self._certify_discretised(delta, max_terms=MAX_TERMS))
 
     def _is_narrow(self, found: Certificate) -> bool:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
@@ -284,8 +294,8 @@ class OneWay:
         if above is None:
             return None
         max_width = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
-        certificates = [grid for grid in grids if grid is not None]
-        is_fine = all(grid.width <= max_width * min(grid.upper, 1e300) for grid in certificates)
+        intervals = [grid for grid in grids if grid is not None]
+        is_fine = all(grid.width <= max_width * min(grid.upper, 1e300) for grid in intervals)
         if not self.has_envelopes and not self._is_numerical:
             return above, above.lower, is_fine
         upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
@@ -293,8 +303,8 @@ class OneWay:
         if self._is_numerical:
             lower = 0.0
         engine = above.engine if upper == above.upper else ENVELOPE
-        certificate = Certificate(min(lower, upper), upper, engine, above.nodes)
-        return certificate, above.lower, is_fine
+        interval = Certificate(min(lower, upper), upper, engine, above.nodes)
+        return interval, above.lower, is_fine
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
         """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.
@@ -344,7 +354,9 @@ class OneWay:
             finite = with_exact_cgf(self.losses, 1e-12, upper=True)
             total = min(total, CertifiedComposition(finite, width).delta(0.0)[1])
         if self.has_envelopes:
-            others = (accountant.one_way_delta(self.plan, 0.0) for accountant in ENVELOPE_ACCOUNTANTS)
+            others = (
+                accountant.one_way_delta(self.plan, 0.0) for accountant in ENVELOPE_ACCOUNTANTS
+            )
             total = min(total, *others)
         return total
 
@@ -383,7 +395,9 @@ class OneWay:
         return any(loss.numerics.is_upper_envelope for loss, _ in self.losses)
 
     def _envelope_epsilon(self, delta: float) -> float:
-        epsilon_upper = min(accountant.one_way_epsilon(self.plan, delta) for accountant in ENVELOPE_ACCOUNTANTS)
+        epsilon_upper = min(
+            accountant.one_way_epsilon(self.plan, delta) for accountant in ENVELOPE_ACCOUNTANTS
+        )
         return max(epsilon_upper, 0.0)
 
     def _certify_discretised(
@@ -444,7 +458,9 @@ def _choices(items: list[tuple[Item, int]]) -> list[Plan]:
         rows = list(itertools.product(*parts))
     else:  # any choices are sound: the dearest parts together, then the next
         max_rows = min(MAX_CHOICES, max(len(options) for options in parts))
-        rows = [tuple(options[min(i, len(options) - 1)] for options in parts) for i in range(max_rows)]
+        rows = [
+            tuple(options[min(i, len(options) - 1)] for options in parts) for i in range(max_rows)
+        ]
     counts = [n for _, n in items]
     return [Sequential(n * part for part, n in zip(row, counts, strict=True)) for row in rows]
 

@@ -97,10 +97,10 @@ class PLD(Accountant):
         lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
         for direction in directions(plan):
             grid = self._grid(direction, at, upper=False)
-            raised_delta = at + grid.delta_error
-            if abs(raised_delta - grid.infinity) <= 1e-9 * raised_delta:  # too close to tell: ask for more
-                raised_delta = grid.infinity * (1 + 1e-9)
-            lower = max(lower, grid.epsilon(raised_delta) if raised_delta < 1 else 0.0)
+            raised = at + grid.delta_error
+            if abs(raised - grid.infinity) <= 1e-9 * raised:  # too close to tell: ask for more
+                raised = grid.infinity * (1 + 1e-9)
+            lower = max(lower, grid.epsilon(raised) if raised < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
         if mixed or any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan)):
             lower = 0.0
@@ -123,10 +123,12 @@ class PLD(Accountant):
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """Return `delta` at each of many epsilons, from one grid."""
-        grids = [self._grid(direction, 1e-12, upper=True) for direction in directions(as_plan(plan))]
-        checked_epsilons = np.array(each_checked(EPSILON, "epsilons", epsilons))
-        delta_upper: Array = np.max([grid.delta(checked_epsilons) + grid.delta_error for grid in grids], axis=0)
-        capped: Array = np.minimum(delta_upper * (1 + 4 * ULP), 1.0)
+        grids = [
+            self._grid(direction, 1e-12, upper=True) for direction in directions(as_plan(plan))
+        ]
+        checked = np.array(each_checked(EPSILON, "epsilons", epsilons))
+        upper: Array = np.max([grid.delta(checked) + grid.delta_error for grid in grids], axis=0)
+        capped: Array = np.minimum(upper * (1 + 4 * ULP), 1.0)
         return capped
 
     def epsilon(self, plan: Plan, delta: float) -> float:

@@ -114,8 +114,8 @@ def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
         best, at = min(best, float(value[i])), float(grid[i])
         if 0 < i < grid.size - 1 and np.isfinite(value[i - 1 : i + 2]).all():
             # the vertex of the parabola through three points
-            left_rise, right_rise = value[i - 1] - value[i], value[i + 1] - value[i]
-            at += steps.pop(0) * float(left_rise - right_rise) / (2 * max(float(left_rise + right_rise), 1e-300))
+            fall, rise = value[i - 1] - value[i], value[i + 1] - value[i]
+            at += steps.pop(0) * float(fall - rise) / (2 * max(float(fall + rise), 1e-300))
         else:
             steps[0] *= 4
     return None

@@ -92,41 +92,41 @@ class Tight(Accountant):
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         if proof is None:
-            certificate = self._interval(plan, delta)
+            interval = self._interval(plan, delta)
             return replace(
-                certificate, check=partial(_check_claim, plan, delta, certificate.lower, certificate.upper)
+                interval, check=partial(_check_claim, plan, delta, interval.lower, interval.upper)
             )
         # what writes proofs is loaded where one is wanted
         from accountant.files import write_atomically
         from accountant.proofs.checked_proof import checked_target, proof_of_claim
 
         target = checked_target(proof)
-        certificate = self._interval(plan, delta)
-        claim = (plan, delta, certificate.lower, certificate.upper)
+        interval = self._interval(plan, delta)
+        claim = (plan, delta, interval.lower, interval.upper)
         checked = proof_of_claim(*claim)
         write_atomically(target, checked.document)
         lower, upper = checked.verdict.lower, checked.verdict.upper
-        return replace(certificate, lower=lower, upper=upper, check=partial(_check_claim, *claim))
+        return replace(interval, lower=lower, upper=upper, check=partial(_check_claim, *claim))
 
     def _interval(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval of a checked plan, over both directions."""
         first_direction, *others = directions(plan)
         first_way = one_way(first_direction, self.width, at_zero=delta == 0)
-        certificate = first_way.certify(delta)
+        interval = first_way.certify(delta)
         for direction in others:
             other_way = one_way(direction, self.width, at_zero=delta == 0)
-            if certificate.upper == 0 and other_way.exact is not None:
+            if interval.upper == 0 and other_way.exact is not None:
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
-            if other_way.is_surely_within(certificate.lower, delta, first_way):
+            if other_way.is_surely_within(interval.lower, delta, first_way):
                 continue  # it cannot be the worse direction
-            rough_certificate = other_way.rough_certificate(delta) if certificate.lower > 0 else None
-            if rough_certificate is not None and rough_certificate.upper <= certificate.lower:
+            rough_interval = other_way.rough_certificate(delta) if interval.lower > 0 else None
+            if rough_interval is not None and rough_interval.upper <= interval.lower:
                 continue
-            other_certificate = other_way.certify(delta, certificate.lower)
-            worse = max(certificate, other_certificate, key=lambda candidate: candidate.upper)
-            lower = max(certificate.lower, other_certificate.lower)
-            certificate = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
-        return certificate
+            other_certificate = other_way.certify(delta, interval.lower)
+            worse = max(interval, other_certificate, key=lambda candidate: candidate.upper)
+            lower = max(interval.lower, other_certificate.lower)
+            interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
+        return interval
 
     def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
         """Return an interval around the true epsilon at ``delta``.
@@ -164,9 +164,13 @@ class Tight(Accountant):
         uppers = {0.0: self.epsilon(plan, 0.0)} if 0.0 in checked_deltas else {}
         for direction in directions(plan):
             open_deltas = [
-                d for d in positive if not (d in uppers and chernoff_epsilon(direction, d) <= uppers[d])
+                d
+                for d in positive
+                if not (d in uppers and chernoff_epsilon(direction, d) <= uppers[d])
             ]
-            bounds = one_way(direction, self.width).upper_epsilons(open_deltas, with_envelopes=with_envelopes)
+            bounds = one_way(direction, self.width).upper_epsilons(
+                open_deltas, with_envelopes=with_envelopes
+            )
             for delta, bound in zip(open_deltas, bounds, strict=True):
                 uppers[delta] = max(uppers.get(delta, bound), bound)
         return np.array([uppers[delta] for delta in checked_deltas])

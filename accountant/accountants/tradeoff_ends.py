@@ -159,7 +159,10 @@ def _heights(
             low[mask], high[mask] = (1 - delta_upper) - cost, (1 - delta_lower) - cost
         else:  # e^e (1 - level - delta_reversed(-e)), where nothing cancels
             scale = np.exp(-size[mask])
-            low[mask], high[mask] = scale * ((1 - level) - delta_upper), scale * ((1 - level) - delta_lower)
+            low[mask], high[mask] = (
+                scale * ((1 - level) - delta_upper),
+                scale * ((1 - level) - delta_lower),
+            )
     # as in `tradeoff_curves`
     error = 4 * ULP * (np.maximum(np.abs(low), np.abs(high)) + np.exp(np.minimum(epsilon, 0.0)))
     return low - error, high + error

@@ -127,5 +127,7 @@ def bracket_epsilon(
     distance = 1.02 * gap / slope
     if not 0 < distance < upper:
         distance = 1e-15 * upper
-    _, distance = grow_until(lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, 1.7)
+    _, distance = grow_until(
+        lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, 1.7
+    )
     return max(upper - distance, 0.0), upper

@@ -102,7 +102,10 @@ class CertifiedComposition:
             return Certificate(0.0, 0.0, "sum of the bounds")
         log_delta = (math.log(low), math.log(high) + self.rounding)
         lower_bound = self._lower_bound_of_largest_loss(log_delta[1])
-        if math.isfinite(self.max_loss) and self.max_loss - lower_bound <= self.width * self.max_loss:
+        if (
+            math.isfinite(self.max_loss)
+            and self.max_loss - lower_bound <= self.width * self.max_loss
+        ):
             return Certificate(lower_bound, self.max_loss, "greatest outcome")
         best: Certificate | None = None
         for certificate in self._certify_sampled(log_delta):
@@ -155,7 +158,10 @@ class CertifiedComposition:
                 epsilon = -math.inf  # no other is to be had
                 continue
             if engine.largest == rough_epsilon and engine.bounds(rough_epsilon)[1] > log_delta[0]:
-                rough_epsilon, least_epsilon = 2 * rough_epsilon, rough_epsilon  # the true epsilon may be above it
+                rough_epsilon, least_epsilon = (
+                    2 * rough_epsilon,
+                    rough_epsilon,
+                )  # the true epsilon may be above it
                 continue
             certificate = self._bracket(
                 engine, log_delta, 0.8 * rough_epsilon, min(engine.largest, self.max_loss)
@@ -163,7 +169,11 @@ class CertifiedComposition:
             yield certificate
             if certificate.width > gap / 2:
                 return  # it is as narrow as it becomes
-            rough_epsilon, gap, epsilon = max(1.02 * certificate.upper, least_epsilon), certificate.width, -math.inf
+            rough_epsilon, gap, epsilon = (
+                max(1.02 * certificate.upper, least_epsilon),
+                certificate.width,
+                -math.inf,
+            )
 
     def _sampled_engine(
         self, a: float, epsilon: float, log_delta: float, rough_epsilon: float
@@ -226,7 +236,10 @@ class CertifiedComposition:
         if self._is_within_variations(finite_delta):
             return True
         lower_bound = self._lower_bound_of_largest_loss(finite_delta)
-        if math.isfinite(self.max_loss) and self.max_loss - lower_bound <= self.width * self.max_loss:
+        if (
+            math.isfinite(self.max_loss)
+            and self.max_loss - lower_bound <= self.width * self.max_loss
+        ):
             return True
         log_delta = math.log(finite_delta)
         a, epsilon = self.tilt_and_epsilon(log_delta)
@@ -262,9 +275,16 @@ class CertifiedComposition:
         if finite_delta > 0 and self.max_loss <= epsilon:
             return True
         short_contour = None if like is None else like.last_contour
-        if finite_delta > 0 and short_contour is not None and short_contour.nodes <= FEW_NODES and len(self.items) == 1:
+        if (
+            finite_delta > 0
+            and short_contour is not None
+            and short_contour.nodes <= FEW_NODES
+            and len(self.items) == 1
+        ):
             grid = short_contour.step, QUICK_SHARE * short_contour.nodes
-            contour = Contour(self._cgf, short_contour.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid)
+            contour = Contour(
+                self._cgf, short_contour.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid
+            )
             contour.integrate()
             if contour.bounds(epsilon)[1] <= math.log(finite_delta):
                 return True

@@ -38,7 +38,9 @@ class PlanCGF:
         ]
         self.smoothing = smoothing
         # whether `rough_at` is much quicker than `value_at`
-        self.has_short_sums = all(cgf.has_short_sum(prepared_losses) for cgf, prepared_losses, _ in self._families)
+        self.has_short_sums = all(
+            cgf.has_short_sum(prepared_losses) for cgf, prepared_losses, _ in self._families
+        )
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """Return the same cumulant with another smoothing."""

@@ -190,7 +190,9 @@ class PointwiseMaximum(Loss):
         return LossNumerics(
             is_upper_envelope=True,
             is_numerical=any(part_numerics.is_numerical for part_numerics in all_numerics),
-            discretisation_points=min(part_numerics.discretisation_points for part_numerics in all_numerics),
+            discretisation_points=min(
+                part_numerics.discretisation_points for part_numerics in all_numerics
+            ),
             grid_points=min(part_numerics.grid_points for part_numerics in all_numerics),
         )
 

@@ -121,7 +121,11 @@ def _rough_contours(
     yield rough_contour
     # in the formula for `smoothing` this share is S a (a + 1)
     usual = rough_contour.smoothing * a * (a + 1)
-    factor = min(usual / rough_contour.added_share, ROUGH_SMOOTHING) if rough_contour.added_share > 0 else 1.0
+    factor = (
+        min(usual / rough_contour.added_share, ROUGH_SMOOTHING)
+        if rough_contour.added_share > 0
+        else 1.0
+    )
     if rough_contour.found_width > 0:  # which is in proportion to the smoothing
         factor = ROUGH_SMOOTHING * min(ENOUGH * width / rough_contour.found_width, 1.0)
     if factor > LEAST_GAIN:

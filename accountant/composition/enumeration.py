@@ -46,7 +46,9 @@ class Enumeration:
             vectors = _count_vectors(count, values.size)
             log_multiplicity = gammaln(count + 1.0) - gammaln(vectors + 1.0).sum(axis=1)
             loss = (loss[:, None] + ordered_dot(vectors, values)).ravel()
-            log_mass = (log_mass[:, None] + log_multiplicity + ordered_dot(vectors, np.log(masses))).ravel()
+            log_mass = (
+                log_mass[:, None] + log_multiplicity + ordered_dot(vectors, np.log(masses))
+            ).ravel()
             size = float(gammaln(count + 1.0)) + count * float(np.max(np.abs(np.log(masses))))
             self._error += 8 * ULP * (size + count)
             self._mismatch += 4 * ULP * count * float(np.max(np.abs(values), initial=0.0))

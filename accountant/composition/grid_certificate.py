@@ -130,7 +130,11 @@ class _GridSearch:
         if upper_engine is not None and lower_engine is not None:
             centre = upper if math.isfinite(upper) else epsilon
             low, upper = self._ends(upper_engine, self._asked, centre)
-            lower = low if lower_engine is upper_engine else self._ends(lower_engine, self._asked, centre)[0]
+            lower = (
+                low
+                if lower_engine is upper_engine
+                else self._ends(lower_engine, self._asked, centre)[0]
+            )
             lower = max(lower, 0.0)
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
@@ -163,19 +167,26 @@ class _GridSearch:
     def _lattice(self, step: float) -> tuple[float, list[float]]:
         """Return a step, and for each loss the place of a point: on two atoms of the first."""
         for outline in self._outlines:
-            if outline.atom_at_end is not None and abs(outline.atom_at_end - outline.centre) > 2 * step:
+            if (
+                outline.atom_at_end is not None
+                and abs(outline.atom_at_end - outline.centre) > 2 * step
+            ):
                 offset = centred_offset(outline.loss, outline.centre, step)
                 for _ in range(3):
                     width = outline.mean_at_end(step) - offset
                     if not abs(width) < self._max_points * step:  # out of a lattice's reach
                         return step, [offset] * len(self._outlines)
                     step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
-                places = [centred_offset(summand.loss, summand.centre, step) for summand in self._outlines]
+                places = [
+                    centred_offset(summand.loss, summand.centre, step) for summand in self._outlines
+                ]
                 return step, [
                     offset if summand is outline else centred
                     for summand, centred in zip(self._outlines, places, strict=True)
                 ]
-        return step, [centred_offset(outline.loss, outline.centre, step) for outline in self._outlines]
+        return step, [
+            centred_offset(outline.loss, outline.centre, step) for outline in self._outlines
+        ]
 
     def _guess(self) -> tuple[float, float]:
         """Return roughly epsilon, and a tilt that is rather too small."""
@@ -185,7 +196,9 @@ class _GridSearch:
         positive = edges > 0
         single = float(edges[positive][np.argmax(total[positive] <= self._delta)])
         mean = math.fsum(outline.count * outline.mean for outline in self._outlines)
-        deviation = math.sqrt(math.fsum(outline.count * outline.variance for outline in self._outlines))
+        deviation = math.sqrt(
+            math.fsum(outline.count * outline.variance for outline in self._outlines)
+        )
         many = mean + deviation * math.sqrt(-math.log(self._delta))
         epsilon = max(min(single, self._most), min(many, self._most), 1e-9)
         return epsilon, 1 / epsilon

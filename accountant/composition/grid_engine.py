@@ -84,7 +84,10 @@ class GridEngine:
         # up to which epsilon a release above its cut is enough, whatever the others are
         least_sum = math.fsum(part.count * part.least for part in parts)
         self._cuts = [
-            (pair.law.last - part.least + least_sum if math.isfinite(least_sum) else -math.inf, pair)
+            (
+                pair.law.last - part.least + least_sum if math.isfinite(least_sum) else -math.inf,
+                pair,
+            )
             for pair, part in zip(above, parts, strict=True)
             if pair.p_beyond > 0
         ]

@@ -53,7 +53,11 @@ class LatticeAbove:
         # a point above the greatest loss, where the profile is known, adds no round-off
         pairs = [
             pair_above_at_all_points(
-                outline.loss, outline.count, step, math.floor(low / step), math.ceil(high / step) + 1
+                outline.loss,
+                outline.count,
+                step,
+                math.floor(low / step),
+                math.ceil(high / step) + 1,
             )
             for outline, (low, high) in zip(outlines, ends, strict=True)
         ]
@@ -99,7 +103,10 @@ class LatticeAbove:
         """Return the least upper bound, by sums made for lower and lower guesses."""
         epsilon_upper = math.inf
         for _ in range(MAX_GUESSES):
-            before, epsilon_upper = epsilon_upper, min(epsilon_upper, self._epsilon_near(delta, guess))
+            before, epsilon_upper = (
+                epsilon_upper,
+                min(epsilon_upper, self._epsilon_near(delta, guess)),
+            )
             if not epsilon_upper < min(before, (1 - NEAR / 2) * guess):
                 break  # it is not at the lower end of what this sum was made for
             guess = epsilon_upper

@@ -67,7 +67,9 @@ class PLDGrid:
         index = int(np.argmax((at_points <= remaining_delta) & (self.loss >= 0)))
         if self.loss[index] < 0 or above[index] <= remaining_delta:
             return 0.0
-        return max(0.0, float(loss[index]) + math.log((above[index] - remaining_delta) / below[index]))
+        return max(
+            0.0, float(loss[index]) + math.log((above[index] - remaining_delta) / below[index])
+        )
 
     def _tails(self) -> tuple[Array, Array, Array]:
         """Return per point: the mass from there up, the same times e^{point - loss}, the point."""

@@ -107,11 +107,16 @@ def _pair(
     chosen = places_by_weight(points, MIDDLES, weight, DENSE, SPARSEST)
     chosen_points = points[chosen]
     if not upper:
-        return pair_below(outline.loss.profile_any_epsilon, outline.loss.infinity, chosen_points), 0.0
+        return pair_below(
+            outline.loss.profile_any_epsilon, outline.loss.infinity, chosen_points
+        ), 0.0
     cells = outline.loss.cell_masses(np.concatenate([[-np.inf], chosen_points, [np.inf]]))
     if cells is None:
         return pair_above(outline.loss.profile_any_epsilon, chosen_points), 0.0
-    masses_with_errors, edge_error = (cells.p, cells.q, cells.p_error, cells.q_error), cells.edge_error
+    masses_with_errors, edge_error = (
+        (cells.p, cells.q, cells.p_error, cells.q_error),
+        cells.edge_error,
+    )
     mass = masses_above(masses_with_errors, chosen_points, step * np.diff(chosen), edge_error)
     infinity = float(cells.p[-1] + cells.p_error[-1]) + outline.loss.infinity * (1 + 16 * ULP)
     return FinitePair(chosen_points, mass, infinity), edge_error

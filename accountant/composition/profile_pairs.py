@@ -42,7 +42,9 @@ def pairs_from_profile(
     """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
-    knots = _knots(loss, count, offset + step * np.arange(first_index, last_index + 1.0), tilt, epsilon)
+    knots = _knots(
+        loss, count, offset + step * np.arange(first_index, last_index + 1.0), tilt, epsilon
+    )
     points: Array = offset + step * (first_index + knots.astype(float))
     # x = e^l = 0, where every profile is 1, is a point too
     x = np.append(0.0, np.exp(points))

@@ -79,7 +79,10 @@ def allocation_entry(
     minimum = optimize.minimize_scalar(height, bounds=(-18, 12), method="bounded")
     # right of the saddle phi falls sooner, as the exponential does not: less nodes at first
     ratios = RATIOS if right == 1 else [right]
-    lines = [(_nodes(value, steps, size, factor * math.exp(minimum.x), target), factor) for factor in ratios]
+    lines = [
+        (_nodes(value, steps, size, factor * math.exp(minimum.x), target), factor)
+        for factor in ratios
+    ]
     (count, h), ratio = min(lines)
     if count > MAX_NODES:
         raise NoRoad("a contour of so many nodes is too long to check")

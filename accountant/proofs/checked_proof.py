@@ -86,8 +86,8 @@ class CheckedProof:
         """Return what was proved as plain values."""
         verdict = self.verdict
         return {
-            "sha256": verdict.digest, "verdict": verdict.word, "lower": verdict.lower, "upper": verdict.upper,
-            "delta": verdict.delta,
+            "sha256": verdict.digest, "verdict": verdict.word, "lower": verdict.lower,
+            "upper": verdict.upper, "delta": verdict.delta,
         }  # fmt: skip
 
 

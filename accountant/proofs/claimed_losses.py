@@ -53,7 +53,9 @@ class _Tables:
             except ParameterError:  # its loss has no form in files
                 return table
         fields = constructor_fields(type(plan))
-        inner = {key: constructor_value(plan, entry) for key, entry in fields.items() if key in table}
+        inner = {
+            key: constructor_value(plan, entry) for key, entry in fields.items() if key in table
+        }
         return {key: self._value(inner.get(key), entry) for key, entry in table.items()}
 
     def _value(self, value: Any, table: Any) -> Any:

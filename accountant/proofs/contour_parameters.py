@@ -151,7 +151,9 @@ class Contour:
                 rules.append(mixture_rules)
                 terms = mixture_rules["line"]["last"] - mixture_rules["line"]["first"]
                 cost += terms * (nodes / 8 + 20 * math.sqrt(nodes))
-                cost += sum(200.0 * (rule["far"] - rule["first"]) for rule in mixture_rules.values())
+                cost += sum(
+                    200.0 * (rule["far"] - rule["first"]) for rule in mixture_rules.values()
+                )
         bits = 64 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
         bits = 8 * math.ceil(bits / 8)
         return cost * (bits / 128) ** 1.5, {
@@ -191,7 +193,9 @@ def moment_parameters(parts: Parts, delta: float) -> tuple[dict[str, Any], float
     ends = [end(log_order) for log_order in grid]
     k = int(np.nanargmin(ends))
     bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    minimum = optimize.minimize_scalar(end, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+    minimum = optimize.minimize_scalar(
+        end, bounds=bounds, method="bounded", options={"xatol": 1e-7}
+    )
     if not math.isfinite(minimum.fun):
         raise NoRoad("no moment is finite")
     a = _dyadic(math.exp(minimum.x))

@@ -114,7 +114,8 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         raise NoRoad("a bound on moments has no lattice")
     few = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
     coarse = [
-        coarse_release(release, n, back, rules) for (release, n), rules in zip(leaves, few, strict=True)
+        coarse_release(release, n, back, rules)
+        for (release, n), rules in zip(leaves, few, strict=True)
     ]
     summands = _sums(items, iter(coarse))
     a, width, excess, saddle = _window(summands, epsilon, math.log(delta))
@@ -137,7 +138,9 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         )
     rules = []
     for (release, n), rule, cells_ in zip(leaves, few, coarse, strict=True):
-        rules += lattice_rules(release, n, delta, _node_count(release, h, rule, cells_.cell(saddle)))
+        rules += lattice_rules(
+            release, n, delta, _node_count(release, h, rule, cells_.cell(saddle))
+        )
     size = math.ceil(width / h) + 2
     bits = 64 + math.log2(releases * size) + excess / math.log(2)
     if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
@@ -177,9 +180,15 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
     """Return a release in floats, of few cells."""
     parts.Part.left = math.inf
     with ctx.workprec(160):
-        plain_rules = [{key: value for key, value in rule.items() if key != "bits"} for rule in rules]
+        plain_rules = [
+            {key: value for key, value in rule.items() if key != "bits"} for rule in rules
+        ]
         outcomes = cells(release, back, plain_rules)
-    common = [outcome for outcome in outcomes if outcome[3] is not None and outcome[0] > 0 and outcome[1] > 0]
+    common = [
+        outcome
+        for outcome in outcomes
+        if outcome[3] is not None and outcome[0] > 0 and outcome[1] > 0
+    ]
     widths = [0.0 if low is None else float(high - low) for *_, low, high in common]
     values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
     positive = values[:, 1] > 0

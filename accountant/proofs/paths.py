@@ -40,7 +40,11 @@ def costly_path(releases: Counter[Any], score: Score) -> Choices:
 
     def choices(shares: list[list[int]]) -> Choices:
         return [
-            [[n, k, _copied(inside)] for (k, inside), n in zip(part_options, share, strict=True) if n]
+            [
+                [n, k, _copied(inside)]
+                for (k, inside), n in zip(part_options, share, strict=True)
+                if n
+            ]
             for part_options, share in zip(options, shares, strict=True)
         ]
 
@@ -48,7 +52,8 @@ def costly_path(releases: Counter[Any], score: Score) -> Choices:
         return score(on_path(releases, choices(shares)))
 
     shares = [
-        [count] + [0] * (len(part_options) - 1) for part_options, (_, count) in zip(options, sets, strict=True)
+        [count] + [0] * (len(part_options) - 1)
+        for part_options, (_, count) in zip(options, sets, strict=True)
     ]
     highest = cost(shares) if sets else 0.0
     for i, (_, count) in enumerate(sets):

@@ -46,7 +46,9 @@ class Search:
         self._upper = max([self._upper, *(end for _, end in above)])
         # delta falls: an entry holds further up, but for its own errors
         entries = [
-            entry if end == self._upper or self._holds(entry, lower=False) else self._above(*direction)[0]
+            entry
+            if end == self._upper or self._holds(entry, lower=False)
+            else self._above(*direction)[0]
             for direction, (entry, end) in zip(directions, above, strict=True)
         ]
         below = self._below(directions) if self._lower > 0 else (None, 0.0)
@@ -124,7 +126,9 @@ class Search:
 
         def score(releases: Any) -> float:
             with ctx.workprec(DIGITS):
-                items = [(x, n) for release, n in releases.items() if (x := case(release, above=False))]
+                items = [
+                    (x, n) for release, n in releases.items() if (x := case(release, above=False))
+                ]
             if self._delta == 0:
                 fraction, ball = largest_sum(items, back, above=False)
                 return float(fraction) + float(ball)
@@ -163,7 +167,10 @@ class Search:
 
     def _on_lattice(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
         """Return an entry, and the nearest end that it proves."""
-        items, claimed_end = self._items(way, back, lower=lower), self._lower if lower else self._upper
+        items, claimed_end = (
+            self._items(way, back, lower=lower),
+            self._lower if lower else self._upper,
+        )
         if self._delta == 0 or not items:
             raise NoRoad("no lattice shows a delta of 0")
         entry = lattice_entry(items, back, claimed_end, self._delta)
