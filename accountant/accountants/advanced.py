@@ -74,7 +74,7 @@ class Advanced(Accountant):
         bounds = _pure_epsilons(plan)
         if bounds is None or not bounds:
             return basic
-        # delta = 1 - (1 - atoms)(1 - rest)
+        # delta = 1 - (1 - atoms)(1 - finite_delta)
         mass = infinity_mass(plan, worse_direction=True)
         finite_delta = (delta - mass) / (1 - mass) if mass < 1 else -1.0
         if finite_delta <= 0:

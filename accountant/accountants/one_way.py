@@ -38,13 +38,13 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
 DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too large
-COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
+COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is expensive
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 SURE_BITS = 40  # of an epsilon from Rényi curves, whose last digits are round-off
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
-MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small beside its width
+MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small against its width
 GRID_ABOVE = "pair above on a grid"
 MAX_TERMS = 5000
 GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
@@ -206,7 +206,7 @@ class OneWay:
         return Certificate(lower, worst.upper, worst.engine, worst.nodes)
 
     def rough_certificate(self, delta: float) -> Certificate | None:
-        """Return a wide interval by a coarse lattice where the narrow one is dear."""
+        """Return a wide interval by a coarse lattice where the narrow one is expensive."""
         releases = sum(n for _, n in self.losses)
         if self.exact is None or self.choices or releases > MAX_QUICK_GRID_RELEASES:
             return None
@@ -368,7 +368,7 @@ class OneWay:
 
     @property
     def _lattice_width(self) -> float:
-        """What a lattice aims at: what is finer takes long where a profile is dear."""
+        """What a lattice aims at: what is finer takes long where a profile is expensive."""
         if not self._is_coarse:
             return self.width
         return max(self.width, COARSE_WIDTH if self.has_envelopes else DISCRETISATION_ERROR)
@@ -405,7 +405,7 @@ class OneWay:
     ) -> Certificate:
         """Return the interval by finite losses above and below those without an exact cumulant.
 
-        ``with_envelopes``: and by what is known of bounds on many pairs, which may be dear.
+        ``with_envelopes``: and by what is known of bounds on many pairs, which may be expensive.
         """
         width = max(self.width, DISCRETISATION_ERROR)
         above = Certificate(0.0, math.inf, ENVELOPE)

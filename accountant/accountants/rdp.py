@@ -78,7 +78,7 @@ class RDP(Accountant):
                     divergence = factor * self.curve(of, a[block] + 1)
                     epsilons[block] = divergence + conversion[block]
                     best = min(best, float(np.nanmin(epsilons[block], initial=np.inf)))
-                    # D grows with the order, and the rest is never below that of great orders
+                    # D grows with the order, and the conversion is never below that of large orders
                     if divergence[-1] + min(0.0, float(np.min(conversion))) > best:
                         break
             return epsilons

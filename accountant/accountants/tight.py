@@ -156,7 +156,7 @@ class Tight(Accountant):
         """Return upper bounds on epsilon at many deltas, quicker than `epsilon` at each.
 
         They are at most about 1e-4 of themselves above `epsilon`, for no lower end is proved
-        beside them.  ``with_envelopes=False`` leaves out accountants that are sharper only where a
+        with them.  ``with_envelopes=False`` leaves out accountants that are sharper only where a
         loss covers many pairs: sound, and quicker.
         """
         plan, checked_deltas = as_plan(plan), each_checked(DELTA, "deltas", deltas)

@@ -91,7 +91,7 @@ def _at_level(
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
         centre = float(epsilon[np.argmax(low)])
-    # beyond the last point lines fall, from at most what is sure of all outcomes
+    # beyond the last point lines fall, from at most what is certain of all outcomes
     beyond = 1 - forward.infinity - np.exp(ends[1]) * level
     if forward.max_loss <= MAX_EPSILON:
         beyond = float(high[-1])
@@ -159,10 +159,8 @@ def _heights(
             low[mask], high[mask] = (1 - delta_upper) - cost, (1 - delta_lower) - cost
         else:  # e^e (1 - level - delta_reversed(-e)), where nothing cancels
             scale = np.exp(-size[mask])
-            low[mask], high[mask] = (
-                scale * ((1 - level) - delta_upper),
-                scale * ((1 - level) - delta_lower),
-            )
+            low[mask] = scale * ((1 - level) - delta_upper)
+            high[mask] = scale * ((1 - level) - delta_lower)
     # as in `tradeoff_curves`
     error = 4 * ULP * (np.maximum(np.abs(low), np.abs(high)) + np.exp(np.minimum(epsilon, 0.0)))
     return low - error, high + error

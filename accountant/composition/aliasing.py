@@ -95,7 +95,7 @@ def _longer(a: float, b: Array, periods: Array) -> float:
 
 
 def _three_around(periods: Array, side: slice) -> NDArray[np.intp]:
-    """Return the place of the least period of one side, and those beside it."""
+    """Return the place of the least period of one side, and those next to it."""
     side_periods = periods[side]
     at = min(max(int(np.argmin(side_periods)), 1), side_periods.size - 2)
     places: NDArray[np.intp] = np.arange(at - 1, at + 2) + side.start

@@ -88,7 +88,7 @@ class CertifiedComposition:
 
     def _certify_rounded(self, delta: float, quick_only: bool) -> Certificate:
         """Return the interval of the losses as they are rounded, its lower end at e^r delta."""
-        # what is left for the finite part, its two ends
+        # the two ends of what remains for the finite part
         spread = (8 * ULP + 2 * min(self.rounding, 1.0)) * self.infinity
         low, high = delta - self.infinity - spread, delta - self.infinity + spread
         if high <= 0:
@@ -101,12 +101,9 @@ class CertifiedComposition:
         if self._is_within_variations(low):
             return Certificate(0.0, 0.0, "sum of the bounds")
         log_delta = (math.log(low), math.log(high) + self.rounding)
-        lower_bound = self._lower_bound_of_largest_loss(log_delta[1])
-        if (
-            math.isfinite(self.max_loss)
-            and self.max_loss - lower_bound <= self.width * self.max_loss
-        ):
-            return Certificate(lower_bound, self.max_loss, "greatest outcome")
+        lower_end = self._lower_bound_of_largest_loss(log_delta[1])
+        if math.isfinite(self.max_loss) and self.max_loss - lower_end <= self.width * self.max_loss:
+            return Certificate(lower_end, self.max_loss, "greatest outcome")
         best: Certificate | None = None
         for certificate in self._certify_sampled(log_delta):
             if certificate.width <= self.width * min(certificate.upper, 1e300):
@@ -120,7 +117,7 @@ class CertifiedComposition:
         for engine in self.engines(a, epsilon, quick_only=quick_only):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
-            lower = min(max(lower, lower_bound), upper)
+            lower = min(max(lower, lower_end), upper)
             certificate = Certificate(lower, upper, engine.name, math.ceil(engine.nodes))
             if best is None or certificate.width < best.width:
                 best = certificate
@@ -128,7 +125,7 @@ class CertifiedComposition:
                 break
             if isinstance(engine, Contour) and certificate.upper > 0:
                 engine.found_width = certificate.width / certificate.upper
-        return best or Certificate(lower_bound, self.max_loss, "sum of the bounds")
+        return best or Certificate(lower_end, self.max_loss, "sum of the bounds")
 
     def _is_within_variations(self, delta: float) -> bool:
         """Return whether the total variations of all losses add up to at most ``delta``."""
@@ -143,12 +140,12 @@ class CertifiedComposition:
 
     def _certify_sampled(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
         """Yield the intervals of a short contour, of losses that are sampled."""
-        rough_epsilon, least_epsilon, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
-        if rough_epsilon is None:
+        guess, floor, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
+        if guess is None:
             return
         a, epsilon = self.tilt_and_epsilon(log_delta[0])
         for _ in range(MAX_TRUNCATIONS):
-            engine = self._sampled_engine(a, epsilon, log_delta[0], rough_epsilon)
+            engine = self._sampled_engine(a, epsilon, log_delta[0], guess)
             if engine is None:
                 return
             engine.integrate()
@@ -157,23 +154,17 @@ class CertifiedComposition:
                 yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
                 epsilon = -math.inf  # no other is to be had
                 continue
-            if engine.largest == rough_epsilon and engine.bounds(rough_epsilon)[1] > log_delta[0]:
-                rough_epsilon, least_epsilon = (
-                    2 * rough_epsilon,
-                    rough_epsilon,
-                )  # the true epsilon may be above it
+            if engine.largest == guess and engine.bounds(guess)[1] > log_delta[0]:
+                guess, floor = 2 * guess, guess  # the true epsilon may be above it
                 continue
             certificate = self._bracket(
-                engine, log_delta, 0.8 * rough_epsilon, min(engine.largest, self.max_loss)
+                engine, log_delta, 0.8 * guess, min(engine.largest, self.max_loss)
             )
             yield certificate
             if certificate.width > gap / 2:
                 return  # it is as narrow as it becomes
-            rough_epsilon, gap, epsilon = (
-                max(1.02 * certificate.upper, least_epsilon),
-                certificate.width,
-                -math.inf,
-            )
+            guess, gap = max(1.02 * certificate.upper, floor), certificate.width
+            epsilon = -math.inf
 
     def _sampled_engine(
         self, a: float, epsilon: float, log_delta: float, rough_epsilon: float
@@ -235,11 +226,8 @@ class CertifiedComposition:
             return True
         if self._is_within_variations(finite_delta):
             return True
-        lower_bound = self._lower_bound_of_largest_loss(finite_delta)
-        if (
-            math.isfinite(self.max_loss)
-            and self.max_loss - lower_bound <= self.width * self.max_loss
-        ):
+        lower_end = self._lower_bound_of_largest_loss(finite_delta)
+        if math.isfinite(self.max_loss) and self.max_loss - lower_end <= self.width * self.max_loss:
             return True
         log_delta = math.log(finite_delta)
         a, epsilon = self.tilt_and_epsilon(log_delta)

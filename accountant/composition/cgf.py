@@ -16,13 +16,13 @@ from accountant.numerics.rounding import ULP
 MAX_POWER_COUNT = (
     10**5
 )  # counts above it: a power of a factor is less exact than a sum of logarithms
-CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being dear
+CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being slow
 
 
 class PlanCGF:
     """``K(z) = sum count ln E e^{zL}`` of losses with exact cumulants, all in one direction.
 
-    ``smoothing`` is the square of the mu of a fictitious Gaussian release beside them.
+    ``smoothing`` is the square of the mu of a fictitious Gaussian release with them.
     """
 
     def __init__(self, items: Iterable[tuple[Loss, int]], smoothing: float = 0.0) -> None:

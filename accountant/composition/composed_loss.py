@@ -225,7 +225,7 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
 
 
 def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Return the cells beside the ends of chords that leave out many points."""
+    """Return the cells next to the ends of chords that leave out many points."""
     long = np.flatnonzero(np.diff(corners) > LONG_CHORD)
     ends = corners[np.union1d(long, long + 1)]
     cells: NDArray[np.intp] = np.unique(np.append(ends - 1, ends))

@@ -33,7 +33,7 @@ class Contour:
     """A contour with real part ``a``: nodes once, then a dot product for each epsilon.
 
     ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
-    plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
+    plan with a fictitious Gaussian, from which `bounds` comes back to the plan's own.
     ``accuracy`` is what the aliases and the truncation may each add to delta, relatively;
     ``only_above``: no lower end is asked for, which is quicker; ``grid``: nor a choice of nodes, of
     which these are the distance and the number.
@@ -157,7 +157,7 @@ class Contour:
         return logs
 
     def upper_table(self, low: float, high: float) -> tuple[int, float, Array] | None:
-        """Return (first, spacing, logs): upper bounds at ``spacing * (first + i)``, low to high.
+        """Return (first_index, spacing, logs): bounds at ``spacing * (first_index + i)``.
 
         One Fourier transform: the sum has the period ``2 pi / step`` in epsilon.  None where the
         period is much shorter than the range.

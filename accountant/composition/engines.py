@@ -18,7 +18,7 @@ MAX_QUICK_OPERATIONS = 4e6
 LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough one shows
 ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
 LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
-ENOUGH = 0.8  # of the wanted width, to be sure of it
+ENOUGH = 0.8  # of the wanted width: a margin, so that it is reached
 OPERATIONS_OF_A_LATTICE = 4e7  # exponentials that take as long as pairs on a lattice, .05 s
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 

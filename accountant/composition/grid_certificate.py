@@ -81,7 +81,7 @@ class _GridSearch:
         self._least = math.fsum(outline.count * outline.least for outline in outlines)
         largest_sums = [outline.count * outline.loss.max_loss for outline in outlines]
         self._most = math.fsum(largest_sums) if all(map(math.isfinite, largest_sums)) else math.inf
-        self._log_share = 0.0  # of delta in Chernoff's bound, where rare great losses make it small
+        self._log_share = 0.0  # of delta in Chernoff's bound, where rare large losses make it small
 
     def certify(self) -> Certificate:
         """Return the interval, by finer and finer lattices."""
@@ -190,7 +190,7 @@ class _GridSearch:
 
     def _guess(self) -> tuple[float, float]:
         """Return roughly epsilon, and a tilt that is rather too small."""
-        # one great loss, or very many small ones
+        # one large loss, or very many small ones
         total: Array = np.sum([outline.count * outline.delta for outline in self._outlines], axis=0)
         edges = LADDER[1:-1]
         positive = edges > 0

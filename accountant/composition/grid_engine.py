@@ -154,7 +154,7 @@ def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
 def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
     """Return about the tilt of the least Chernoff bound, and lesser ones that are nearly as good.
 
-    They make rare great losses less likely, and the range of the sum shorter.
+    They make rare large losses less likely, and the range of the sum shorter.
     """
     log_height = rough_log_height(laws)
 

@@ -26,7 +26,7 @@ LEAST_TILT, TILT_GRIDS = 1e-3, (60, 12, 9)
 TAIL = 1e-22  # of P, above the cuts of all releases
 TAIL_SHARE = 1e-10  # of delta: the same where delta is known
 MAX_LAW_POINTS, MAX_SUM_POINTS = 2**18, 2**20
-MORE_THAN_PLD = 8  # times the points of a dear profile
+MORE_THAN_PLD = 8  # times the points of an expensive profile
 LOG_WRAPPED = -34.0  # relative to the tilted mass
 NEAR, MAX_GUESSES = 0.02, 60  # of epsilon: how far the answer may be from a guess
 
@@ -103,10 +103,8 @@ class LatticeAbove:
         """Return the least upper bound, by sums made for lower and lower guesses."""
         epsilon_upper = math.inf
         for _ in range(MAX_GUESSES):
-            before, epsilon_upper = (
-                epsilon_upper,
-                min(epsilon_upper, self._epsilon_near(delta, guess)),
-            )
+            before = epsilon_upper
+            epsilon_upper = min(epsilon_upper, self._epsilon_near(delta, guess))
             if not epsilon_upper < min(before, (1 - NEAR / 2) * guess):
                 break  # it is not at the lower end of what this sum was made for
             guess = epsilon_upper

@@ -105,21 +105,17 @@ def _pair(
     points: Array = step * np.arange(first_index, last_index + 1.0)
     weight = _log_density(outline, 300 * step) + tilt * MIDDLES
     chosen = places_by_weight(points, MIDDLES, weight, DENSE, SPARSEST)
-    chosen_points = points[chosen]
+    knots = points[chosen]
     if not upper:
-        return pair_below(
-            outline.loss.profile_any_epsilon, outline.loss.infinity, chosen_points
-        ), 0.0
-    cells = outline.loss.cell_masses(np.concatenate([[-np.inf], chosen_points, [np.inf]]))
+        return pair_below(outline.loss.profile_any_epsilon, outline.loss.infinity, knots), 0.0
+    cells = outline.loss.cell_masses(np.concatenate([[-np.inf], knots, [np.inf]]))
     if cells is None:
-        return pair_above(outline.loss.profile_any_epsilon, chosen_points), 0.0
-    masses_with_errors, edge_error = (
-        (cells.p, cells.q, cells.p_error, cells.q_error),
-        cells.edge_error,
-    )
-    mass = masses_above(masses_with_errors, chosen_points, step * np.diff(chosen), edge_error)
+        return pair_above(outline.loss.profile_any_epsilon, knots), 0.0
+    masses_with_errors = cells.p, cells.q, cells.p_error, cells.q_error
+    edge_error = cells.edge_error
+    mass = masses_above(masses_with_errors, knots, step * np.diff(chosen), edge_error)
     infinity = float(cells.p[-1] + cells.p_error[-1]) + outline.loss.infinity * (1 + 16 * ULP)
-    return FinitePair(chosen_points, mass, infinity), edge_error
+    return FinitePair(knots, mass, infinity), edge_error
 
 
 def _log_density(one: Outline, blur: float) -> Array:
@@ -128,8 +124,8 @@ def _log_density(one: Outline, blur: float) -> Array:
     with np.errstate(divide="ignore"):
         density: Array = np.log(-np.diff(one.p_above)) - np.log(np.maximum(width, blur))
     # an atom may be anywhere in its cell
-    beside = np.pad(np.maximum(density, -1e6), 1, mode="edge")
-    widest: Array = np.maximum.reduce([beside[:-2], beside[1:-1], beside[2:]])
+    padded = np.pad(np.maximum(density, -1e6), 1, mode="edge")
+    widest: Array = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])
     return widest
 
 

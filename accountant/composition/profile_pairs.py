@@ -21,7 +21,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 OUTLINE_POINTS = 120
-NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that great losses may be of
+NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that large losses may be of
 DENSE = 3.0  # nats below the greatest weight, within which all lattice points are knots
 LOG_SPARSEST = 5.0  # of the number of lattice points between two knots
 
@@ -38,7 +38,7 @@ def pairs_from_profile(
     """Return pairs below and above on the lattice ``offset + step * k`` that covers ``ends``.
 
     The profile is evaluated at fewer of its points where little of the law times ``e^{tilt l}``
-    is, and little of what one great loss adds to a sum above ``epsilon``.
+    is, and little of what one large loss adds to a sum above ``epsilon``.
     """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
@@ -81,7 +81,7 @@ def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -
     chernoff = count * float(logsumexp(log_weight)) - tilt * epsilon
     log_weight -= np.max(log_weight)
     if count > 1 and epsilon < math.inf:
-        # a great loss and one of the others: where the tail is heavy no tilt sees both
+        # a large loss and one of the others: where the tail is heavy no tilt sees both
         log_tail = np.minimum(np.log(count) + np.logaddexp.accumulate(log_mass[::-1])[::-1], 0.0)
         great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
         if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
@@ -171,4 +171,4 @@ def _without_debts(mass: Array) -> Array:
             balance = float(mass[index]) - debt
             debt, mass[index] = max(-balance, 0.0), max(balance, 0.0)
             index += 1  # noqa: PLW2901
-    return mass if debt == 0 else np.zeros(mass.size)  # nothing is left to take it from
+    return mass if debt == 0 else np.zeros(mass.size)  # nothing remains to take it from

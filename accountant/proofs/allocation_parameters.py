@@ -1,4 +1,4 @@
-"""The parameters of the road of one epoch of random allocation."""
+"""The parameters of the proof of one epoch of random allocation."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def proof_of_claim(plan: Plan, delta: float, lower: float, upper: float) -> Chec
 
 
 def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict:
-    """Write the proof of a claim and check it; where no road proves it, the verdict says so."""
+    """Write the proof of a claim and check it; where no method proves it, the verdict says so."""
     refuse_without_flint()
     from accountant.proofs.writer import write_proof
     from accountant.verifier import Verdict

@@ -198,10 +198,8 @@ class FloatMixture:
         log_grown = y * y / 2 - a * math.log(math.cos(y * self.wide / 2))
         heights_at = self._log_height(a, x) - self.log_moment(a) + log_grown
         central = x[heights_at > log_error - 5]
-        first_node, last_node = (
-            min(0, math.floor(central[0] / h)),
-            max(0, math.ceil(central[-1] / h)),
-        )
+        first_node = min(0, math.floor(central[0] / h))
+        last_node = max(0, math.ceil(central[-1] / h))
         c = (1 + a) * self.most - a * self.least
         far = max(last_node, math.ceil((c + 1) / h))
         first_node = self._left_end(a, h, first_node, log_error - log_grown)

@@ -1,4 +1,4 @@
-"""The parameters of the road of pairs on a lattice."""
+"""The parameters of the proof by pairs on a lattice."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 
 MOST_SHOWN = 8  # of a list in a plan
 MOST_LEVELS = 200  # of tables and lists: more than a plan has, and few enough to be walked
-STATED = {"relation"}  # what a claim may say beside a mechanism and its loss
+STATED = {"relation"}  # what a claim may say besides a mechanism and its loss
 
 
 def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The roads that may lead to a bound of one direction, the cheapest to check first."""
+"""The methods that may prove a bound of one direction, the cheapest to check first."""
 
 from __future__ import annotations
 
@@ -38,10 +38,8 @@ def roads(
     items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
 ) -> Iterator[Entry]:
     """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least."""
-    kinds, (only, n) = (
-        {release[0] for release, _ in items},
-        items[0] if len(items) == 1 else (ANY, 0),
-    )
+    kinds = {release[0] for release, _ in items}
+    only, n = items[0] if len(items) == 1 else (ANY, 0)
     if delta == 0:
         yield {"road": "largest losses", "bits": 256}
     elif ANY_OF in kinds:

@@ -30,8 +30,8 @@ LONG = 2**15  # nodes of a contour that take longer than a lattice
 class Search:
     """The entries of one proof, and the interval they prove.
 
-    The roads to the ends of a certificate are tried first.  Where there is none, pairs on a lattice
-    prove an interval that is a little wider.
+    The methods for the ends of a certificate are tried first.  Where there is none, pairs on
+    a lattice prove an interval that is a little wider.
     """
 
     def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
@@ -83,9 +83,9 @@ class Search:
     def _wider(self, way: int, back: bool) -> list[tuple[Entry, float]]:
         """Return the entries that show an upper end further up, and that end."""
         shown_entries = []
-        for road in (self._on_lattice, self._by_moment):
+        for method in (self._on_lattice, self._by_moment):
             with suppress(NoRoad, *FAILURES):
-                shown_entries.append(road(way, back, lower=False))
+                shown_entries.append(method(way, back, lower=False))
         return shown_entries
 
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
@@ -154,7 +154,7 @@ class Search:
             yield {**self._head(way, back, lower=lower), **entry}
 
     def _reason(self, way: int, back: bool) -> str:
-        """Return why no road leads to an upper end: the last that was tried."""
+        """Return why no method proves an upper end: the reason of the last one tried."""
         try:
             self._on_lattice(way, back, lower=False)
         except (NoRoad, NoProof) as error:
@@ -167,10 +167,8 @@ class Search:
 
     def _on_lattice(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
         """Return an entry, and the nearest end that it proves."""
-        items, claimed_end = (
-            self._items(way, back, lower=lower),
-            self._lower if lower else self._upper,
-        )
+        items = self._items(way, back, lower=lower)
+        claimed_end = self._lower if lower else self._upper
         if self._delta == 0 or not items:
             raise NoRoad("no lattice shows a delta of 0")
         entry = lattice_entry(items, back, claimed_end, self._delta)
