@@ -85,16 +85,16 @@ class OneWay:
     choices: tuple[OneWay, ...] = ()  # what one user may pay for, where it holds parallel plans
     exact: CertifiedComposition | None = None  # of the route with this name
 
-    def certify(self, delta: float, other: float = 0.0) -> Certificate:
+    def certify(self, delta: float, rival: float = 0.0) -> Certificate:
         """Return the interval that holds epsilon at ``delta``.
 
-        It may be wide where its upper end is at most ``other``, what another direction costs.
+        It may be wide where its upper end is at most ``rival``, what another direction costs.
         """
         if self.route in COMPOSED and self._is_within_variations(delta):
             return Certificate(0.0, 0.0, "sum of the bounds")
-        interval, least_above = self._certify(delta, other)
+        interval, least_above = self._certify(delta, rival)
         if self.route in COMPOSED:
-            interval = self._no_worse_than_pld(interval, least_above, delta, other)
+            interval = self._no_worse_than_pld(interval, least_above, delta, rival)
             if math.isinf(interval.upper) and not math.isinf(interval.lower):  # hardly any noise
                 interval = replace(interval, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
             upper = self._near_the_largest_loss(interval.upper, delta)
@@ -140,31 +140,34 @@ class OneWay:
         return lower
 
     def _no_worse_than_pld(
-        self, found: Certificate, least: float, delta: float, other: float
+        self, interval: Certificate, least_above: float, delta: float, rival: float
     ) -> Certificate:
         """Return the interval, its upper end that of the pair that `PLD` composes if this is less.
 
-        ``least`` is what this pair costs at least: where that is near, where the other direction
-        costs more, or the losses are too many, the interval stays as it is.
+        ``least_above`` is what this pair costs at least: where that is near, where the other
+        direction costs more, or the losses are too many, the interval stays as it is.
         """
         releases = sum(n for _, n in self.losses)
-        if found.upper <= other or math.isinf(least):
-            return found
-        if found.upper - least <= self.width * found.upper and not self._has_bent_bounds:
-            return found
+        if interval.upper <= rival or math.isinf(least_above):
+            return interval
+        if (
+            interval.upper - least_above <= self.width * interval.upper
+            and not self._has_bent_bounds
+        ):
+            return interval
         if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
-            return found
+            return interval
         try:
             step = step_of_grid(self.plan, delta_of_lattice(delta))
         except UnsupportedPlan:
-            return found
+            return interval
         tail = delta_of_lattice(delta) * TAIL_SHARE
-        upper = LatticeAbove(self.losses, step, tail).epsilon(delta, found.upper)
-        if upper >= found.upper:
-            return found
-        return Certificate(min(found.lower, upper), upper, GRID_ABOVE, found.nodes)
+        upper = LatticeAbove(self.losses, step, tail).epsilon(delta, interval.upper)
+        if upper >= interval.upper:
+            return interval
+        return Certificate(min(interval.lower, upper), upper, GRID_ABOVE, interval.nodes)
 
-    def _certify(self, delta: float, other: float) -> tuple[Certificate, float]:
+    def _certify(self, delta: float, rival: float) -> tuple[Certificate, float]:
         """Return the interval, and what a pair above each loss costs at least."""
         match self.route:
             case Route.SUM_OF_BOUNDS:
@@ -177,7 +180,7 @@ class OneWay:
                 interval = self._certify_parallel(delta)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
-                interval = self._certify_exact(composition, delta, other)
+                interval = self._certify_exact(composition, delta, rival)
             case _:
                 grid = self._certify_on_grid(delta) if self._has_lattice else None
                 if grid is not None:
@@ -240,24 +243,24 @@ class OneWay:
         return chernoff_epsilon(self.plan, delta) <= epsilon
 
     def _certify_exact(
-        self, composition: CertifiedComposition, delta: float, other: float
+        self, composition: CertifiedComposition, delta: float, rival: float
     ) -> Certificate:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
         if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
-            if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
+            if grid is not None and (self._is_narrow(grid) or grid.upper <= rival):
                 return grid
         interval = Certificate(0.0, math.inf, ENVELOPE)
         if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
             interval = composition.certify(delta, quick_only=True)
-            if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > other:
+            if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > rival:
                 grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
                 interval = interval if grid is None else intersection(interval, grid)
-        if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > other:
+        if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > rival:
             interval = intersection(composition.certify(delta), interval)
-        if self._is_narrow(interval) or math.isinf(interval.lower) or interval.upper <= other:
+        if self._is_narrow(interval) or math.isinf(interval.lower) or interval.upper <= rival:
             return interval
         if len(self.losses) > MAX_DISCRETISED_LOSSES:
             upper = min(interval.upper, composition.chernoff(delta))
@@ -271,9 +274,9 @@ class OneWay:
         # few smooth losses, far up a contour: finite ones need fewer terms
         return intersection(interval, self._certify_discretised(delta, max_terms=MAX_TERMS))
 
-    def _is_narrow(self, found: Certificate) -> bool:
+    def _is_narrow(self, interval: Certificate) -> bool:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
-        return found.width <= max(self.width, DISCRETISATION_ERROR) * min(found.upper, 1e300)
+        return interval.width <= max(self.width, DISCRETISATION_ERROR) * min(interval.upper, 1e300)
 
     def _certify_on_grid(self, delta: float) -> tuple[Certificate, float, bool] | None:
         """Return the interval by pairs on a lattice, and whether no finite losses are narrower.

@@ -118,13 +118,13 @@ class _ComposedEnds:
 class _Composition:
     """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'."""
 
-    def __init__(self, items: list[tuple[Loss, int]], rounding: float, enough: float) -> None:
+    def __init__(self, items: list[tuple[Loss, int]], rounding: float, narrow_width: float) -> None:
         self._whole = CertifiedComposition(items, WIDTH, 0.0)
         self._rounding, self.max_loss = rounding, self._whole.max_loss
         self.infinity = self._whole.infinity * (1 - 8 * ULP) * math.exp(-rounding)
         self._cgf = PlanCGF(self._whole.items)
         self._engines: list[Engine] = []
-        self._enough = enough
+        self._enough = narrow_width
 
     @ignore_overflow
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:

@@ -196,19 +196,19 @@ class Tight(Accountant):
         return self._delta(directions(plan), epsilon, partial(self._interval, plan))
 
     def _delta(
-        self, ways: Sequence[Plan], epsilon: float, interval: Callable[[float], Certificate]
+        self, plans: Sequence[Plan], epsilon: float, interval: Callable[[float], Certificate]
     ) -> float:
         """Return the least delta at which the upper end of an interval is at most ``epsilon``."""
         if interval(0.0).upper <= epsilon:
             return 0.0
-        routes = [one_way(direction, self.width) for direction in ways]
+        routes = [one_way(direction, self.width) for direction in plans]
         if epsilon == 0 and routes[0].exact is not None:
             routes = routes[:1]  # the total variation, which is that of both directions
-        ends = [direction.quick_delta(epsilon) for direction in routes]
+        ends = [route.quick_delta(epsilon) for route in routes]
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
-        floor = max(map(infinity_mass, ways)) * (1 - 32 * ULP)
+        floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)
         start = high if high < 1 else USUAL_DELTA
         delta_upper = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)
         return min(delta_upper, high, 1.0)

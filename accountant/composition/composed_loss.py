@@ -200,7 +200,7 @@ class PointwiseMaximum(Loss):
     def attained_pair(self) -> Loss:
         """The attained pair of the part with the largest epsilon at delta 1e-6."""
         return max(
-            (part.attained_pair for part in self.parts), key=lambda one: one.epsilon_at(1e-6)
+            (part.attained_pair for part in self.parts), key=lambda pair: pair.epsilon_at(1e-6)
         )
 
 

@@ -140,12 +140,12 @@ class _GridSearch:
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
         return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))
 
-    def _ends(self, engine: GridEngine, delta: float, near: float) -> tuple[float, float]:
+    def _ends(self, engine: GridEngine, delta: float, start: float) -> tuple[float, float]:
         """Return the ends of the interval that an engine proves at a delta."""
         log_delta = math.log(delta)
         # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`
         ends = (log_delta, log_delta + self._rounding)
-        low, high = bracket_epsilon(engine.bounds, ends, near, engine.tilt, self._most)
+        low, high = bracket_epsilon(engine.bounds, ends, start, engine.tilt, self._most)
         return low - 2 * self._rounding, high
 
     def _engine(

@@ -89,11 +89,11 @@ def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[f
     return float(a[best]), float(epsilon[best])
 
 
-def _ends(one: Outline, tail: float) -> tuple[float, float]:
+def _ends(outline: Outline, tail: float) -> tuple[float, float]:
     """Return ends that a loss exceeds with probability ``tail`` at most."""
-    high = float(LADDER[np.argmax(one.p_above <= tail)])
-    low = float(LADDER[max(int(np.argmax(one.p_below > tail)) - 1, 1)])
-    return max(low, one.least, -700.0), min(high, one.loss.max_loss, 700.0)
+    high = float(LADDER[np.argmax(outline.p_above <= tail)])
+    low = float(LADDER[max(int(np.argmax(outline.p_below > tail)) - 1, 1)])
+    return max(low, outline.least, -700.0), min(high, outline.loss.max_loss, 700.0)
 
 
 def _pair(
@@ -118,11 +118,11 @@ def _pair(
     return FinitePair(knots, mass, infinity), edge_error
 
 
-def _log_density(one: Outline, blur: float) -> Array:
+def _log_density(outline: Outline, blur: float) -> Array:
     """Return about the logarithm of a loss's density on the ladder, a peak as wide as ``blur``."""
     width = np.diff(np.clip(LADDER, LADDER[1], LADDER[-2]))
     with np.errstate(divide="ignore"):
-        density: Array = np.log(-np.diff(one.p_above)) - np.log(np.maximum(width, blur))
+        density: Array = np.log(-np.diff(outline.p_above)) - np.log(np.maximum(width, blur))
     # an atom may be anywhere in its cell
     padded = np.pad(np.maximum(density, -1e6), 1, mode="edge")
     widest: Array = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])

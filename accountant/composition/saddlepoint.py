@@ -52,7 +52,8 @@ def saddlepoint(
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
     """Return about where ``height`` is least: the vertex of a parabola; None where at an end.
 
-    Where it is infinite from some point on, the least value may be next to it: the ends then move down.
+    Where it is infinite from some point on, the least value may be next to that point: the ends
+    then move down.
     """
     for points in (20, 7):
         grid = np.linspace(low, high, points)

@@ -227,28 +227,28 @@ def _window(
     return a, 1.02 * max(width, 1e-6), excess, saddle
 
 
-def _aligned(most: float, spans: list[float], releases: list[FloatRelease], a: float) -> float:
+def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], a: float) -> float:
     """Return a step on which atoms lie, or just above its points: of half the length at least."""
-    per_span = [span / (math.ceil(span / most) + np.arange(STEPS)) for span in spans]
-    steps = np.concatenate([*per_span, np.geomspace(most / 2, most, STEPS)])
-    lost = np.where(steps >= most / 2, 0.0, np.inf)
+    per_span = [span / (math.ceil(span / max_step) + np.arange(STEPS)) for span in spans]
+    steps = np.concatenate([*per_span, np.geomspace(max_step / 2, max_step, STEPS)])
+    lost = np.where(steps >= max_step / 2, 0.0, np.inf)
     for release in releases:
         for away, weight in release.atoms(a):
             missed = np.ceil(away / steps - 1e-9) * steps - away
             lost += release.count * weight * np.maximum(missed, 0.0)
-    return float(steps[np.argmin(lost + 1e-6 * (most - np.minimum(steps, most)))])
+    return float(steps[np.argmin(lost + 1e-6 * (max_step - np.minimum(steps, max_step)))])
 
 
-def _span(release: Any, found: FloatRelease) -> float:
+def _span(release: Any, coarse: FloatRelease) -> float:
     """Return a distance that is to be a multiple of the step; 0 where there is none."""
     kind = release[1][0] if release[0] == "subset" else release[0]
     if kind in ("laplace", "sampled laplace"):
-        return float(found.loss.max() - found.loss.min())
+        return float(coarse.loss.max() - coarse.loss.min())
     if kind == "range":
         return float(release[1])
     if kind in ("response", "discrete laplace", "discrete gaussian", "pair", "sampled"):
-        gaps = np.diff(np.unique(found.loss))
-        wide = gaps[gaps > 1e-9 * (1 + np.ptp(found.loss))]
+        gaps = np.diff(np.unique(coarse.loss))
+        wide = gaps[gaps > 1e-9 * (1 + np.ptp(coarse.loss))]
         return float(wide.min()) if wide.size else 0.0
     return 0.0
 
