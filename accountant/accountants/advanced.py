@@ -74,18 +74,18 @@ class Advanced(Accountant):
         bounds = _pure_epsilons(plan)
         if bounds is None or not bounds:
             return basic
-        # delta = 1 - (1 - atoms)(1 - rest)
+        # delta = 1 - (1 - atoms)(1 - finite_delta)
         mass = infinity_mass(plan, worse_direction=True)
-        rest = (delta - mass) / (1 - mass) if mass < 1 else -1.0
-        if rest <= 0:
-            return min(basic, _sum_of_epsilons(bounds)) if rest == 0 else basic
-        ranges = self._bounded_range_epsilon(plan, rest)
+        finite_delta = (delta - mass) / (1 - mass) if mass < 1 else -1.0
+        if finite_delta <= 0:
+            return min(basic, _sum_of_epsilons(bounds)) if finite_delta == 0 else basic
+        ranges = self._bounded_range_epsilon(plan, finite_delta)
         if len(bounds) == 1 and max(bounds.values()) <= MAX_BINOMIAL_RELEASES:
             ((epsilon, count),) = bounds.items()
-            return min(basic, ranges, optimal_epsilon(epsilon, count, rest))
+            return min(basic, ranges, optimal_epsilon(epsilon, count, finite_delta))
         if len(bounds) <= MAX_DISTINCT_EPSILONS:
-            return min(basic, unequal_epsilon(bounds, rest))
-        return min(basic, kov_epsilon(bounds, rest))
+            return min(basic, unequal_epsilon(bounds, finite_delta))
+        return min(basic, kov_epsilon(bounds, finite_delta))
 
     def _bounded_range_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the optimum of exponential mechanisms of one range; infinite for other plans."""
@@ -114,10 +114,10 @@ class Advanced(Accountant):
         mass = infinity_mass(plan, worse_direction=True)
         ((bound, number), *others) = bounds.items()
         if not others and number <= MAX_BINOMIAL_RELEASES:
-            rest = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
+            finite_delta = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
         else:
-            rest = _randomised_responses(bounds).delta(epsilon)[1]
-        return round_up(mass + (1 - mass) * rest)
+            finite_delta = _randomised_responses(bounds).delta(epsilon)[1]
+        return round_up(mass + (1 - mass) * finite_delta)
 
 
 def _recursion_is_feasible(loss: BoundedRangeLoss, count: int) -> bool:
@@ -144,8 +144,10 @@ class _Binomial:
         # values further than 40 deviations and 1,000 from the mean weigh less than 1e-300.
         chance = 1 / (1 + math.exp(-epsilon))
         reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
-        first = max(count // 2, math.floor(count * chance - reach))
-        heads = np.arange(first, min(count, math.ceil(count * chance + reach)) + 1, dtype=float)
+        lowest_heads = max(count // 2, math.floor(count * chance - reach))
+        heads = np.arange(
+            lowest_heads, min(count, math.ceil(count * chance + reach)) + 1, dtype=float
+        )
         log_heads, log_tails = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
         size = gammaln(count + 1.0)
         log_p = size - gammaln(heads + 1) - gammaln(count - heads + 1)
@@ -154,7 +156,7 @@ class _Binomial:
         self.loss = (2 * heads - count) * epsilon * (1 + 4 * ULP)
         self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
         # below the window lie losses that are smaller still; above it less than 1e-300
-        self.window_start = 0.0 if first <= count // 2 else self.loss[0]
+        self.window_start = 0.0 if lowest_heads <= count // 2 else self.loss[0]
 
     def delta(self, epsilon: Array) -> Array:
         """Return ``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 outside the window."""
@@ -203,7 +205,7 @@ def _martingale(
 
 def _pure_epsilons(plan: Plan) -> dict[float, int] | None:
     """Return how often each epsilon occurs; None where a release has none."""
-    found: dict[float, int] = {}
+    counts: dict[float, int] = {}
     for item, count in plan.losses():
         if isinstance(item, Parallel):
             parts = [_pure_epsilons(part) for part in item.distinct]
@@ -216,8 +218,8 @@ def _pure_epsilons(plan: Plan) -> dict[float, int] | None:
         if math.isinf(bound):
             return None
         if bound:
-            found[bound] = found.get(bound, 0) + count
-    return found
+            counts[bound] = counts.get(bound, 0) + count
+    return counts
 
 
 def _sum_of_epsilons(epsilon_counts: dict[float, int]) -> float:

@@ -132,14 +132,14 @@ def bayes_risk(plan: Plan, prior: float) -> RateBounds:
     """
     plan, prior = as_plan(plan), POSITIVE_DELTA.check("prior", prior)
     # min(prior, 1 - prior) (1 - delta(|ln odds|)), delta that of the worse direction
-    less = min(prior, 1 - prior)
-    odds = math.log(max(prior, 1 - prior) / less)
+    smaller = min(prior, 1 - prior)
+    odds = math.log(max(prior, 1 - prior) / smaller)
     error = 4 * ULP * (1 + odds) if odds else 0.0
     delta = _profile_bounds(plan, odds, error)
-    least, most = less * (1 - delta.upper), less * (1 - delta.lower)
+    lower, upper = smaller * (1 - delta.upper), smaller * (1 - delta.lower)
     # without an attack that helps, one guesses
     return RateBounds(
-        least * (1 - 4 * ULP) if delta.upper else less, min(most * (1 + 4 * ULP), less)
+        lower * (1 - 4 * ULP) if delta.upper else smaller, min(upper * (1 + 4 * ULP), smaller)
     )
 
 
@@ -276,11 +276,11 @@ def attack_rates(
     note = _note(plan)
     rows = [AttackRate("advantage", None, *advantage(plan), note)]
     powers = _powers(plan, np.array([*levels, *priors]))
-    for level, found in zip(levels, powers, strict=False):
-        rows.append(AttackRate("true-positive rate", level, *found, note))
-    rows += [AttackRate("Bayes risk", one, *bayes_risk(plan, one), note) for one in priors]
-    for one, found in zip(priors, powers[len(levels) :], strict=True):
-        rows.append(AttackRate("reconstruction", one, *found, note))
+    for level, power in zip(levels, powers, strict=False):
+        rows.append(AttackRate("true-positive rate", level, *power, note))
+    rows += [AttackRate("Bayes risk", belief, *bayes_risk(plan, belief), note) for belief in priors]
+    for belief, power in zip(priors, powers[len(levels) :], strict=True):
+        rows.append(AttackRate("reconstruction", belief, *power, note))
     return AttackRates(plan, tuple(rows))
 
 
@@ -289,7 +289,7 @@ def _each(argument: str, values: object, domain: Interval) -> list[float]:
     many = isinstance(values, Iterable) and not isinstance(values, str)
     if isinstance(values, np.ndarray) and values.ndim == 0:
         many = False
-    return [domain.check(argument, one) for one in (list(values) if many else [values])]  # type: ignore[call-overload]  # just seen
+    return [domain.check(argument, value) for value in (list(values) if many else [values])]  # type: ignore[call-overload]  # just seen
 
 
 def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
@@ -304,13 +304,13 @@ def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
 def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
     """Return bounds on delta at an epsilon that is known up to ``error``, of both directions."""
     pairs = single_pairs(plan) if epsilon else single_pairs(plan, both=False)
-    found = []
+    intervals = []
     for pair in pairs:
         ends = profile_ends(pair)
         at = np.array([max(epsilon - error, 0.0), epsilon + error])
         (_, high), (low, _) = np.transpose(ends.near(epsilon, at)).tolist()
-        found.append((low, high))
-    low, high = (max(side) for side in zip(*found, strict=True))
+        intervals.append((low, high))
+    low, high = (max(side) for side in zip(*intervals, strict=True))
     if _note(plan):  # other accountants may know more of a bound on many pairs
         high = min(high, Tight().delta(plan, max(epsilon - error, 0.0)))
     return RateBounds(min(low, high), high)

@@ -52,8 +52,8 @@ class Accountant(ABC):
             If this accountant cannot bound the plan.
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        found = [self.one_way_epsilon(way, delta) for way in directions(plan)]
-        return math.inf if any(map(math.isnan, found)) else max(0.0, *found)
+        upper_bounds = [self.one_way_epsilon(direction, delta) for direction in directions(plan)]
+        return math.inf if any(map(math.isnan, upper_bounds)) else max(0.0, *upper_bounds)
 
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
@@ -71,8 +71,8 @@ class Accountant(ABC):
             Rounded up, over both directions of the neighbours; at most 1.
         """
         plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
-        found = [self.one_way_delta(way, epsilon) for way in directions(plan)]
-        return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
+        upper_bounds = [self.one_way_delta(direction, epsilon) for direction in directions(plan)]
+        return 1.0 if any(map(math.isnan, upper_bounds)) else min(1.0, max(0.0, *upper_bounds))
 
     def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
         """Return an upper bound on the epsilon of a plan at each of many deltas.
@@ -89,7 +89,9 @@ class Accountant(ABC):
         list of float
             Rounded up, in the order of ``deltas``.
         """
-        return np.array([self.epsilon(plan, one) for one in each_checked(DELTA, "deltas", deltas)])
+        return np.array(
+            [self.epsilon(plan, delta) for delta in each_checked(DELTA, "deltas", deltas)]
+        )
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """Return an upper bound on the delta of a plan at each of many epsilons.
@@ -107,7 +109,7 @@ class Accountant(ABC):
             `delta` at each epsilon, rounded up.
         """
         return np.array(
-            [self.delta(plan, one) for one in each_checked(EPSILON, "epsilons", epsilons)]
+            [self.delta(plan, epsilon) for epsilon in each_checked(EPSILON, "epsilons", epsilons)]
         )
 
     @abstractmethod
@@ -175,33 +177,33 @@ def least_delta(
         Rounded up, by a share of 2e-10 where the bound is continuous.
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
-    too_small, enough = -math.inf, math.inf  # ln(delta - floor)
-    last, slope, step = (math.nan, math.nan), 0.0, NEAR
+    too_small, sufficient = -math.inf, math.inf  # ln(delta - floor)
+    previous, slope, step = (math.nan, math.nan), 0.0, NEAR
     x = max(min(math.log(max(start - floor, 1e-300)), top), LEAST_LOG_DELTA)
     for i in range(MAX_STEPS):
-        found = epsilon_at(floor + math.exp(x))
-        if found <= epsilon:
-            enough = min(enough, x)
+        epsilon_upper = epsilon_at(floor + math.exp(x))
+        if epsilon_upper <= epsilon:
+            sufficient = min(sufficient, x)
         else:
             too_small = max(too_small, x)
-        if enough - too_small <= NEAR or LEAST_LOG_DELTA in (enough, x) or too_small >= top:
+        if sufficient - too_small <= NEAR or LEAST_LOG_DELTA in (sufficient, x) or too_small >= top:
             break
-        value = math.log(found / epsilon) if min(found, epsilon) > 0 else math.nan
-        if abs(x - last[0]) > LEAST_CHORD and math.isfinite(value - last[1]):
-            slope = (value - last[1]) / (x - last[0])
+        value = math.log(epsilon_upper / epsilon) if min(epsilon_upper, epsilon) > 0 else math.nan
+        if abs(x - previous[0]) > LEAST_CHORD and math.isfinite(value - previous[1]):
+            slope = (value - previous[1]) / (x - previous[0])
         if not slope < 0:
             slope = 1 / (2 * min(x, -NEAR))  # that of Gaussian noise
-        last = x, value
+        previous = x, value
         # a little beyond the root, so that two steps close the interval
         guess = x - value / slope + math.copysign(NEAR / 3, value)
         # where the answer is not between two points yet, by ever greater steps
         step = min(max(GROWTH * step, abs(guess - x) if math.isfinite(guess) else 1.0), MAX_STEP)
-        if math.isinf(enough):
+        if math.isinf(sufficient):
             x = min(x + step, top)
         elif math.isinf(too_small):
             x = max(x - step, LEAST_LOG_DELTA)
-        elif too_small < guess < enough and (i + 1) % STEPS_TO_HALVE:
+        elif too_small < guess < sufficient and (i + 1) % STEPS_TO_HALVE:
             x = guess
         else:
-            x = (too_small + enough) / 2
-    return floor + math.exp(enough) if math.isfinite(enough) else 1.0
+            x = (too_small + sufficient) / 2
+    return floor + math.exp(sufficient) if math.isfinite(sufficient) else 1.0

@@ -49,20 +49,22 @@ class Basic(Accountant):
             spare = DECIMAL_CONTEXT.subtract(
                 spare, DECIMAL_CONTEXT.multiply(printed_decimal(_item_infinity(item)), count)
             )
-        left = float(spare)
-        if leaky and left < 0:
+        shared = float(spare)
+        if leaky and shared < 0:
             return math.inf
         exact = Decimal(0)
         for item, count in items:
             if math.isfinite(_pure_epsilon(item)):
-                one = _pure_epsilon(item)
+                epsilon = _pure_epsilon(item)
             else:
-                share = min(_item_infinity(item) + left / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE)
-                one = _item_epsilon(item, share if left > 0 else _item_infinity(item))
-            if math.isinf(one):
+                share = min(
+                    _item_infinity(item) + shared / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE
+                )
+                epsilon = _item_epsilon(item, share if shared > 0 else _item_infinity(item))
+            if math.isinf(epsilon):
                 return math.inf
             exact = DECIMAL_CONTEXT.add(
-                exact, DECIMAL_CONTEXT.multiply(printed_decimal(one), count)
+                exact, DECIMAL_CONTEXT.multiply(printed_decimal(epsilon), count)
             )
         return float_ceiling(exact)
 

@@ -29,8 +29,8 @@ def nonadaptive_epsilon(e0: float, count: int, delta: float) -> float:
     top = round_up(count * e0)
 
     def excess(epsilon: float) -> float:
-        found = _nonadaptive_delta(e0, count, epsilon)
-        return math.log(found) - math.log(delta) if found > 0 else -math.inf
+        delta_at_epsilon = _nonadaptive_delta(e0, count, epsilon)
+        return math.log(delta_at_epsilon) - math.log(delta) if delta_at_epsilon > 0 else -math.inf
 
     return min(top, falling_root(excess, top / 4, 1.0, top)[0])
 
@@ -44,9 +44,9 @@ def _nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         log_p = log1mexp(np.minimum(t - e0, 0.0)) - math.log(-math.expm1(-e0))
         log_rest = t + log1mexp(-t) - e0 - math.log(-math.expm1(-e0))
-        ways = gammaln(count + 1.0) - gammaln(low + 1) - gammaln(count - low + 1)
+        log_binomials = gammaln(count + 1.0) - gammaln(low + 1) - gammaln(count - low + 1)
         high = np.where(low < count, (count - low) * log_p[:, None], 0.0)
-        size = ways + high + np.where(low > 0, low * log_rest[:, None], 0.0)
+        size = log_binomials + high + np.where(low > 0, low * log_rest[:, None], 0.0)
         loss = count * t[:, None] - low * e0
         sticks = np.exp(size) * -np.expm1(np.minimum(epsilon - loss, 0.0))
     error = 1 + 16 * ULP * (count * (1 + e0) + float(gammaln(count + 1.0)))
@@ -56,19 +56,19 @@ def _nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
 def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
     """Return the least epsilon of ``count`` releases of range ``e0``, chosen adaptively."""
     top = round_up(count * e0)
-    for near in (True, False):
-        found = _profile_near(e0, count, delta) if near else _adaptive_profile(e0, count)
-        if found is None:
+    for is_narrowed in (True, False):
+        curve = _profile_near(e0, count, delta) if is_narrowed else _adaptive_profile(e0, count)
+        if curve is None:
             continue
-        epsilon, value = found
-        first = int(np.argmax((value <= delta) & (epsilon >= 0)))
-        if not value[first] <= delta or (first == 0 and epsilon[0] > 0):
+        epsilon, value = curve
+        index = int(np.argmax((value <= delta) & (epsilon >= 0)))
+        if not value[index] <= delta or (index == 0 and epsilon[0] > 0):
             continue  # the answer is not on this grid
-        if epsilon[first] <= 0:
+        if epsilon[index] <= 0:
             return 0.0
         # on the line between two points, linear in e^epsilon
-        share = (value[first - 1] - delta) / (value[first - 1] - value[first])
-        inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
+        share = (value[index - 1] - delta) / (value[index - 1] - value[index])
+        inside = float(epsilon[index - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
         return min(round_up(inside, 64), top)
     return top
 
@@ -106,8 +106,8 @@ def _profile_near(e0: float, count: int, delta: float) -> tuple[Array, Array] | 
     windows = []
     for done in range(count + 1):
         reached = _half_width(deviations, done)
-        left = _half_width(deviations, count - done) + slack
-        low, high = max(-reached, middle - left), min(reached, middle + left)
+        remaining = _half_width(deviations, count - done) + slack
+        low, high = max(-reached, middle - remaining), min(reached, middle + remaining)
         windows.append((low, high) if low < high else (-reached, reached))
     return _profile(e0, windows)
 
@@ -127,18 +127,18 @@ def _profile(e0: float, windows: list[tuple[int, int]]) -> tuple[Array, Array]:
     is at most the last value.  So every window gives an upper bound.
     """
     step, bellman_step = e0 / CELLS_PER_RANGE, _BellmanStep(e0)
-    first, last = windows[0]
-    value: Array = np.maximum(-np.expm1(step * np.arange(first, last + 1.0)), 0.0)
+    bottom, top = windows[0]
+    value: Array = np.maximum(-np.expm1(step * np.arange(bottom, top + 1.0)), 0.0)
     for low, high in windows[1:]:
         start, end = low - CELLS_PER_RANGE - 1, high + CELLS_PER_RANGE
-        if start < first:
-            below = 1 + (value[0] - 1) * np.exp(step * np.arange(start - first, 0.0))
+        if start < bottom:
+            below = 1 + (value[0] - 1) * np.exp(step * np.arange(start - bottom, 0.0))
             value = np.concatenate([below, value])
         else:
-            value = value[start - first :]
-        kept = value[: end - start + 1]
-        above = np.full(end - start + 1 - kept.size, kept[-1])
-        value, first = bellman_step(np.concatenate([kept, above])), low
+            value = value[start - bottom :]
+        covered = value[: end - start + 1]
+        above = np.full(end - start + 1 - covered.size, covered[-1])
+        value, bottom = bellman_step(np.concatenate([covered, above])), low
     low, high = windows[-1]
     return step * np.arange(low, high + 1.0), value
 
@@ -183,21 +183,21 @@ class _BellmanStep:
         row = np.floor(x)
         at, x = np.concatenate([at, at]), np.concatenate([x, x])
         i = np.concatenate([row, row - 1])
-        place = at + i.astype(np.intp) - cells
-        kept = np.flatnonzero((i >= 0) & (i < cells) & (place >= 0) & (place < best.size))
-        k, i = at[kept], i[kept]
+        target = at + i.astype(np.intp) - cells
+        valid = np.flatnonzero((i >= 0) & (i < cells) & (target >= 0) & (target < best.size))
+        k, i = at[valid], i[valid]
         # z = e^{-y}; every y in [0, h] gives a value that is attained: round-off in y does no harm
-        y = np.clip((x[kept] - i) * (self._step / 2), 0.0, self._step)
+        y = np.clip((x[valid] - i) * (self._step / 2), 0.0, self._step)
         share = np.expm1(-y) * -self._inverse_width  # of the cell that is further down
         over = np.minimum(np.exp((i - cells) * self._step + y), 1.0)  # c / s
         value = (1 - over) * (wide[k + 1] - share * rise[k])
         value += (over - c) * (wide[k + 1 + cells] - share * rise[k + cells])
-        np.maximum.at(best, place[kept], value)
+        np.maximum.at(best, target[valid], value)
 
 
 def _rows(values: Array) -> Array:
     """Return rows of ``values``, each of a range's cells less; row i begins i before the last."""
     values = np.ascontiguousarray(values)
-    size, last = values.size - CELLS_PER_RANGE, CELLS_PER_RANGE * values.itemsize
+    size, last_offset = values.size - CELLS_PER_RANGE, CELLS_PER_RANGE * values.itemsize
     shape, strides = (CELLS_PER_RANGE + 1, size), (-values.itemsize, values.itemsize)
-    return np.ndarray(shape, values.dtype, values, last, strides)
+    return np.ndarray(shape, values.dtype, values, last_offset, strides)

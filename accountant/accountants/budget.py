@@ -79,11 +79,11 @@ class Budget:
         BudgetExceeded
             If it is more than the budget has.
         """
-        asked = Tight().epsilon(plan, self.delta)
-        if not asked <= self.admitted_epsilon:
+        epsilon_upper = Tight().epsilon(plan, self.delta)
+        if not epsilon_upper <= self.admitted_epsilon:
             remedy = "more noise fits, which calibrate finds, or fewer releases"
-            raise BudgetExceeded(0.0, asked, self, limit=self.epsilon, remedy=remedy)
-        return asked
+            raise BudgetExceeded(0.0, epsilon_upper, self, limit=self.epsilon, remedy=remedy)
+        return epsilon_upper
 
 
 def _checked_delta(epsilon: float, delta: float) -> float:

@@ -31,7 +31,7 @@ TAIL = 1e-10
 ALMOST_SURE = 1 - 64 * ULP  # of a total variation above it round-off is all
 TAILS = Interval(0.0, 0.01)
 POINTS = 65  # lines at first
-SPLITS, MAX_ROUNDS = 4, 14  # of the steps beside the greatest corner
+SPLITS, MAX_ROUNDS = 4, 14  # of the steps next to the greatest corner
 ENOUGH = 1e-9  # of mu: a round that gains less is the last one
 LEAST_STEP = 1e-6  # of epsilon: of finer ones round-off is more
 REGRET_POINTS, REGRET_ROUNDS, REGRET_ENOUGH = 48, 4, 1e-7
@@ -106,19 +106,19 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     (1.232035, 0.058)
     """
     plan, tail = as_plan(plan), TAILS.check("tail", tail)
-    whole = loss_of_plan(plan)
-    if isinstance(whole, GaussianLoss):
-        return GaussianFit(whole.mu, 0.0)
+    plan_loss = loss_of_plan(plan)
+    if isinstance(plan_loss, GaussianLoss):
+        return GaussianFit(plan_loss.mu, 0.0)
     pairs = single_pairs(plan)
-    lost = max(loss_of_plan(one).infinity for one in pairs)
+    lost = max(loss_of_plan(pair).infinity for pair in pairs)
     if lost > 0:
         return _no_fit(f"with a chance of {lost:.3g} an answer reveals all, and no Gaussian does")
-    known = _added_mu(plan)
-    curves = [finest_profile(one) for one in pairs]
+    added_mu = _added_mu(plan)
+    curves = [finest_profile(pair) for pair in pairs]
 
     def profile(epsilon: Array) -> Array:
-        found = np.maximum.reduce([curve.profile(epsilon) for curve in curves])
-        delta: Array = np.minimum(found * (1 + ACCURACY), 1.0)
+        deltas = np.maximum.reduce([curve.profile(epsilon) for curve in curves])
+        delta: Array = np.minimum(deltas * (1 + ACCURACY), 1.0)
         return delta
 
     max_loss = max(curve.max_loss for curve in curves)
@@ -128,18 +128,18 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     # the error rate that both kinds can have at once
     tail = min(tail, ((1 - at_zero) / 2) ** 2)
     mu, reached = math.inf, tail
-    atoms = [np.abs(one.loss_pmf[0]) for one in curves if one.loss_pmf is not None]
+    atoms = [np.abs(curve.loss_pmf[0]) for curve in curves if curve.loss_pmf is not None]
     corners = np.concatenate([*atoms, np.empty(0)])
     if at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EPSILON):
         mu, is_whole = _greatest_mu(profile, max_loss, tail, corners)
         reached = 0.0 if is_whole else tail
-    if known <= mu:
-        mu, reached = known, 0.0
+    if added_mu <= mu:
+        mu, reached = added_mu, 0.0
     if math.isinf(mu) and tail == 0 < at_zero < ALMOST_SURE:
         return _no_fit("of its rare events no mu is known: a tail above 0 leaves them out")
     if math.isinf(mu):
         return _no_fit("its answers tell the neighbours apart almost surely")
-    return GaussianFit(mu, _regret(mu, [profile_ends(one) for one in pairs], corners), reached)
+    return GaussianFit(mu, _regret(mu, [profile_ends(pair) for pair in pairs], corners), reached)
 
 
 def _no_fit(reason: str) -> GaussianFit:
@@ -166,14 +166,14 @@ def _greatest_mu(
     delta = _known_profile(profile, epsilon, max_loss)
     best, before = math.inf, math.inf
     for _ in range(MAX_ROUNDS):
-        kept = _convex(epsilon, delta)
-        mu, at = _corner_mus(epsilon[kept], delta[kept], tail)
+        vertices = _convex(epsilon, delta)
+        mu, at = _corner_mus(epsilon[vertices], delta[vertices], tail)
         best = float(np.max(mu))
         if best > before * (1 - ENOUGH):
             break
         before = best
-        steps = np.unique(np.clip(at[int(np.argmax(mu))] + np.arange(-1, 2), 0, kept.size - 2))
-        places = epsilon[kept]
+        steps = np.unique(np.clip(at[int(np.argmax(mu))] + np.arange(-1, 2), 0, vertices.size - 2))
+        places = epsilon[vertices]
         share = np.arange(1, SPLITS) / SPLITS
         added = (places[steps, None] + np.outer(np.diff(places)[steps], share)).ravel()
         added = np.setdiff1d(
@@ -185,11 +185,11 @@ def _greatest_mu(
         delta = np.append(delta, _known_profile(profile, added, max_loss))
         order = np.argsort(epsilon)
         epsilon, delta = epsilon[order], delta[order]
-    whole = False
+    covers_all = False
     if end == max_loss:
-        kept = _convex(epsilon, delta)
-        whole = float(np.max(_corner_mus(epsilon[kept], delta[kept], 0.0)[0])) <= best
-    return round_up(max(best, 0.0) + 1e-15, 64), whole
+        vertices = _convex(epsilon, delta)
+        covers_all = float(np.max(_corner_mus(epsilon[vertices], delta[vertices], 0.0)[0])) <= best
+    return round_up(max(best, 0.0) + 1e-15, 64), covers_all
 
 
 def _known_profile(profile: Callable[[Array], Array], epsilon: Array, max_loss: float) -> Array:
@@ -208,13 +208,13 @@ def _log_levels(epsilon: Array, delta: Array) -> tuple[Array, Array]:
 
 def _convex(epsilon: Array, delta: Array) -> NDArray[np.intp]:
     """Return points whose lines are all part of the curve: any choice of lines is below it."""
-    kept = np.arange(epsilon.size)
+    vertices = np.arange(epsilon.size)
     while True:
-        level = _log_levels(epsilon[kept], delta[kept])[1]
+        level = _log_levels(epsilon[vertices], delta[vertices])[1]
         good = np.concatenate([[True], level[1:] < level[:-1], [True]])
         if good.all():
-            return kept
-        kept = kept[good]
+            return vertices
+        vertices = vertices[good]
 
 
 def _corner_mus(epsilon: Array, delta: Array, tail: float) -> tuple[Array, NDArray[np.intp]]:
@@ -239,15 +239,15 @@ def _corner_mus(epsilon: Array, delta: Array, tail: float) -> tuple[Array, NDArr
 
 def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
     """Return an upper bound on ``(delta_mu(e) - delta(e)) / (1 + e^e)`` over all e >= 0."""
-    gaussian, last = GaussianLoss(mu), np.array([REGRET_END])
+    gaussian, end = GaussianLoss(mu), np.array([REGRET_END])
     ladder = np.sinh(np.linspace(0, np.arcsinh(REGRET_END / 0.1), REGRET_POINTS)) * 0.1
     added = np.unique(np.append(np.clip(ladder, 0.0, REGRET_END), corners[corners < REGRET_END]))
     epsilon, low, high = np.empty(0), np.empty(0), np.empty(0)
-    beyond = float(gaussian.profile(last)[0]) / (1 + math.exp(REGRET_END))
+    beyond = float(gaussian.profile(end)[0]) / (1 + math.exp(REGRET_END))
     for _ in range(REGRET_ROUNDS):
-        found = _delta_bounds(ends, added)
+        delta_ends = _delta_bounds(ends, added)
         epsilon, low, high = (
-            np.append(a, b) for a, b in zip((epsilon, low, high), (added, *found), strict=True)
+            np.append(a, b) for a, b in zip((epsilon, low, high), (added, *delta_ends), strict=True)
         )
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
@@ -281,9 +281,11 @@ def _regret_between(epsilon: Array, top: Array, low: Array, high: Array) -> Arra
 def _delta_bounds(ends: list[ProfileEnds], epsilon: Array) -> tuple[Array, Array]:
     """Return bounds on delta of the worse direction, by engines near a few of the epsilons."""
     parts = np.array_split(epsilon, min(CENTRES, epsilon.size))
-    found = [
-        np.maximum.reduce([np.array(one.near(float(np.median(part)), part)) for one in ends])
+    bounds = [
+        np.maximum.reduce(
+            [np.array(profile.near(float(np.median(part)), part)) for profile in ends]
+        )
         for part in parts
     ]
-    low, high = np.concatenate(found, axis=1)
+    low, high = np.concatenate(bounds, axis=1)
     return low, high

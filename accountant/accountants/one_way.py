@@ -38,13 +38,13 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
 DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too large
-COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
+COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is expensive
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 SURE_BITS = 40  # of an epsilon from Rényi curves, whose last digits are round-off
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
-MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small beside its width
+MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small against its width
 GRID_ABOVE = "pair above on a grid"
 MAX_TERMS = 5000
 GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
@@ -85,23 +85,27 @@ class OneWay:
     choices: tuple[OneWay, ...] = ()  # what one user may pay for, where it holds parallel plans
     exact: CertifiedComposition | None = None  # of the route with this name
 
-    def certify(self, delta: float, other: float = 0.0) -> Certificate:
+    def certify(self, delta: float, rival: float = 0.0) -> Certificate:
         """Return the interval that holds epsilon at ``delta``.
 
-        It may be wide where its upper end is at most ``other``, what another direction costs.
+        It may be wide where its upper end is at most ``rival``, what another direction costs.
         """
         if self.route in COMPOSED and self._is_within_variations(delta):
             return Certificate(0.0, 0.0, "sum of the bounds")
-        found, least = self._certify(delta, other)
+        interval, least_above = self._certify(delta, rival)
         if self.route in COMPOSED:
-            found = self._no_worse_than_pld(found, least, delta, other)
-            if math.isinf(found.upper) and not math.isinf(found.lower):  # hardly any noise
-                found = replace(found, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
-            upper = self._near_the_largest_loss(found.upper, delta)
-            if upper < found.upper:
-                found = replace(found, lower=min(found.lower, upper), upper=upper)
-        lower = min(self._least_of_choices(delta, found), found.upper)
-        return replace(found, lower=max(lower, found.lower)) if lower > found.lower else found
+            interval = self._no_worse_than_pld(interval, least_above, delta, rival)
+            if math.isinf(interval.upper) and not math.isinf(interval.lower):  # hardly any noise
+                interval = replace(interval, upper=self._envelope_epsilon(delta), engine=ENVELOPE)
+            upper = self._near_the_largest_loss(interval.upper, delta)
+            if upper < interval.upper:
+                interval = replace(interval, lower=min(interval.lower, upper), upper=upper)
+        lower = min(self._least_of_choices(delta, interval), interval.upper)
+        return (
+            replace(interval, lower=max(lower, interval.lower))
+            if lower > interval.lower
+            else interval
+        )
 
     def _near_the_largest_loss(self, upper: float, delta: float) -> float:
         """Return an upper end, where it is the largest loss the least that others prove.
@@ -124,81 +128,88 @@ class OneWay:
                 return False  # after a few of many losses
         return True
 
-    def _least_of_choices(self, delta: float, found: Certificate) -> float:
+    def _least_of_choices(self, delta: float, interval: Certificate) -> float:
         """Return a lower end from what one user pays at least, where the interval is wide."""
-        lower = found.lower
+        lower = interval.lower
         for choice in self.choices:  # the truth is at least what any one user pays
-            if found.upper - lower <= self.width * min(found.upper, 1e300):
+            if interval.upper - lower <= self.width * min(interval.upper, 1e300):
                 break
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
-                one = choice._certify(delta, 0.0)[0]  # noqa: SLF001
-                lower = max(lower, one.lower, choice._least_of_choices(delta, one))  # noqa: SLF001
+                of_choice = choice._certify(delta, 0.0)[0]  # noqa: SLF001
+                lower = max(lower, of_choice.lower, choice._least_of_choices(delta, of_choice))  # noqa: SLF001
         return lower
 
     def _no_worse_than_pld(
-        self, found: Certificate, least: float, delta: float, other: float
+        self, interval: Certificate, least_above: float, delta: float, rival: float
     ) -> Certificate:
         """Return the interval, its upper end that of the pair that `PLD` composes if this is less.
 
-        ``least`` is what this pair costs at least: where that is near, where the other direction
-        costs more, or the losses are too many, the interval stays as it is.
+        ``least_above`` is what this pair costs at least: where that is near, where the other
+        direction costs more, or the losses are too many, the interval stays as it is.
         """
         releases = sum(n for _, n in self.losses)
-        if found.upper <= other or math.isinf(least):
-            return found
-        if found.upper - least <= self.width * found.upper and not self._has_bent_bounds:
-            return found
+        if interval.upper <= rival or math.isinf(least_above):
+            return interval
+        if (
+            interval.upper - least_above <= self.width * interval.upper
+            and not self._has_bent_bounds
+        ):
+            return interval
         if releases > MAX_RELEASES_ABOVE or len(self.losses) > MAX_GRID_LOSSES:
-            return found
+            return interval
         try:
             step = step_of_grid(self.plan, delta_of_lattice(delta))
         except UnsupportedPlan:
-            return found
+            return interval
         tail = delta_of_lattice(delta) * TAIL_SHARE
-        upper = LatticeAbove(self.losses, step, tail).epsilon(delta, found.upper)
-        if upper >= found.upper:
-            return found
-        return Certificate(min(found.lower, upper), upper, GRID_ABOVE, found.nodes)
+        upper = LatticeAbove(self.losses, step, tail).epsilon(delta, interval.upper)
+        if upper >= interval.upper:
+            return interval
+        return Certificate(min(interval.lower, upper), upper, GRID_ABOVE, interval.nodes)
 
-    def _certify(self, delta: float, other: float) -> tuple[Certificate, float]:
+    def _certify(self, delta: float, rival: float) -> tuple[Certificate, float]:
         """Return the interval, and what a pair above each loss costs at least."""
         match self.route:
             case Route.SUM_OF_BOUNDS:
                 total = Basic().one_way_epsilon(self.plan, delta)
                 lower = total if math.isinf(total) else _lower_sum(self.plan, total)
-                found = Certificate(lower, total, "sum of the bounds")
+                interval = Certificate(lower, total, "sum of the bounds")
             case Route.CLOSED_FORM:
-                found = self._certify_single(delta)
+                interval = self._certify_single(delta)
             case Route.PARALLEL:
-                found = self._certify_parallel(delta)
+                interval = self._certify_parallel(delta)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
-                found = self._certify_exact(composition, delta, other)
+                interval = self._certify_exact(composition, delta, rival)
             case _:
                 grid = self._certify_on_grid(delta) if self._has_lattice else None
                 if grid is not None:
-                    found, least, is_fine = grid
+                    interval, least_above, is_fine = grid
                     if not is_fine:
                         finite = self._certify_discretised(delta, with_envelopes=False)
-                        found = intersection(found, finite)
-                    return found, least
-                found = self._certify_discretised(delta)
-        return found, found.lower
+                        interval = intersection(interval, finite)
+                    return interval, least_above
+                interval = self._certify_discretised(delta)
+        return interval, interval.lower
 
     def _certify_parallel(self, delta: float) -> Certificate:
         """Return the interval of the part that costs most; others are only shown to cost less."""
-        found: list[Certificate] = []
-        least = 0.0
+        intervals: list[Certificate] = []
+        lower = 0.0
         for part in self.parts:
-            rough = part.rough_certificate(delta) if least > 0 else None
-            is_less = rough is not None and rough.upper <= least
-            found.append(rough if rough is not None and is_less else part.certify(delta, least))
-            least = max(least, found[-1].lower)
-        worst = max(found, key=lambda one: one.upper)
-        return Certificate(least, worst.upper, worst.engine, worst.nodes)
+            rough_interval = part.rough_certificate(delta) if lower > 0 else None
+            is_less = rough_interval is not None and rough_interval.upper <= lower
+            intervals.append(
+                rough_interval
+                if rough_interval is not None and is_less
+                else part.certify(delta, lower)
+            )
+            lower = max(lower, intervals[-1].lower)
+        worst = max(intervals, key=lambda interval: interval.upper)
+        return Certificate(lower, worst.upper, worst.engine, worst.nodes)
 
     def rough_certificate(self, delta: float) -> Certificate | None:
-        """Return a wide interval by a coarse lattice where the narrow one is dear."""
+        """Return a wide interval by a coarse lattice where the narrow one is expensive."""
         releases = sum(n for _, n in self.losses)
         if self.exact is None or self.choices or releases > MAX_QUICK_GRID_RELEASES:
             return None
@@ -208,11 +219,13 @@ class OneWay:
 
     def _certify_single(self, delta: float) -> Certificate:
         """Return the interval by the loss's own profile, or a bound that is less."""
-        found = closed_form(self.losses[0][0], delta)
-        if math.isinf(found.upper) or found.width <= LOOSE_WIDTH * found.upper:
-            return found
-        upper = max(found.lower, min(found.upper, self._envelope_epsilon(delta)))
-        return found if upper == found.upper else replace(found, upper=upper, engine=ENVELOPE)
+        interval = closed_form(self.losses[0][0], delta)
+        if math.isinf(interval.upper) or interval.width <= LOOSE_WIDTH * interval.upper:
+            return interval
+        upper = max(interval.lower, min(interval.upper, self._envelope_epsilon(delta)))
+        return (
+            interval if upper == interval.upper else replace(interval, upper=upper, engine=ENVELOPE)
+        )
 
     def is_surely_within(self, epsilon: float, delta: float, like: OneWay | None = None) -> bool:
         """Return whether a bound quicker than the interval says it costs at most ``epsilon``.
@@ -230,40 +243,40 @@ class OneWay:
         return chernoff_epsilon(self.plan, delta) <= epsilon
 
     def _certify_exact(
-        self, composition: CertifiedComposition, delta: float, other: float
+        self, composition: CertifiedComposition, delta: float, rival: float
     ) -> Certificate:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
         if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
-            if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
+            if grid is not None and (self._is_narrow(grid) or grid.upper <= rival):
                 return grid
-        found = Certificate(0.0, math.inf, ENVELOPE)
+        interval = Certificate(0.0, math.inf, ENVELOPE)
         if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
-            found = composition.certify(delta, quick_only=True)
-            if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
+            interval = composition.certify(delta, quick_only=True)
+            if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > rival:
                 grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
-                found = found if grid is None else intersection(found, grid)
-        if found.width > self.width * min(found.upper, 1e300) and found.upper > other:
-            found = intersection(composition.certify(delta), found)
-        if self._is_narrow(found) or math.isinf(found.lower) or found.upper <= other:
-            return found
+                interval = interval if grid is None else intersection(interval, grid)
+        if interval.width > self.width * min(interval.upper, 1e300) and interval.upper > rival:
+            interval = intersection(composition.certify(delta), interval)
+        if self._is_narrow(interval) or math.isinf(interval.lower) or interval.upper <= rival:
+            return interval
         if len(self.losses) > MAX_DISCRETISED_LOSSES:
-            upper = min(found.upper, composition.chernoff(delta))
-            return Certificate(min(found.lower, upper), upper, found.engine, found.nodes)
+            upper = min(interval.upper, composition.chernoff(delta))
+            return Certificate(min(interval.lower, upper), upper, interval.engine, interval.nodes)
         if grid is None and releases <= MAX_GRID_RELEASES:
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
         if grid is not None:
-            found = intersection(found, grid)
-        if self._is_narrow(found):
-            return found
+            interval = intersection(interval, grid)
+        if self._is_narrow(interval):
+            return interval
         # few smooth losses, far up a contour: finite ones need fewer terms
-        return intersection(found, self._certify_discretised(delta, max_terms=MAX_TERMS))
+        return intersection(interval, self._certify_discretised(delta, max_terms=MAX_TERMS))
 
-    def _is_narrow(self, found: Certificate) -> bool:
+    def _is_narrow(self, interval: Certificate) -> bool:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
-        return found.width <= max(self.width, DISCRETISATION_ERROR) * min(found.upper, 1e300)
+        return interval.width <= max(self.width, DISCRETISATION_ERROR) * min(interval.upper, 1e300)
 
     def _certify_on_grid(self, delta: float) -> tuple[Certificate, float, bool] | None:
         """Return the interval by pairs on a lattice, and whether no finite losses are narrower.
@@ -274,8 +287,8 @@ class OneWay:
         grids = [grid_certificate(self.losses, delta, width)]
         # of numerical profiles no more than an upper bound is known
         pairs = [
-            (one.attained_pair if one.numerics.is_upper_envelope else one, n)
-            for one, n in self.losses
+            (loss.attained_pair if loss.numerics.is_upper_envelope else loss, n)
+            for loss, n in self.losses
             if not self._is_numerical
         ]
         if pairs and pairs != self.losses:
@@ -283,18 +296,18 @@ class OneWay:
         above, *below = grids
         if above is None:
             return None
-        enough = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
-        known = [one for one in grids if one is not None]
-        is_fine = all(one.width <= enough * min(one.upper, 1e300) for one in known)
+        max_width = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
+        intervals = [grid for grid in grids if grid is not None]
+        is_fine = all(grid.width <= max_width * min(grid.upper, 1e300) for grid in intervals)
         if not self.has_envelopes and not self._is_numerical:
             return above, above.lower, is_fine
         upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
-        lower = max([0.0, *(one.lower for one in below if one is not None)])
+        lower = max([0.0, *(grid.lower for grid in below if grid is not None)])
         if self._is_numerical:
             lower = 0.0
         engine = above.engine if upper == above.upper else ENVELOPE
-        found = Certificate(min(lower, upper), upper, engine, above.nodes)
-        return found, above.lower, is_fine
+        interval = Certificate(min(lower, upper), upper, engine, above.nodes)
+        return interval, above.lower, is_fine
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
         """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.
@@ -307,14 +320,14 @@ class OneWay:
             exact = CertifiedComposition(self.losses, DISCRETISATION_ERROR)
             coarse = replace(self, width=DISCRETISATION_ERROR, exact=exact)
             return [coarse.certify(delta).upper for delta in deltas]
-        found, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
+        uppers, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
         if deltas and not alone:
             finite = with_coarse_cgf(self.losses, deltas[-1])
-            found = upper_epsilons(CertifiedComposition(finite, CURVE_WIDTH), deltas)
+            uppers = upper_epsilons(CertifiedComposition(finite, CURVE_WIDTH), deltas)
         if self.has_envelopes and (with_envelopes or alone):
             others = [self._envelope_epsilon(delta) for delta in deltas]
-            found = [min(pair) for pair in zip(found, others, strict=True)]
-        return [self._near_the_largest_loss(*pair) for pair in zip(found, deltas, strict=True)]
+            uppers = [min(pair) for pair in zip(uppers, others, strict=True)]
+        return [self._near_the_largest_loss(*pair) for pair in zip(uppers, deltas, strict=True)]
 
     @property
     def _is_few_samples(self) -> bool:
@@ -330,23 +343,25 @@ class OneWay:
                 is_exact = not (self.has_envelopes or self._is_numerical)
                 return value * (1 - ACCURACY) * is_exact, min(1.0, value * (1 + ACCURACY))
             case Route.PARALLEL:
-                found = [part.quick_delta(epsilon) for part in self.parts]
-                return max(low for low, _ in found), max(high for _, high in found)
+                bounds = [part.quick_delta(epsilon) for part in self.parts]
+                return max(low for low, _ in bounds), max(high for _, high in bounds)
         if epsilon == 0:
             return 0.0, self._total_variation()
         return (0.0, 1.0) if self.exact is None else self.exact.delta(epsilon, smoothed=False)
 
     def _total_variation(self) -> float:
         """Return an upper bound on delta at an epsilon of 0."""
-        found = math.fsum(n * float(one.profile(0.0)) * (1 + ACCURACY) for one, n in self.losses)
+        total = math.fsum(n * float(loss.profile(0.0)) * (1 + ACCURACY) for loss, n in self.losses)
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
             width = self.width if self.exact else max(self.width, DISCRETISATION_ERROR)
             finite = with_exact_cgf(self.losses, 1e-12, upper=True)
-            found = min(found, CertifiedComposition(finite, width).delta(0.0)[1])
+            total = min(total, CertifiedComposition(finite, width).delta(0.0)[1])
         if self.has_envelopes:
-            others = (one.one_way_delta(self.plan, 0.0) for one in ENVELOPE_ACCOUNTANTS)
-            found = min(found, *others)
-        return found
+            others = (
+                accountant.one_way_delta(self.plan, 0.0) for accountant in ENVELOPE_ACCOUNTANTS
+            )
+            total = min(total, *others)
+        return total
 
     @property
     def _has_lattice(self) -> bool:
@@ -356,42 +371,44 @@ class OneWay:
 
     @property
     def _lattice_width(self) -> float:
-        """What a lattice aims at: what is finer takes long where a profile is dear."""
+        """What a lattice aims at: what is finer takes long where a profile is expensive."""
         if not self._is_coarse:
             return self.width
         return max(self.width, COARSE_WIDTH if self.has_envelopes else DISCRETISATION_ERROR)
 
     @property
     def _is_coarse(self) -> bool:
-        return any(one.numerics.is_coarse for one, _ in self.losses)
+        return any(loss.numerics.is_coarse for loss, _ in self.losses)
 
     @property
     def _is_numerical(self) -> bool:
         """Whether the profile of some loss is computed, and rounded up."""
-        return any(one.numerics.is_numerical for one, _ in self.losses)
+        return any(loss.numerics.is_numerical for loss, _ in self.losses)
 
     @property
     def _has_bent_bounds(self) -> bool:
         """Whether some profile is a bound that need not be convex, hence that of no pair."""
         # lines between few of its points may lie above lines between all of them
-        found = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
-        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in found)
+        envelopes = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
+        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in envelopes)
 
     @property
     def has_envelopes(self) -> bool:
         """Whether the profile of some loss is a bound on many pairs."""
-        return any(one.numerics.is_upper_envelope for one, _ in self.losses)
+        return any(loss.numerics.is_upper_envelope for loss, _ in self.losses)
 
     def _envelope_epsilon(self, delta: float) -> float:
-        found = min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
-        return max(found, 0.0)
+        epsilon_upper = min(
+            accountant.one_way_epsilon(self.plan, delta) for accountant in ENVELOPE_ACCOUNTANTS
+        )
+        return max(epsilon_upper, 0.0)
 
     def _certify_discretised(
         self, delta: float, max_terms: float = math.inf, *, with_envelopes: bool = True
     ) -> Certificate:
         """Return the interval by finite losses above and below those without an exact cumulant.
 
-        ``with_envelopes``: and by what is known of bounds on many pairs, which may be dear.
+        ``with_envelopes``: and by what is known of bounds on many pairs, which may be expensive.
         """
         width = max(self.width, DISCRETISATION_ERROR)
         above = Certificate(0.0, math.inf, ENVELOPE)
@@ -404,11 +421,11 @@ class OneWay:
         if loose or (self.has_envelopes and with_envelopes):
             upper = min(upper, self._envelope_epsilon(delta))
         upper = max(0.0, upper)
-        if not any(one.numerics.is_numerical for one, _ in self.losses):
-            pairs = [(one.attained_pair, n) for one, n in self.losses]
+        if not any(loss.numerics.is_numerical for loss, _ in self.losses):
+            pairs = [(loss.attained_pair, n) for loss, n in self.losses]
             finite = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
-            found = CertifiedComposition(finite, width, total_rounding(pairs)).certify(delta)
-            lower = found.lower
+            below = CertifiedComposition(finite, width, total_rounding(pairs)).certify(delta)
+            lower = below.lower
         engine = f"{above.engine}, connect-the-dots" if upper == above.upper else ENVELOPE
         return Certificate(min(lower, upper), upper, engine, above.nodes)
 
@@ -425,8 +442,8 @@ def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
     losses, route = losses_of_items(items), Route.EXACT_COMPOSITION
     if len(items) == 1 and items[0][1] == 1:
         route = Route.CLOSED_FORM
-    elif not all(one.numerics.is_exact for one, _ in losses):
-        by_renyi = all(one.numerics.determined_by_rdp for one, _ in losses)
+    elif not all(loss.numerics.is_exact for loss, _ in losses):
+        by_renyi = all(loss.numerics.determined_by_rdp for loss, _ in losses)
         route = Route.ENVELOPE_ACCOUNTANTS if by_renyi else Route.DISCRETISED_COMPOSITION
     choices = tuple(one_way(choice, width) for choice in _choices(items))
     exact = None
@@ -437,14 +454,16 @@ def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
 
 def _choices(items: list[tuple[Item, int]]) -> list[Plan]:
     """Return plans of one user each, who is in one part of every parallel; none without these."""
-    if not any(isinstance(one, Parallel) for one, _ in items):
+    if not any(isinstance(item, Parallel) for item, _ in items):
         return []
-    parts = [_dearest_first(one) if isinstance(one, Parallel) else [one] for one, _ in items]
-    if math.prod(len(some) for some in parts) <= MAX_CHOICES:
+    parts = [_dearest_first(item) if isinstance(item, Parallel) else [item] for item, _ in items]
+    if math.prod(len(options) for options in parts) <= MAX_CHOICES:
         rows = list(itertools.product(*parts))
     else:  # any choices are sound: the dearest parts together, then the next
-        most = min(MAX_CHOICES, max(len(some) for some in parts))
-        rows = [tuple(some[min(i, len(some) - 1)] for some in parts) for i in range(most)]
+        max_rows = min(MAX_CHOICES, max(len(options) for options in parts))
+        rows = [
+            tuple(options[min(i, len(options) - 1)] for options in parts) for i in range(max_rows)
+        ]
     counts = [n for _, n in items]
     return [Sequential(n * part for part, n in zip(row, counts, strict=True)) for row in rows]
 
@@ -459,8 +478,8 @@ def _lower_sum(plan: Plan, total: float) -> float:
     rounding = total_rounding(losses)
     # `Basic` adds numbers as they are printed: short ones were given so, long ones rounded up
     numbers = [total, *(loss.pure for loss, _ in losses)]
-    given = all(isinstance(loss, PureLoss | LaplaceLoss) for loss, _ in losses)
-    if given and all(len(printed_decimal(x).as_tuple().digits) <= 15 for x in numbers):
+    are_printed = all(isinstance(loss, PureLoss | LaplaceLoss) for loss, _ in losses)
+    if are_printed and all(len(printed_decimal(x).as_tuple().digits) <= 15 for x in numbers):
         return total
     return max(0.0, total * (1 - LARGEST_LOSS_ULPS * ULP) - 2 * rounding)
 

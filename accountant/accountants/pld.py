@@ -95,12 +95,12 @@ class PLD(Accountant):
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
-        for way in directions(plan):
-            grid = self._grid(way, at, upper=False)
-            asked = at + grid.delta_error
-            if abs(asked - grid.infinity) <= 1e-9 * asked:  # too close to tell: ask for more
-                asked = grid.infinity * (1 + 1e-9)
-            lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
+        for direction in directions(plan):
+            grid = self._grid(direction, at, upper=False)
+            raised = at + grid.delta_error
+            if abs(raised - grid.infinity) <= 1e-9 * raised:  # too close to tell: ask for more
+                raised = grid.infinity * (1 + 1e-9)
+            lower = max(lower, grid.epsilon(raised) if raised < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
         if mixed or any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan)):
             lower = 0.0
@@ -108,38 +108,40 @@ class PLD(Accountant):
 
     def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
         """Return upper bounds on epsilon at many deltas, from the grid the smallest one needs."""
-        plan, given = as_plan(plan), each_checked(DELTA, "deltas", deltas)
-        at_zero = self.epsilon(plan, 0.0) if 0.0 in given else math.inf
-        least = min((delta for delta in given if delta > 0), default=1.0)
-        grids = [self._grid(way, least, upper=True) for way in directions(plan)]
+        plan, checked_deltas = as_plan(plan), each_checked(DELTA, "deltas", deltas)
+        at_zero = self.epsilon(plan, 0.0) if 0.0 in checked_deltas else math.inf
+        smallest = min((delta for delta in checked_deltas if delta > 0), default=1.0)
+        grids = [self._grid(direction, smallest, upper=True) for direction in directions(plan)]
         return np.array(
             [
                 max(round_up(grid.epsilon(delta - grid.delta_error)) for grid in grids)
                 if delta
                 else at_zero
-                for delta in given
+                for delta in checked_deltas
             ]
         )
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """Return `delta` at each of many epsilons, from one grid."""
-        grids = [self._grid(way, 1e-12, upper=True) for way in directions(as_plan(plan))]
-        given = np.array(each_checked(EPSILON, "epsilons", epsilons))
-        found: Array = np.max([grid.delta(given) + grid.delta_error for grid in grids], axis=0)
-        capped: Array = np.minimum(found * (1 + 4 * ULP), 1.0)
+        grids = [
+            self._grid(direction, 1e-12, upper=True) for direction in directions(as_plan(plan))
+        ]
+        checked = np.array(each_checked(EPSILON, "epsilons", epsilons))
+        upper: Array = np.max([grid.delta(checked) + grid.delta_error for grid in grids], axis=0)
+        capped: Array = np.minimum(upper * (1 + 4 * ULP), 1.0)
         return capped
 
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return `Accountant.epsilon`; a direction that RDP shows to cost less has no grid."""
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        first, *others = directions(plan)
-        found = [self.one_way_epsilon(first, delta)]
-        for way in others:
+        first_direction, *others = directions(plan)
+        uppers = [self.one_way_epsilon(first_direction, delta)]
+        for direction in others:
             # a grid of many different losses costs more than their Renyi curves
-            many = delta > 0 and len(list(way.losses())) >= MANY_LOSSES
-            if not (many and RDP().one_way_epsilon(way, delta) <= found[0]):
-                found.append(self.one_way_epsilon(way, delta))
-        return math.inf if any(map(math.isnan, found)) else max(0.0, *found)
+            many = delta > 0 and len(list(direction.losses())) >= MANY_LOSSES
+            if not (many and RDP().one_way_epsilon(direction, delta) <= uppers[0]):
+                uppers.append(self.one_way_epsilon(direction, delta))
+        return math.inf if any(map(math.isnan, uppers)) else max(0.0, *uppers)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the epsilon of one direction, from a grid made for this delta."""
@@ -160,9 +162,9 @@ class PLD(Accountant):
         outlines = _outlines_of_many(items)
         if outlines:
             step = self._step(plan, tail, widest_sum(outlines, tail))
-            found = grid_of_many(outlines, step, delta, tail, upper=upper)
-            if found is not None:
-                return found
+            shared_grid = grid_of_many(outlines, step, delta, tail, upper=upper)
+            if shared_grid is not None:
+                return shared_grid
         ends, step = self._ends_and_step(plan, tail)
         parts = []
         for (item, count), end in zip(items, ends, strict=True):
@@ -176,12 +178,12 @@ class PLD(Accountant):
             else:
                 loss = single_loss(item)
                 profile, lost = loss.profile_any_epsilon, loss.infinity
-            first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
+            first_index, last_index = -math.ceil(low / step), max(math.ceil(high / step), 1)
             if upper:
-                mass, infinity = dominating_masses(profile, None, first, last, step)
+                mass, infinity = dominating_masses(profile, None, first_index, last_index, step)
             else:
-                mass, infinity = dominated_masses(profile, lost, first, last, step)
-            parts.append((mass, first, count, infinity))
+                mass, infinity = dominated_masses(profile, lost, first_index, last_index, step)
+            parts.append((mass, first_index, count, infinity))
         return convolve(parts, step, tail, upper=upper)
 
     def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
@@ -191,8 +193,8 @@ class PLD(Accountant):
         ends = [_loss_range(item, share) for item, _ in items]
         widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
         step = self._step(plan, tail, widest)
-        most = MAX_GRID_POINTS * step  # a range that is a bound may be far beyond the sum's
-        return [(min(high, most), min(low, most)) for high, low in ends], step
+        farthest = MAX_GRID_POINTS * step  # a range that is a bound may be far beyond the sum's
+        return [(min(high, farthest), min(low, farthest)) for high, low in ends], step
 
     def _step(self, plan: Plan, tail: float, widest: float) -> float:
         """Return a fiftieth of the smallest loss's deviation, or more if memory requires it."""
@@ -202,8 +204,8 @@ class PLD(Accountant):
         if reach > 100:  # the sharper bound costs more, and would only say less
             reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
         losses = [loss for loss, _ in all_losses(plan)]
-        most = min([MAX_GRID_POINTS, *(loss.numerics.grid_points for loss in losses)])
-        step = max(step, reach / most, 1e-12)
+        max_points = min([MAX_GRID_POINTS, *(loss.numerics.grid_points for loss in losses)])
+        step = max(step, reach / max_points, 1e-12)
         # A discretisation with a step wider than the loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
         if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
@@ -229,25 +231,25 @@ def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
     """Return how far the loss reaches to either side, but for mass that does not count."""
     small = max(tail, NEGLIGIBLE * grid.delta_error)
     above = np.cumsum(grid.mass[::-1])[::-1]
-    last = int(np.argmax(above <= small)) if above[-1] <= small else above.size - 1
-    return float(grid.loss[last]), -float(grid.loss[0])
+    last_index = int(np.argmax(above <= small)) if above[-1] <= small else above.size - 1
+    return float(grid.loss[last_index]), -float(grid.loss[0])
 
 
 def step_of_grid(plan: Plan, delta: float) -> float:
     """Return the step of `PLD` for one direction of a plan at ``delta``."""
     # PLD's own settings: `Tight` is compared with them
-    own = PLD()
-    return own._ends_and_step(plan, min(own.tail, delta * TAIL_SHARE))[1]  # noqa: SLF001
+    accountant = PLD()
+    return accountant._ends_and_step(plan, min(accountant.tail, delta * TAIL_SHARE))[1]  # noqa: SLF001
 
 
 def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
     """Return outlines of many different losses that are large enough for one; else none."""
     losses = [(item, count) for item, count in items if isinstance(item, Loss)]
     # atoms lie between the few places of a law that shares a transform
-    if not MANY_LOSSES <= len(losses) == len(items) or any(one.loss_pmf for one, _ in losses):
+    if not MANY_LOSSES <= len(losses) == len(items) or any(loss.loss_pmf for loss, _ in losses):
         return []
-    found = [Outline(loss, count) for loss, count in losses]
-    return found if all(one.is_on_ladder for one in found) else []
+    outlines = [Outline(loss, count) for loss, count in losses]
+    return outlines if all(outline.is_on_ladder for outline in outlines) else []
 
 
 def _loss_range(item: Item, tail: float) -> tuple[float, float]:

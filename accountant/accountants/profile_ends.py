@@ -93,16 +93,16 @@ class _ComposedEnds:
 
     def __init__(self, losses: list[tuple[Loss, int]]) -> None:
         above = with_exact_cgf(losses, TAIL, upper=True)
-        self.is_upper_only = any(one.numerics.is_numerical for one, _ in losses)
-        pairs = [(one.attained_pair, n) for one, n in losses]
+        self.is_upper_only = any(loss.numerics.is_numerical for loss, _ in losses)
+        pairs = [(loss.attained_pair, n) for loss, n in losses]
         below = above if self.is_upper_only else with_exact_cgf(pairs, TAIL, upper=False)
         # finite losses in place of others are no nearer than this
-        enough = NARROW if above == losses else LEAST_NARROW
-        self._above = self._below = _Composition(above, 0.0, enough)
+        narrow_width = NARROW if above == losses else LEAST_NARROW
+        self._above = self._below = _Composition(above, 0.0, narrow_width)
         self.max_loss = self._above.max_loss
         rounding = total_rounding(pairs)
         if below != above or rounding:
-            self._below = _Composition(below, rounding, enough)
+            self._below = _Composition(below, rounding, narrow_width)
         self.infinity = 0.0 if self.is_upper_only else self._below.infinity
 
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
@@ -118,13 +118,13 @@ class _ComposedEnds:
 class _Composition:
     """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'."""
 
-    def __init__(self, items: list[tuple[Loss, int]], rounding: float, enough: float) -> None:
+    def __init__(self, items: list[tuple[Loss, int]], rounding: float, narrow_width: float) -> None:
         self._whole = CertifiedComposition(items, WIDTH, 0.0)
         self._rounding, self.max_loss = rounding, self._whole.max_loss
         self.infinity = self._whole.infinity * (1 - 8 * ULP) * math.exp(-rounding)
         self._cgf = PlanCGF(self._whole.items)
         self._engines: list[Engine] = []
-        self._enough = enough
+        self._enough = narrow_width
 
     @ignore_overflow
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:

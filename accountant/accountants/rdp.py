@@ -63,33 +63,33 @@ class RDP(Accountant):
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the least conversion of the total Rényi curve over orders."""
-        left = delta - infinity_mass(plan)
-        if delta == 0 and left == 0:
+        finite_delta = delta - infinity_mass(plan)
+        if delta == 0 and finite_delta == 0:
             return Basic().one_way_epsilon(plan, 0.0)  # the limit of large orders
-        if left <= 0:
+        if finite_delta <= 0:
             return math.inf
 
         def epsilon(a: Array, of: Plan = plan, factor: float = 1.0) -> Array:
             # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a,  a = order - 1
-            rest = (-math.log(left) - a * np.log1p(1 / a) - np.log1p(a)) / a
-            found, best = np.full(a.shape, np.inf), math.inf
-            for some in np.split(np.arange(a.size), np.searchsorted(a, DEAR_ORDERS)):
-                if some.size:
-                    divergence = factor * self.curve(of, a[some] + 1)
-                    found[some] = divergence + rest[some]
-                    best = min(best, float(np.nanmin(found[some], initial=np.inf)))
-                    # D grows with the order, and the rest is never below that of great orders
-                    if divergence[-1] + min(0.0, float(np.min(rest))) > best:
+            conversion = (-math.log(finite_delta) - a * np.log1p(1 / a) - np.log1p(a)) / a
+            epsilons, best = np.full(a.shape, np.inf), math.inf
+            for block in np.split(np.arange(a.size), np.searchsorted(a, DEAR_ORDERS)):
+                if block.size:
+                    divergence = factor * self.curve(of, a[block] + 1)
+                    epsilons[block] = divergence + conversion[block]
+                    best = min(best, float(np.nanmin(epsilons[block], initial=np.inf)))
+                    # D grows with the order, and the conversion is never below that of large orders
+                    if divergence[-1] + min(0.0, float(np.min(conversion))) > best:
                         break
-            return found
+            return epsilons
 
         items = list(plan.losses())
         if len(items) >= MANY:
             few = Sequential(count * item for item, count in items[SHARE // 2 :: SHARE])
             start = minimum_of_one_valley(lambda a: epsilon(a, few, len(items) / len(few.parts)))
-            near = _least_near(epsilon, start[0])
-            if near is not None:
-                return round_up(near, 16)
+            least_epsilon = _least_near(epsilon, start[0])
+            if least_epsilon is not None:
+                return round_up(least_epsilon, 16)
         return round_up(minimum_of_one_valley(epsilon)[1], 16)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
@@ -104,18 +104,18 @@ class RDP(Accountant):
 
 def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
     """Return the least value seen of ``f``, in few evaluations; None if its valley is elsewhere."""
-    at, best, left = math.log(start), math.inf, list(STEPS_NEAR)
+    at, best, steps = math.log(start), math.inf, list(STEPS_NEAR)
     for _ in range(MAX_SWEEPS):
-        if not left:
+        if not steps:
             return min(best, float(f(np.exp(np.array([at])))[0]))
-        grid = at + left[0] * np.arange(-4.0, 5.0)
+        grid = at + steps[0] * np.arange(-4.0, 5.0)
         value = f(np.exp(grid))
         i = int(np.argmin(value))
         best, at = min(best, float(value[i])), float(grid[i])
         if 0 < i < grid.size - 1 and np.isfinite(value[i - 1 : i + 2]).all():
             # the vertex of the parabola through three points
-            one, other = value[i - 1] - value[i], value[i + 1] - value[i]
-            at += left.pop(0) * float(one - other) / (2 * max(float(one + other), 1e-300))
+            fall, rise = value[i - 1] - value[i], value[i + 1] - value[i]
+            at += steps.pop(0) * float(fall - rise) / (2 * max(float(fall + rise), 1e-300))
         else:
-            left[0] *= 4
+            steps[0] *= 4
     return None

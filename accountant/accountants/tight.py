@@ -92,41 +92,41 @@ class Tight(Accountant):
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         if proof is None:
-            found = self._interval(plan, delta)
+            interval = self._interval(plan, delta)
             return replace(
-                found, check=partial(_check_claim, plan, delta, found.lower, found.upper)
+                interval, check=partial(_check_claim, plan, delta, interval.lower, interval.upper)
             )
         # what writes proofs is loaded where one is wanted
         from accountant.files import write_atomically
         from accountant.proofs.checked_proof import checked_target, proof_of_claim
 
         target = checked_target(proof)
-        found = self._interval(plan, delta)
-        claim = (plan, delta, found.lower, found.upper)
-        made = proof_of_claim(*claim)
-        write_atomically(target, made.document)
-        lower, upper = made.verdict.lower, made.verdict.upper
-        return replace(found, lower=lower, upper=upper, check=partial(_check_claim, *claim))
+        interval = self._interval(plan, delta)
+        claim = (plan, delta, interval.lower, interval.upper)
+        checked = proof_of_claim(*claim)
+        write_atomically(target, checked.document)
+        lower, upper = checked.verdict.lower, checked.verdict.upper
+        return replace(interval, lower=lower, upper=upper, check=partial(_check_claim, *claim))
 
     def _interval(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval of a checked plan, over both directions."""
-        first, *rest = directions(plan)
-        first_way = one_way(first, self.width, at_zero=delta == 0)
-        found = first_way.certify(delta)
-        for way in rest:
-            other_way = one_way(way, self.width, at_zero=delta == 0)
-            if found.upper == 0 and other_way.exact is not None:
+        first_direction, *others = directions(plan)
+        first_way = one_way(first_direction, self.width, at_zero=delta == 0)
+        interval = first_way.certify(delta)
+        for direction in others:
+            other_way = one_way(direction, self.width, at_zero=delta == 0)
+            if interval.upper == 0 and other_way.exact is not None:
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
-            if other_way.is_surely_within(found.lower, delta, first_way):
+            if other_way.is_surely_within(interval.lower, delta, first_way):
                 continue  # it cannot be the worse direction
-            rough = other_way.rough_certificate(delta) if found.lower > 0 else None
-            if rough is not None and rough.upper <= found.lower:
+            rough_interval = other_way.rough_certificate(delta) if interval.lower > 0 else None
+            if rough_interval is not None and rough_interval.upper <= interval.lower:
                 continue
-            other = other_way.certify(delta, found.lower)
-            worse = max(found, other, key=lambda one: one.upper)
-            lower = max(found.lower, other.lower)
-            found = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
-        return found
+            other_certificate = other_way.certify(delta, interval.lower)
+            worse = max(interval, other_certificate, key=lambda candidate: candidate.upper)
+            lower = max(interval.lower, other_certificate.lower)
+            interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
+        return interval
 
     def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
         """Return an interval around the true epsilon at ``delta``.
@@ -143,8 +143,8 @@ class Tight(Accountant):
         tuple of float
             Lower end, rounded down, and upper end, rounded up.
         """
-        found = self.certify(plan, delta)
-        return found.lower, found.upper
+        certificate = self.certify(plan, delta)
+        return certificate.lower, certificate.upper
 
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return the upper end of `bracket`."""
@@ -156,20 +156,24 @@ class Tight(Accountant):
         """Return upper bounds on epsilon at many deltas, quicker than `epsilon` at each.
 
         They are at most about 1e-4 of themselves above `epsilon`, for no lower end is proved
-        beside them.  ``with_envelopes=False`` leaves out accountants that are sharper only where a
+        with them.  ``with_envelopes=False`` leaves out accountants that are sharper only where a
         loss covers many pairs: sound, and quicker.
         """
-        plan, given = as_plan(plan), each_checked(DELTA, "deltas", deltas)
-        positive = sorted({delta for delta in given if delta > 0}, reverse=True)
-        found = {0.0: self.epsilon(plan, 0.0)} if 0.0 in given else {}
-        for way in directions(plan):
-            left = [
-                d for d in positive if not (d in found and chernoff_epsilon(way, d) <= found[d])
+        plan, checked_deltas = as_plan(plan), each_checked(DELTA, "deltas", deltas)
+        positive = sorted({delta for delta in checked_deltas if delta > 0}, reverse=True)
+        uppers = {0.0: self.epsilon(plan, 0.0)} if 0.0 in checked_deltas else {}
+        for direction in directions(plan):
+            open_deltas = [
+                d
+                for d in positive
+                if not (d in uppers and chernoff_epsilon(direction, d) <= uppers[d])
             ]
-            bounds = one_way(way, self.width).upper_epsilons(left, with_envelopes=with_envelopes)
-            for delta, bound in zip(left, bounds, strict=True):
-                found[delta] = max(found.get(delta, bound), bound)
-        return np.array([found[delta] for delta in given])
+            bounds = one_way(direction, self.width).upper_epsilons(
+                open_deltas, with_envelopes=with_envelopes
+            )
+            for delta, bound in zip(open_deltas, bounds, strict=True):
+                uppers[delta] = max(uppers.get(delta, bound), bound)
+        return np.array([uppers[delta] for delta in checked_deltas])
 
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
@@ -192,22 +196,22 @@ class Tight(Accountant):
         return self._delta(directions(plan), epsilon, partial(self._interval, plan))
 
     def _delta(
-        self, ways: Sequence[Plan], epsilon: float, interval: Callable[[float], Certificate]
+        self, plans: Sequence[Plan], epsilon: float, interval: Callable[[float], Certificate]
     ) -> float:
         """Return the least delta at which the upper end of an interval is at most ``epsilon``."""
         if interval(0.0).upper <= epsilon:
             return 0.0
-        known = [one_way(way, self.width) for way in ways]
-        if epsilon == 0 and known[0].exact is not None:
-            known = known[:1]  # the total variation, which is that of both directions
-        ends = [way.quick_delta(epsilon) for way in known]
+        routes = [one_way(direction, self.width) for direction in plans]
+        if epsilon == 0 and routes[0].exact is not None:
+            routes = routes[:1]  # the total variation, which is that of both directions
+        ends = [route.quick_delta(epsilon) for route in routes]
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
-        floor = max(map(infinity_mass, ways)) * (1 - 32 * ULP)
+        floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)
         start = high if high < 1 else USUAL_DELTA
-        found = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)
-        return min(found, high, 1.0)
+        delta_upper = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)
+        return min(delta_upper, high, 1.0)
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval that holds the epsilon of one direction of a plan.

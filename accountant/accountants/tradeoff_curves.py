@@ -83,36 +83,36 @@ def single_pairs(plan: Plan, *, both: bool = True) -> list[Plan]:
 
     A user is in one part, so that the least of their curves is the plan's.
     """
-    found: list[Plan] = []
-    for way in directions(plan)[: None if both else 1]:
-        items = list(way.losses())
+    pairs: list[Plan] = []
+    for direction in directions(plan)[: None if both else 1]:
+        items = list(direction.losses())
         if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Parallel):
-            found += [
+            pairs += [
                 pair for part in items[0][0].distinct for pair in single_pairs(part, both=both)
             ]
         else:
-            found.append(way)
-    return found
+            pairs.append(direction)
+    return pairs
 
 
 def greatest_lines(
     plan: Plan, alpha: Array, accuracy: float = PROFILE_ERROR
 ) -> tuple[Array, Array]:
     """Return the epsilon of the greatest line below one direction's curve, and its height."""
-    ahead, back = finest_profile(plan, accuracy), finest_profile(plan.reversed, accuracy)
+    forward, backward = finest_profile(plan, accuracy), finest_profile(plan.reversed, accuracy)
 
     def heights(epsilon: Array, level: Array) -> Array:
         # 1 - delta(e) - e^e alpha; below 0 that is e^e (1 - alpha - delta_reversed(-e))
         size, result = np.abs(epsilon), np.empty(epsilon.shape)
-        some = epsilon >= 0
-        delta = np.minimum(ahead.profile(size[some]) * (1 + ACCURACY), 1.0)
-        result[some] = (1 - delta) - np.exp(size[some]) * level[some]
-        some = ~some
-        delta = np.minimum(back.profile(size[some]) * (1 + ACCURACY), 1.0)
-        result[some] = np.exp(-size[some]) * ((1 - level[some]) - delta)
+        mask = epsilon >= 0
+        delta = np.minimum(forward.profile(size[mask]) * (1 + ACCURACY), 1.0)
+        result[mask] = (1 - delta) - np.exp(size[mask]) * level[mask]
+        mask = ~mask
+        delta = np.minimum(backward.profile(size[mask]) * (1 + ACCURACY), 1.0)
+        result[mask] = np.exp(-size[mask]) * ((1 - level[mask]) - delta)
         return result - 4 * ULP * (np.abs(result) + np.exp(np.minimum(epsilon, 0.0)))
 
-    return _greatest(heights, _first_epsilons(ahead, back), alpha)
+    return _greatest(heights, _first_epsilons(forward, backward), alpha)
 
 
 def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileCurve:
@@ -126,16 +126,16 @@ def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileC
     return ProfileCurve(composition, accuracy)
 
 
-def _first_epsilons(ahead: Loss | ProfileCurve, back: Loss | ProfileCurve) -> Array:
+def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve) -> Array:
     """Return epsilons of both signs, dense where the loss mostly is, with all corners."""
-    size = max(2.5 * float(ahead.profile(np.zeros(1))[0]), 1e-9)
+    size = max(2.5 * float(forward.profile(np.zeros(1))[0]), 1e-9)
     sides: list[Array] = []
-    for one, sign in ((ahead, 1.0), (back, -1.0)):
-        reach = max(min(one.max_loss, MAX_EPSILON), 0.0)
+    for curve, sign in ((forward, 1.0), (backward, -1.0)):
+        reach = max(min(curve.max_loss, MAX_EPSILON), 0.0)
         ladder = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(reach / size))
         sides += [sign * ladder[:-1], np.array([sign * reach])]
         # the curve of a finite loss is made of straight lines, one for each of its values
-        pmf = one.loss_pmf
+        pmf = curve.loss_pmf
         if pmf is not None:
             sides.append(sign * pmf[0])
     epsilon = np.unique(np.concatenate(sides))
@@ -147,10 +147,10 @@ def _greatest(
 ) -> tuple[Array, Array]:
     """Return where each level has its greatest height, and this; over epsilon it has one peak."""
     # heights are straight in the level
-    zero, one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))
-    table = zero + np.multiply.outer(level, one - zero)
-    top, each = np.argmax(table, axis=1), np.arange(level.size)
+    at_zero, at_one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))
+    table = at_zero + np.multiply.outer(level, at_one - at_zero)
+    top, rows = np.argmax(table, axis=1), np.arange(level.size)
     around = np.clip(top + np.array([[-1], [0], [1]]), 0, epsilon.size - 1)
-    points, values = epsilon[around], table[each, around]
+    points, values = epsilon[around], table[rows, around]
     values[1] = heights(points[1], level)
     return highest_of_one_peak(heights, level, points, values)

@@ -28,15 +28,15 @@ def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
     Over both directions; ``alpha`` has one axis, the plan is checked.  The upper end is 1 - alpha
     where nothing is known of the profile from below.
     """
-    least, most, is_upper_only = 1 - alpha, 1 - alpha, False
+    lower, upper, is_upper_only = 1 - alpha, 1 - alpha, False
     for pair in single_pairs(plan):
-        ahead, back = profile_ends(pair), profile_ends(pair.reversed)
-        is_upper_only |= ahead.is_upper_only or back.is_upper_only
+        forward, backward = profile_ends(pair), profile_ends(pair.reversed)
+        is_upper_only |= forward.is_upper_only or backward.is_upper_only
         start = greatest_lines(pair, alpha, ROUGH_ACCURACY)[0]
         for i, level in enumerate(alpha.tolist()):
-            low, high = _at_level(ahead, back, float(start[i]), level)
-            least[i], most[i] = min(least[i], low), min(most[i], high)
-    return np.maximum(least, 0.0), np.maximum(most, 0.0), is_upper_only
+            low, high = _at_level(forward, backward, float(start[i]), level)
+            lower[i], upper[i] = min(lower[i], low), min(upper[i], high)
+    return np.maximum(lower, 0.0), np.maximum(upper, 0.0), is_upper_only
 
 
 class RoughPower:
@@ -55,13 +55,13 @@ class RoughPower:
         return 1 - min(heights)
 
     def _height(self, i: int, pair: Plan) -> float:
-        ahead, back = profile_ends(pair), profile_ends(pair.reversed)
-        ends = (-min(back.max_loss, MAX_EPSILON), min(ahead.max_loss, MAX_EPSILON))
+        forward, backward = profile_ends(pair), profile_ends(pair.reversed)
+        ends = (-min(backward.max_loss, MAX_EPSILON), min(forward.max_loss, MAX_EPSILON))
         reach = 0.03 if i in self._centres else 1.0
         centre, height = self._centres.get(i, 0.0), np.zeros(5)
         for _ in range(ROUGH_MOVES):
             epsilon = np.clip(centre + reach * np.linspace(-1, 1, 5), *ends)
-            height = _heights(ahead, back, centre, epsilon, self._level)[0]
+            height = _heights(forward, backward, centre, epsilon, self._level)[0]
             best = int(np.argmax(height))
             centre = float(epsilon[best])
             if 0 < best < 4:
@@ -76,27 +76,27 @@ class RoughPower:
 
 
 def _at_level(
-    ahead: ProfileEnds, back: ProfileEnds, centre: float, level: float
+    forward: ProfileEnds, backward: ProfileEnds, centre: float, level: float
 ) -> tuple[float, float]:
     """Return bounds on the greatest line at ``level``, which is about that of ``centre``."""
-    ends = (-min(back.max_loss, MAX_EPSILON), min(ahead.max_loss, MAX_EPSILON))
+    ends = (-min(backward.max_loss, MAX_EPSILON), min(forward.max_loss, MAX_EPSILON))
     epsilon = np.empty(0)
     low, high = np.empty(0), np.empty(0)
     for _ in range(ROUNDS):
         added = np.concatenate([centre - DISTANCES, [centre], centre + DISTANCES, [0.0, *ends]])
         added = np.setdiff1d(np.clip(added, *ends), epsilon)
-        found = _heights(ahead, back, centre, added, level)
+        bounds = _heights(forward, backward, centre, added, level)
         epsilon = np.append(epsilon, added)
-        low, high = np.append(low, found[0]), np.append(high, found[1])
+        low, high = np.append(low, bounds[0]), np.append(high, bounds[1])
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
         centre = float(epsilon[np.argmax(low)])
-    # beyond the last point lines fall, from at most what is sure of all outcomes
-    beyond = 1 - ahead.infinity - np.exp(ends[1]) * level
-    if ahead.max_loss <= MAX_EPSILON:
+    # beyond the last point lines fall, from at most what is certain of all outcomes
+    beyond = 1 - forward.infinity - np.exp(ends[1]) * level
+    if forward.max_loss <= MAX_EPSILON:
         beyond = float(high[-1])
-    most = max(beyond, _sup_of_concave(epsilon, low, high))
-    return float(np.max(low)), min(most + 4 * ULP, 1 - level)
+    greatest = max(beyond, _sup_of_concave(epsilon, low, high))
+    return float(np.max(low)), min(greatest + 4 * ULP, 1 - level)
 
 
 def _sup_of_concave(epsilon: Array, low: Array, high: Array) -> float:
@@ -144,22 +144,23 @@ def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _heights(
-    ahead: ProfileEnds, back: ProfileEnds, centre: float, epsilon: Array, level: float
+    forward: ProfileEnds, backward: ProfileEnds, centre: float, epsilon: Array, level: float
 ) -> tuple[Array, Array]:
     """Return bounds on ``1 - delta(e) - e^e level`` at epsilons of both signs."""
     size, low, high = np.abs(epsilon), np.empty(epsilon.shape), np.empty(epsilon.shape)
-    for some, side, place in (
-        (epsilon >= 0, ahead, max(centre, 0.0)), (epsilon < 0, back, max(-centre, 0.0)),
+    for mask, side, near_epsilon in (
+        (epsilon >= 0, forward, max(centre, 0.0)), (epsilon < 0, backward, max(-centre, 0.0)),
     ):  # fmt: skip
-        if not some.any():
+        if not mask.any():
             continue
-        least, most = side.near(place, size[some])
-        if side is ahead:
-            cost = np.exp(size[some]) * level
-            low[some], high[some] = (1 - most) - cost, (1 - least) - cost
+        delta_lower, delta_upper = side.near(near_epsilon, size[mask])
+        if side is forward:
+            cost = np.exp(size[mask]) * level
+            low[mask], high[mask] = (1 - delta_upper) - cost, (1 - delta_lower) - cost
         else:  # e^e (1 - level - delta_reversed(-e)), where nothing cancels
-            scale = np.exp(-size[some])
-            low[some], high[some] = scale * ((1 - level) - most), scale * ((1 - level) - least)
+            scale = np.exp(-size[mask])
+            low[mask] = scale * ((1 - level) - delta_upper)
+            high[mask] = scale * ((1 - level) - delta_lower)
     # as in `tradeoff_curves`
     error = 4 * ULP * (np.maximum(np.abs(low), np.abs(high)) + np.exp(np.minimum(epsilon, 0.0)))
     return low - error, high + error

@@ -51,12 +51,12 @@ class ZCDP(Accountant):
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the conversion of the total rho to epsilon."""
-        rho, left = self.rho(plan), delta - infinity_mass(plan)
+        rho, finite_delta = self.rho(plan), delta - infinity_mass(plan)
         if rho == 0:
-            return 0.0 if left >= 0 else math.inf
-        if left <= 0 or not rho < 1e300:
+            return 0.0 if finite_delta >= 0 else math.inf
+        if finite_delta <= 0 or not rho < 1e300:
             return math.inf
-        return ZCDPLoss(max(rho, 1e-300)).epsilon_at(left)
+        return ZCDPLoss(max(rho, 1e-300)).epsilon_at(finite_delta)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
         """Return the conversion of the total rho to delta."""

@@ -34,15 +34,15 @@ class AliasingBound:
 
     def log_bound(self, epsilon: float) -> float:
         """Return the logarithm of a bound on all aliases at ``epsilon``."""
-        left, right = (np.min(c - b * epsilon, initial=np.inf) for b, c in self._ends)
-        return float(np.logaddexp(left, right))
+        below, above = (np.min(c - b * epsilon, initial=np.inf) for b, c in self._ends)
+        return float(np.logaddexp(below, above))
 
     @functools.cached_property
     def _ends(self) -> list[tuple[Array, Array]]:
         """The orders of each side, and the logarithms of their series at an epsilon of 0."""
         away = np.abs(self._b - self._a) * self.period
         size = self._chernoff - away - np.log(-np.expm1(-away))
-        return [(self._b[some], size[some]) for some in (self._b < self._a, self._b > self._a)]
+        return [(self._b[side], size[side]) for side in (self._b < self._a, self._b > self._a)]
 
 
 def aliasing_bound(
@@ -66,15 +66,15 @@ def aliasing_bound(
         return AliasingBound(a, b[:0], b[:0], period), height, size
     if cgf.has_short_sums:
         # a rough cumulant tells where the exact one is worth its price
-        rough = log_chernoff(cgf.rough_at(b), b)
-        periods = _periods(a, b, rough, height, epsilon, accuracy)
+        rough_chernoff = log_chernoff(cgf.rough_at(b), b)
+        periods = _periods(a, b, rough_chernoff, height, epsilon, accuracy)
         if only_above:
-            return AliasingBound(a, b[:0], rough[:0], _longer(a, b, periods)), height, size
-        near = b[np.concatenate([_three_around(periods, LEFT), _three_around(periods, RIGHT)])]
-        chernoff = cgf.log_chernoff(near)
-        period = _longer(a, near, _periods(a, near, chernoff, height, epsilon, accuracy))
+            return AliasingBound(a, b[:0], rough_chernoff[:0], _longer(a, b, periods)), height, size
+        orders = b[np.concatenate([_three_around(periods, LEFT), _three_around(periods, RIGHT)])]
+        chernoff = cgf.log_chernoff(orders)
+        period = _longer(a, orders, _periods(a, orders, chernoff, height, epsilon, accuracy))
         if math.isfinite(period):
-            return AliasingBound(a, near, chernoff, period), height, size
+            return AliasingBound(a, orders, chernoff, period), height, size
     chernoff = cgf.log_chernoff(b)
     period = _longer(a, b, _periods(a, b, chernoff, height, epsilon, accuracy))
     return AliasingBound(a, b, chernoff, period), height, size
@@ -95,8 +95,8 @@ def _longer(a: float, b: Array, periods: Array) -> float:
 
 
 def _three_around(periods: Array, side: slice) -> NDArray[np.intp]:
-    """Return the place of the least period of one side, and those beside it."""
-    some = periods[side]
-    at = min(max(int(np.argmin(some)), 1), some.size - 2)
+    """Return the place of the least period of one side, and those next to it."""
+    side_periods = periods[side]
+    at = min(max(int(np.argmin(side_periods)), 1), side_periods.size - 2)
     places: NDArray[np.intp] = np.arange(at - 1, at + 2) + side.start
     return places

@@ -95,9 +95,9 @@ class Certificate(TableDisplay):
 
 def intersection(one: Certificate, other: Certificate) -> Certificate:
     """Return what two intervals around the same epsilon have in common."""
-    least = min(one, other, key=lambda each: each.upper)
-    lower = min(max(one.lower, other.lower), least.upper)
-    return Certificate(lower, least.upper, least.engine, least.nodes)
+    tighter = min(one, other, key=lambda certificate: certificate.upper)
+    lower = min(max(one.lower, other.lower), tighter.upper)
+    return Certificate(lower, tighter.upper, tighter.engine, tighter.nodes)
 
 
 def bracket_epsilon(
@@ -113,19 +113,21 @@ def bracket_epsilon(
     of about ``-tilt``; ``log_delta`` the target's own two ends; ``max_epsilon`` an epsilon never
     exceeded.
     """
-    seen: dict[float, tuple[float, float]] = {}
+    log_bounds: dict[float, tuple[float, float]] = {}
 
     def excess(epsilon: float) -> float:
-        seen[epsilon] = bounds(epsilon)
-        return seen[epsilon][1] - log_delta[0]
+        log_bounds[epsilon] = bounds(epsilon)
+        return log_bounds[epsilon][1] - log_delta[0]
 
     upper, slope = falling_root(excess, start, tilt, max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
-    low, high = seen[upper] if upper in seen else bounds(upper)
+    low, high = log_bounds[upper] if upper in log_bounds else bounds(upper)
     gap = (high - low) + (log_delta[1] - log_delta[0]) + 1e-15
-    back = 1.02 * gap / slope
-    if not 0 < back < upper:
-        back = 1e-15 * upper
-    _, back = grow_until(lambda far: bounds(upper - far)[0] >= log_delta[1], back, upper, 1.7)
-    return max(upper - back, 0.0), upper
+    distance = 1.02 * gap / slope
+    if not 0 < distance < upper:
+        distance = 1e-15 * upper
+    _, distance = grow_until(
+        lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, 1.7
+    )
+    return max(upper - distance, 0.0), upper

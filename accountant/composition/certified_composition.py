@@ -61,9 +61,9 @@ class CertifiedComposition:
         nats = math.inf if certain else math.fsum(-n * math.log1p(-d) for d, n in atoms)
         self.infinity = -math.expm1(-nats)
         self.max_loss = math.inf
-        most = math.fsum(n * loss.max_loss for loss, n in items)
-        if math.isfinite(most):
-            self.max_loss = round_up(most, 8)
+        largest_sum = math.fsum(n * loss.max_loss for loss, n in items)
+        if math.isfinite(largest_sum):
+            self.max_loss = round_up(largest_sum, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
         self._rough_epsilons: dict[float, float | None] = {}
@@ -78,17 +78,17 @@ class CertifiedComposition:
         """
         if len(self.items) == 1 and self.items[0][1] == 1:
             return closed_form(self.items[0][0], delta)
-        found = self._certify_rounded(delta, quick_only)
+        certificate = self._certify_rounded(delta, quick_only)
         # with masses within e^{+-r} of the mechanisms', delta(eps) <= e^r true delta(eps - 2r):
         # the lower end was asked for at e^r delta
-        if not 0 < found.lower < math.inf:
-            return found
-        lower = max(0.0, found.lower * (1 - 4 * ULP) - 2 * self.rounding)
-        return Certificate(lower, found.upper, found.engine, found.nodes)
+        if not 0 < certificate.lower < math.inf:
+            return certificate
+        lower = max(0.0, certificate.lower * (1 - 4 * ULP) - 2 * self.rounding)
+        return Certificate(lower, certificate.upper, certificate.engine, certificate.nodes)
 
     def _certify_rounded(self, delta: float, quick_only: bool) -> Certificate:
         """Return the interval of the losses as they are rounded, its lower end at e^r delta."""
-        # what is left for the finite part, its two ends
+        # the two ends of what remains for the finite part
         spread = (8 * ULP + 2 * min(self.rounding, 1.0)) * self.infinity
         low, high = delta - self.infinity - spread, delta - self.infinity + spread
         if high <= 0:
@@ -101,14 +101,14 @@ class CertifiedComposition:
         if self._is_within_variations(low):
             return Certificate(0.0, 0.0, "sum of the bounds")
         log_delta = (math.log(low), math.log(high) + self.rounding)
-        least = self._lower_bound_of_largest_loss(log_delta[1])
-        if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
-            return Certificate(least, self.max_loss, "greatest outcome")
+        lower_end = self._lower_bound_of_largest_loss(log_delta[1])
+        if math.isfinite(self.max_loss) and self.max_loss - lower_end <= self.width * self.max_loss:
+            return Certificate(lower_end, self.max_loss, "greatest outcome")
         best: Certificate | None = None
-        for found in self._certify_sampled(log_delta):
-            if found.width <= self.width * min(found.upper, 1e300):
-                return found
-            best = found if best is None or found.width < best.width else best
+        for certificate in self._certify_sampled(log_delta):
+            if certificate.width <= self.width * min(certificate.upper, 1e300):
+                return certificate
+            best = certificate if best is None or certificate.width < best.width else best
         a, epsilon = self.tilt_and_epsilon(log_delta[0])
         if self._rough_epsilon(log_delta[0]) is not None:
             a, epsilon = self._tilt_and_epsilon_at(
@@ -117,35 +117,35 @@ class CertifiedComposition:
         for engine in self.engines(a, epsilon, quick_only=quick_only):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
-            lower = min(max(lower, least), upper)
-            found = Certificate(lower, upper, engine.name, math.ceil(engine.nodes))
-            if best is None or found.width < best.width:
-                best = found
-            if found.width <= self.width * found.upper:
+            lower = min(max(lower, lower_end), upper)
+            certificate = Certificate(lower, upper, engine.name, math.ceil(engine.nodes))
+            if best is None or certificate.width < best.width:
+                best = certificate
+            if certificate.width <= self.width * certificate.upper:
                 break
-            if isinstance(engine, Contour) and found.upper > 0:
-                engine.found_width = found.width / found.upper
-        return best or Certificate(least, self.max_loss, "sum of the bounds")
+            if isinstance(engine, Contour) and certificate.upper > 0:
+                engine.found_width = certificate.width / certificate.upper
+        return best or Certificate(lower_end, self.max_loss, "sum of the bounds")
 
     def _is_within_variations(self, delta: float) -> bool:
         """Return whether the total variations of all losses add up to at most ``delta``."""
-        each: list[float] = []
+        variations: list[float] = []
         total = 0.0
         for loss, n in self.items:
-            each.append(n * max(0.0, float(loss.profile(0.0)) - loss.infinity))
-            total += each[-1]
+            variations.append(n * max(0.0, float(loss.profile(0.0)) - loss.infinity))
+            total += variations[-1]
             if total > 2 * delta:
                 return False  # after a few of many losses
-        return math.fsum(each) * (1 + ACCURACY) <= delta
+        return math.fsum(variations) * (1 + ACCURACY) <= delta
 
     def _certify_sampled(self, log_delta: tuple[float, float]) -> Iterator[Certificate]:
         """Yield the intervals of a short contour, of losses that are sampled."""
-        rough, least, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
-        if rough is None:
+        guess, floor, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
+        if guess is None:
             return
         a, epsilon = self.tilt_and_epsilon(log_delta[0])
         for _ in range(MAX_TRUNCATIONS):
-            engine = self._sampled_engine(a, epsilon, log_delta[0], rough)
+            engine = self._sampled_engine(a, epsilon, log_delta[0], guess)
             if engine is None:
                 return
             engine.integrate()
@@ -154,27 +154,28 @@ class CertifiedComposition:
                 yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
                 epsilon = -math.inf  # no other is to be had
                 continue
-            if engine.largest == rough and engine.bounds(rough)[1] > log_delta[0]:
-                rough, least = 2 * rough, rough  # the true epsilon may be above it
+            if engine.largest == guess and engine.bounds(guess)[1] > log_delta[0]:
+                guess, floor = 2 * guess, guess  # the true epsilon may be above it
                 continue
-            found = self._bracket(
-                engine, log_delta, 0.8 * rough, min(engine.largest, self.max_loss)
+            certificate = self._bracket(
+                engine, log_delta, 0.8 * guess, min(engine.largest, self.max_loss)
             )
-            yield found
-            if found.width > gap / 2:
+            yield certificate
+            if certificate.width > gap / 2:
                 return  # it is as narrow as it becomes
-            rough, gap, epsilon = max(1.02 * found.upper, least), found.width, -math.inf
+            guess, gap = max(1.02 * certificate.upper, floor), certificate.width
+            epsilon = -math.inf
 
     def _sampled_engine(
-        self, a: float, epsilon: float, log_delta: float, rough: float
+        self, a: float, epsilon: float, log_delta: float, rough_epsilon: float
     ) -> Contour | TruncatedContour | None:
         """Return the first short contour, kept until it was asked for again; None if all are long.
 
         That of all outcomes, or of those that alone do not cost more than epsilon.
         """
-        kept, self._forecast = self._forecast, None
-        if kept is not None and kept[0] == (log_delta, rough, epsilon):
-            return kept[1]
+        forecast, self._forecast = self._forecast, None
+        if forecast is not None and forecast[0] == (log_delta, rough_epsilon, epsilon):
+            return forecast[1]
         # about the logarithm of the integrand's greatest absolute value, times a
         height = float(self._cgf.rough_at(np.array([a]))[0]) - a * epsilon
         if epsilon > -math.inf and height - math.log1p(a) - log_delta < LARGE_TERMS:
@@ -182,8 +183,8 @@ class CertifiedComposition:
             if direct.nodes <= SHORT_CONTOUR:
                 return direct
         losses, counts = self._losses_and_counts
-        part = exact_cgf(losses[0]).without_certain_violations(losses, counts, rough)
-        truncated = None if part is None else TruncatedContour(part, log_delta, rough)
+        part = exact_cgf(losses[0]).without_certain_violations(losses, counts, rough_epsilon)
+        truncated = None if part is None else TruncatedContour(part, log_delta, rough_epsilon)
         return truncated if truncated is not None and truncated.is_affordable else None
 
     @property
@@ -212,29 +213,29 @@ class CertifiedComposition:
         if log_delta not in self._rough_epsilons:
             losses, counts = self._losses_and_counts
             alike = len({type(loss) for loss in losses}) == 1
-            rough = exact_cgf(losses[0]).rough_epsilon if alike else None
+            estimate = exact_cgf(losses[0]).rough_epsilon if alike else None
             delta = math.exp(log_delta)
-            self._rough_epsilons = {log_delta: rough and rough(losses, counts, delta)}
+            self._rough_epsilons = {log_delta: estimate and estimate(losses, counts, delta)}
         return self._rough_epsilons[log_delta]
 
     @ignore_overflow
     def has_quick_engine(self, delta: float) -> bool:
         """Return whether the interval at ``delta`` takes no smoothed contour."""
-        left = delta - self.infinity
-        if left <= 0 or not self.items or self.items[0][1] == len(self.items) == 1:
+        finite_delta = delta - self.infinity
+        if finite_delta <= 0 or not self.items or self.items[0][1] == len(self.items) == 1:
             return True
-        if self._is_within_variations(left):
+        if self._is_within_variations(finite_delta):
             return True
-        least = self._lower_bound_of_largest_loss(left)
-        if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
+        lower_end = self._lower_bound_of_largest_loss(finite_delta)
+        if math.isfinite(self.max_loss) and self.max_loss - lower_end <= self.width * self.max_loss:
             return True
-        log_delta = math.log(left)
+        log_delta = math.log(finite_delta)
         a, epsilon = self.tilt_and_epsilon(log_delta)
-        rough = self._rough_epsilon(log_delta)
-        if rough is not None:
-            engine = self._sampled_engine(a, epsilon, log_delta, rough)
+        rough_epsilon = self._rough_epsilon(log_delta)
+        if rough_epsilon is not None:
+            engine = self._sampled_engine(a, epsilon, log_delta, rough_epsilon)
             if engine is not None and engine.nodes <= QUICK_NODES:
-                self._forecast = (log_delta, rough, epsilon), engine
+                self._forecast = (log_delta, rough_epsilon, epsilon), engine
                 return True
             a, epsilon = self._tilt_and_epsilon_at(self._far_saddlepoint(log_delta), log_delta)
         return has_exact_engine(self.items, self._cgf, a, epsilon, MAX_CONTOUR_NODES)
@@ -242,13 +243,13 @@ class CertifiedComposition:
     @ignore_overflow
     def chernoff(self, delta: float) -> float:
         """Return an upper bound on epsilon from Chernoff's inequality at real orders alone."""
-        left = delta - self.infinity * (1 + 8 * ULP)
-        if left <= 0 or not self.items:
+        finite_delta = delta - self.infinity * (1 + 8 * ULP)
+        if finite_delta <= 0 or not self.items:
             return math.inf if self.items else 0.0
-        a = self._saddlepoint(math.log(left))
-        near = a * TILT_FACTORS
-        size = self._cgf.log_chernoff(near) - math.log(left)
-        return round_up(float(np.nanmin(size / near)), 64)
+        a = self._saddlepoint(math.log(finite_delta))
+        orders = a * TILT_FACTORS
+        size = self._cgf.log_chernoff(orders) - math.log(finite_delta)
+        return round_up(float(np.nanmin(size / orders)), 64)
 
     @ignore_overflow
     def is_surely_within(
@@ -258,32 +259,39 @@ class CertifiedComposition:
 
         ``like``: what costs about as much.
         """
-        left = delta - self.infinity * (1 + 8 * ULP)
-        if left > 0 and self.max_loss <= epsilon:
+        finite_delta = delta - self.infinity * (1 + 8 * ULP)
+        if finite_delta > 0 and self.max_loss <= epsilon:
             return True
-        other = None if like is None else like.last_contour
-        if left > 0 and other is not None and other.nodes <= FEW_NODES and len(self.items) == 1:
-            grid = other.step, QUICK_SHARE * other.nodes
-            contour = Contour(self._cgf, other.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid)
+        short_contour = None if like is None else like.last_contour
+        if (
+            finite_delta > 0
+            and short_contour is not None
+            and short_contour.nodes <= FEW_NODES
+            and len(self.items) == 1
+        ):
+            grid = short_contour.step, QUICK_SHARE * short_contour.nodes
+            contour = Contour(
+                self._cgf, short_contour.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid
+            )
             contour.integrate()
-            if contour.bounds(epsilon)[1] <= math.log(left):
+            if contour.bounds(epsilon)[1] <= math.log(finite_delta):
                 return True
-        if left <= 0 or self._rough_epsilon(math.log(left)) is None:
+        if finite_delta <= 0 or self._rough_epsilon(math.log(finite_delta)) is None:
             return self.chernoff(delta) <= epsilon
-        a = self._saddlepoint(math.log(left))
+        a = self._saddlepoint(math.log(finite_delta))
         # where an estimate says so Chernoff's bound is asked for, at one order
-        near = a * TILT_FACTORS
-        rough = log_chernoff(self._cgf.rough_at(near), near) - near * epsilon
-        best = near[[int(np.nanargmin(rough))]]
-        if float(np.nanmin(rough)) <= math.log(left):
+        orders = a * TILT_FACTORS
+        rough_exponents = log_chernoff(self._cgf.rough_at(orders), orders) - orders * epsilon
+        best = orders[[int(np.nanargmin(rough_exponents))]]
+        if float(np.nanmin(rough_exponents)) <= math.log(finite_delta):
             size = self._cgf.log_chernoff(best) - best * epsilon
-            if float(size[0]) + 64 * ULP * (1 + a * epsilon) <= math.log(left):
+            if float(size[0]) + 64 * ULP * (1 + a * epsilon) <= math.log(finite_delta):
                 return True
         contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY, only_above=True)
         if not contour.nodes <= SHORT_CONTOUR:
             return False
         contour.integrate()
-        return contour.bounds(epsilon)[1] <= math.log(left)
+        return contour.bounds(epsilon)[1] <= math.log(finite_delta)
 
     @ignore_overflow
     def delta(self, epsilon: float, *, smoothed: bool = True) -> tuple[float, float]:
@@ -298,8 +306,8 @@ class CertifiedComposition:
         a = saddlepoint(self._cgf, epsilon=epsilon)
         # real orders alone give a bound already
         size = self._cgf.log_chernoff(a * TILT_FACTORS) - a * TILT_FACTORS * epsilon
-        least = float(np.min(size[np.isfinite(size)], initial=0.0))
-        high = math.exp(min(least + 1e-12 * (1 + abs(least)), 0.0))
+        least_exponent = float(np.min(size[np.isfinite(size)], initial=0.0))
+        high = math.exp(min(least_exponent + 1e-12 * (1 + abs(least_exponent)), 0.0))
         for engine in self.engines(a, epsilon, smoothed=smoothed):
             logs = engine.bounds(epsilon)
             low, high = max(low, math.exp(logs[0])), min(high, math.exp(min(logs[1], 0.0)))
@@ -327,9 +335,9 @@ class CertifiedComposition:
     def _saddlepoint(self, log_delta: float) -> float:
         """Return the saddle point where delta has this logarithm, kept for the next question."""
         if log_delta not in self._saddlepoints:
-            near = self._rough_epsilon(log_delta)
-            found = saddlepoint(self._cgf, log_delta=log_delta, near=near)
-            self._saddlepoints = {log_delta: found}
+            rough_epsilon = self._rough_epsilon(log_delta)
+            tilt = saddlepoint(self._cgf, log_delta=log_delta, near=rough_epsilon)
+            self._saddlepoints = {log_delta: tilt}
         return self._saddlepoints[log_delta]
 
     def _lower_bound_of_largest_loss(self, log_delta: float) -> float:

@@ -16,13 +16,13 @@ from accountant.numerics.rounding import ULP
 MAX_POWER_COUNT = (
     10**5
 )  # counts above it: a power of a factor is less exact than a sum of logarithms
-CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being dear
+CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being slow
 
 
 class PlanCGF:
     """``K(z) = sum count ln E e^{zL}`` of losses with exact cumulants, all in one direction.
 
-    ``smoothing`` is the square of the mu of a fictitious Gaussian release beside them.
+    ``smoothing`` is the square of the mu of a fictitious Gaussian release with them.
     """
 
     def __init__(self, items: Iterable[tuple[Loss, int]], smoothing: float = 0.0) -> None:
@@ -38,14 +38,16 @@ class PlanCGF:
         ]
         self.smoothing = smoothing
         # whether `rough_at` is much quicker than `value_at`
-        self.has_short_sums = all(cgf.has_short_sum(one) for cgf, one, _ in self._families)
+        self.has_short_sums = all(
+            cgf.has_short_sum(prepared_losses) for cgf, prepared_losses, _ in self._families
+        )
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """Return the same cumulant with another smoothing."""
-        other = PlanCGF([], smoothing)
-        other._families = self._families
-        other.has_short_sums = self.has_short_sums
-        return other
+        smoothed = PlanCGF([], smoothing)
+        smoothed._families = self._families
+        smoothed.has_short_sums = self.has_short_sums
+        return smoothed
 
     def upper_at(self, a: Array) -> Array:
         """Return ``K(a)`` at real ``a > 0``, rounded up; infinite or NaN where it overflows."""
@@ -84,21 +86,21 @@ class PlanCGF:
                 np.max(counts) > MAX_POWER_COUNT
                 and cgf.quadrature_terms(losses[0], 0.0) <= CHEAP_TERMS
             ):
-                one, error = cf_ratios_from_cgf(cgf.sum_cgf, losses, counts, z)
+                factor, error = cf_ratios_from_cgf(cgf.sum_cgf, losses, counts, z)
             else:
-                one, error = cgf.cf_ratios(losses, counts, z)
+                factor, error = cgf.cf_ratios(losses, counts, z)
             # no factor is above 1
-            missed = missed * np.minimum(np.abs(one) + error, 1.0) + error * np.abs(product)
-            product *= one
+            missed = missed * np.minimum(np.abs(factor) + error, 1.0) + error * np.abs(product)
+            product *= factor
         return product, missed
 
     def quadrature_terms(self, frequency: float) -> tuple[float, float]:
         """Return the exponentials of one node, up to ``frequency``: in all, and of one loss."""
-        total = most = 0.0
+        total = largest = 0.0
         for cgf, losses, _ in self._families:
-            all_of_them, dearest = cgf.sum_of_terms(losses, frequency)
-            total, most = total + all_of_them, max(most, dearest)
-        return total, most
+            family_total, family_largest = cgf.sum_of_terms(losses, frequency)
+            total, largest = total + family_total, max(largest, family_largest)
+        return total, largest
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
@@ -117,7 +119,7 @@ def log_chernoff(cumulant: Array, a: Array) -> Array:
 
 def exact_cgf(loss: Loss) -> ExactCGF[Any]:
     """Return the exact cumulants of the loss's family; a loss without them is an error."""
-    found = loss.numerics.cgf
-    if found is None:
+    cgf = loss.numerics.cgf
+    if cgf is None:
         raise TypeError(f"no exact cumulant: {type(loss).__name__}")
-    return found
+    return cgf

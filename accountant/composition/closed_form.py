@@ -52,8 +52,8 @@ def closed_form(loss: Loss, delta: float) -> Certificate:
     pair = loss.attained_pair
     # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less; with
     # masses within e^{+-r} of the mechanism's, delta(eps) <= e^r true delta(eps - 2r)
-    more = delta * (1 + 4 * ACCURACY) * math.exp(min(pair.rounding, 1.0))
-    lower = one_way_epsilon(pair, min(more, LARGEST_BELOW_ONE))
+    raised_delta = delta * (1 + 4 * ACCURACY) * math.exp(min(pair.rounding, 1.0))
+    lower = one_way_epsilon(pair, min(raised_delta, LARGEST_BELOW_ONE))
     lower = max(0.0, lower * (1 - 64 * ULP) - 2 * pair.rounding)  # an inverse is rounded up
     lower = min(lower, upper)
     return Certificate(lower, upper, ENVELOPE if loss.numerics.is_upper_envelope else "closed form")

@@ -55,12 +55,12 @@ def loss_of_item(item: Item) -> Loss:
     if not isinstance(item, Parallel):
         return single_loss(item)
     losses = tuple(dict.fromkeys(loss_of_plan(part) for part in item.distinct))
-    kept = tuple(
-        one
-        for one in losses
-        if not any(other is not one and other.dominates(one) for other in losses)
+    undominated = tuple(
+        loss
+        for loss in losses
+        if not any(rival is not loss and rival.dominates(loss) for rival in losses)
     )
-    return kept[0] if len(kept) == 1 else PointwiseMaximum(kept)
+    return undominated[0] if len(undominated) == 1 else PointwiseMaximum(undominated)
 
 
 @final
@@ -162,43 +162,45 @@ class PointwiseMaximum(Loss):
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return bounds on the profile; the upper one convex where that of a part should be."""
-        both = [part.profile_bounds(epsilon) for part in self.parts]
+        bounds = [part.profile_bounds(epsilon) for part in self.parts]
         # a bound need not be convex, and the greatest of convex hulls is less than their hull
         highs = [
             _hull(part, epsilon, np.minimum(high, 1.0))
-            for part, (_, high) in zip(self.parts, both, strict=True)
+            for part, (_, high) in zip(self.parts, bounds, strict=True)
         ]
         high: Array = np.maximum.reduce(highs)
-        low: Array = np.maximum.reduce([low for low, _ in both])
+        low: Array = np.maximum.reduce([low for low, _ in bounds])
         return np.minimum(low, high), high
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
         """Return the masses of the pair whose profile is the maximum, where every part has them."""
         above = edges if edges[-1] == np.inf else np.append(edges, np.inf)
         cells = [part.cell_masses(above) for part in self.parts]
-        known = [one for one in cells if one is not None]
-        if len(known) < len(cells):
+        known_cells = [masses for masses in cells if masses is not None]
+        if len(known_cells) < len(cells):
             return None
-        found = greatest_cell_masses(known, [part.infinity for part in self.parts], above)
-        p, q, p_error, q_error = (one[: edges.size - 1] for one in found[:4])
-        return CellMasses(p, q, p_error, q_error, found.edge_error)
+        greatest = greatest_cell_masses(known_cells, [part.infinity for part in self.parts], above)
+        p, q, p_error, q_error = (masses[: edges.size - 1] for masses in greatest[:4])
+        return CellMasses(p, q, p_error, q_error, greatest.edge_error)
 
     @property
     def numerics(self) -> LossNumerics:
         """An upper envelope; numerical, or coarse, where the profile of a part is."""
-        each = [part.numerics for part in self.parts]
+        all_numerics = [part.numerics for part in self.parts]
         return LossNumerics(
             is_upper_envelope=True,
-            is_numerical=any(one.is_numerical for one in each),
-            discretisation_points=min(one.discretisation_points for one in each),
-            grid_points=min(one.grid_points for one in each),
+            is_numerical=any(part_numerics.is_numerical for part_numerics in all_numerics),
+            discretisation_points=min(
+                part_numerics.discretisation_points for part_numerics in all_numerics
+            ),
+            grid_points=min(part_numerics.grid_points for part_numerics in all_numerics),
         )
 
     @property
     def attained_pair(self) -> Loss:
         """The attained pair of the part with the largest epsilon at delta 1e-6."""
         return max(
-            (part.attained_pair for part in self.parts), key=lambda one: one.epsilon_at(1e-6)
+            (part.attained_pair for part in self.parts), key=lambda pair: pair.epsilon_at(1e-6)
         )
 
 
@@ -212,9 +214,9 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
     ends = _ends_of_long_chords(corners[corners > 0] - 1, epsilon.size)
     if ends.size:  # where the hull touches is between points
         shares = np.arange(1, POINTS_BETWEEN) / POINTS_BETWEEN
-        more = (epsilon[ends, None] + np.outer(np.diff(epsilon)[ends], shares)).ravel()
-        x = np.append(x, np.exp(more))
-        y = np.append(y, np.minimum(part.profile_bounds(more)[1], 1.0))
+        added = (epsilon[ends, None] + np.outer(np.diff(epsilon)[ends], shares)).ravel()
+        x = np.append(x, np.exp(added))
+        y = np.append(y, np.minimum(part.profile_bounds(added)[1], 1.0))
         x, order = np.unique(x, return_index=True)
         y = y[order]
         corners = lower_hull(x, y)
@@ -223,7 +225,7 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
 
 
 def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Return the cells beside the ends of chords that leave out many points."""
+    """Return the cells next to the ends of chords that leave out many points."""
     long = np.flatnonzero(np.diff(corners) > LONG_CHORD)
     ends = corners[np.union1d(long, long + 1)]
     cells: NDArray[np.intp] = np.unique(np.append(ends - 1, ends))
@@ -233,7 +235,7 @@ def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.int
 @functools.lru_cache(maxsize=32)  # a long contour, or a lattice, takes megabytes
 def _profile_curve(plan: Plan) -> ProfileCurve | LatticeCurve:
     items = [(loss_of_item(item), n) for item, n in plan.losses()]
-    if all(one.numerics.has_exact_cgf for one, _ in items):
+    if all(loss.numerics.has_exact_cgf for loss, _ in items):
         curve = ProfileCurve(CertifiedComposition(items, 1e-6))
         if curve.is_exact:
             return curve

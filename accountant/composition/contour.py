@@ -33,7 +33,7 @@ class Contour:
     """A contour with real part ``a``: nodes once, then a dot product for each epsilon.
 
     ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
-    plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
+    plan with a fictitious Gaussian, from which `bounds` comes back to the plan's own.
     ``accuracy`` is what the aliases and the truncation may each add to delta, relatively;
     ``only_above``: no lower end is asked for, which is quicker; ``grid``: nor a choice of nodes, of
     which these are the distance and the number.
@@ -54,8 +54,8 @@ class Contour:
         self.tilt, self.smoothing, self._accuracy = a, smoothing, accuracy
         self._cgf = cgf = cgf.with_smoothing(smoothing)
         period = None if grid is None else 2 * math.pi / grid[0]
-        found = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
-        self._aliases, self._height, self._height_error = found  # and K(a)
+        aliasing = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
+        self._aliases, self._height, self._height_error = aliasing  # and K(a)
         if grid is not None:
             self.step, self.nodes = grid
             self.cutoff = self.step * self.nodes
@@ -71,8 +71,8 @@ class Contour:
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # a quadrature has a price of its own, however few the nodes
-            total, most = cgf.quadrature_terms(self.cutoff)
-            self.operations = self.nodes * total + 5000 * most
+            total, largest_rule = cgf.quadrature_terms(self.cutoff)
+            self.operations = self.nodes * total + 5000 * largest_rule
 
     def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""
@@ -93,12 +93,12 @@ class Contour:
             u = below * LATER_CUTOFFS
             good = is_enough(u)
         at = int(np.argmax(good))
-        found, below = float(u[at]), float(u[at - 1]) if at else below
-        while found > FEW_NODES * self.step and found > CLOSE * below > 0:
-            u = np.geomspace(below, found, u.size + 2)
+        cutoff, below = float(u[at]), float(u[at - 1]) if at else below
+        while cutoff > FEW_NODES * self.step and cutoff > CLOSE * below > 0:
+            u = np.geomspace(below, cutoff, u.size + 2)
             at = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
-            below, found = float(u[at]), float(u[at + 1])
-        return found
+            below, cutoff = float(u[at]), float(u[at + 1])
+        return cutoff
 
     def log_height(self, epsilon: float) -> float:
         """Return the logarithm of what the sum is multiplied by."""
@@ -115,9 +115,9 @@ class Contour:
         kernel[0, 0] /= 2
         terms *= kernel
         error *= np.abs(kernel)
-        last = h * (count - 1)
-        self._truncated = float(self._cgf.log_cf_bound(a, np.array([last]))[0])
-        self._truncated -= math.log(math.pi * last)
+        last_frequency = h * (count - 1)
+        self._truncated = float(self._cgf.log_cf_bound(a, np.array([last_frequency]))[0])
+        self._truncated -= math.log(math.pi * last_frequency)
         self._terms, self._sum_error = terms, _round_off(terms, error, z)
         self._density = None
         if self.smoothing:
@@ -157,7 +157,7 @@ class Contour:
         return logs
 
     def upper_table(self, low: float, high: float) -> tuple[int, float, Array] | None:
-        """Return (first, spacing, logs): upper bounds at ``spacing * (first + i)``, low to high.
+        """Return (first_index, spacing, logs): bounds at ``spacing * (first_index + i)``.
 
         One Fourier transform: the sum has the period ``2 pi / step`` in epsilon.  None where the
         period is much shorter than the range.
@@ -175,10 +175,10 @@ class Contour:
         sums = np.fft.irfft(half, size) * (size / 2)
         error = FFT_ULPS * ULP * (math.log2(size) + 1)
         error *= math.sqrt(2 * size * float(np.sum(np.abs(terms) ** 2)))
-        first, last = math.floor(low / spacing) - 1, math.ceil(high / spacing) + 2
-        epsilon: Array = spacing * np.arange(float(first), last)
-        places = np.arange(first, last) % size
-        return first, spacing, self._log_upper(epsilon, sums[places], error)
+        first_index, end_index = math.floor(low / spacing) - 1, math.ceil(high / spacing) + 2
+        epsilon: Array = spacing * np.arange(float(first_index), end_index)
+        places = np.arange(first_index, end_index) % size
+        return first_index, spacing, self._log_upper(epsilon, sums[places], error)
 
     def _scale_error(self, scale: float) -> float:
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))

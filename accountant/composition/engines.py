@@ -18,7 +18,7 @@ MAX_QUICK_OPERATIONS = 4e6
 LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough one shows
 ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
 LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
-ENOUGH = 0.8  # of the wanted width, to be sure of it
+ENOUGH = 0.8  # of the wanted width: a margin, so that it is reached
 OPERATIONS_OF_A_LATTICE = 4e7  # exponentials that take as long as pairs on a lattice, .05 s
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
@@ -78,8 +78,8 @@ def _contours(
     for share in (0.9, 0.75, 0.5):
         # near the edge of where the cumulant is small, a smaller real part needs fewer nodes
         if direct.nodes > MAX_UNSMOOTHED_NODES / 4 or direct.operations > MAX_OPERATIONS / 16:
-            other = Contour(cgf, share * a, epsilon, 0.0)
-            direct = min(direct, other, key=lambda one: one.operations)
+            flatter = Contour(cgf, share * a, epsilon, 0.0)
+            direct = min(direct, flatter, key=lambda candidate: candidate.operations)
     if (direct.nodes <= MAX_UNSMOOTHED_NODES or not smoothed) and _is_affordable(direct):
         direct.integrate()
         yield direct
@@ -114,18 +114,22 @@ def _rough_contours(
     long = Contour(cgf, a, epsilon, smoothing)
     if long.nodes <= LONG_NODES or direct.operations <= long.operations:
         return
-    rough = Contour(cgf, a, epsilon, ROUGH_SMOOTHING * smoothing)
-    if not (rough.nodes <= LONG_NODES and _is_affordable(rough)):
+    rough_contour = Contour(cgf, a, epsilon, ROUGH_SMOOTHING * smoothing)
+    if not (rough_contour.nodes <= LONG_NODES and _is_affordable(rough_contour)):
         return
-    rough.integrate()
-    yield rough
+    rough_contour.integrate()
+    yield rough_contour
     # in the formula for `smoothing` this share is S a (a + 1)
-    usual = rough.smoothing * a * (a + 1)
-    more = min(usual / rough.added_share, ROUGH_SMOOTHING) if rough.added_share > 0 else 1.0
-    if rough.found_width > 0:  # which is in proportion to the smoothing
-        more = ROUGH_SMOOTHING * min(ENOUGH * width / rough.found_width, 1.0)
-    if more > LEAST_GAIN:
-        contour = Contour(cgf, a, epsilon, smoothing * more)
+    usual = rough_contour.smoothing * a * (a + 1)
+    factor = (
+        min(usual / rough_contour.added_share, ROUGH_SMOOTHING)
+        if rough_contour.added_share > 0
+        else 1.0
+    )
+    if rough_contour.found_width > 0:  # which is in proportion to the smoothing
+        factor = ROUGH_SMOOTHING * min(ENOUGH * width / rough_contour.found_width, 1.0)
+    if factor > LEAST_GAIN:
+        contour = Contour(cgf, a, epsilon, smoothing * factor)
         if _is_affordable(contour) and contour.operations <= max_operations:
             contour.integrate()
             yield contour

@@ -41,12 +41,14 @@ class Enumeration:
         from scipy.special import gammaln
 
         loss, log_mass, self._mismatch, self._error = np.zeros(1), np.zeros(1), 0.0, 64 * ULP
-        for one, count in items:
-            values, masses = one.loss_pmf or (np.zeros(0), np.zeros(0))
-            ways = _count_vectors(count, values.size)
-            log_ways = gammaln(count + 1.0) - gammaln(ways + 1.0).sum(axis=1)
-            loss = (loss[:, None] + ordered_dot(ways, values)).ravel()
-            log_mass = (log_mass[:, None] + log_ways + ordered_dot(ways, np.log(masses))).ravel()
+        for item_loss, count in items:
+            values, masses = item_loss.loss_pmf or (np.zeros(0), np.zeros(0))
+            vectors = _count_vectors(count, values.size)
+            log_multiplicity = gammaln(count + 1.0) - gammaln(vectors + 1.0).sum(axis=1)
+            loss = (loss[:, None] + ordered_dot(vectors, values)).ravel()
+            log_mass = (
+                log_mass[:, None] + log_multiplicity + ordered_dot(vectors, np.log(masses))
+            ).ravel()
             size = float(gammaln(count + 1.0)) + count * float(np.max(np.abs(np.log(masses))))
             self._error += 8 * ULP * (size + count)
             self._mismatch += 4 * ULP * count * float(np.max(np.abs(values), initial=0.0))
@@ -78,8 +80,8 @@ class Enumeration:
         top = np.where(np.isfinite(top), top, 0.0)  # of epsilons above all sums
         share = -np.expm1(np.minimum(epsilon - self._loss, 0.0))
         with np.errstate(divide="ignore"):
-            found: Array = top + np.log(np.sum(np.exp(logs - top[:, None]) * share, axis=1))
-        return found
+            log_deltas: Array = top + np.log(np.sum(np.exp(logs - top[:, None]) * share, axis=1))
+        return log_deltas
 
 
 def _count_vectors(count: int, kinds: int) -> Array:

@@ -27,17 +27,17 @@ def upper_epsilons(composition: CertifiedComposition, deltas: Sequence[float]) -
     if composition.max_loss == 0 or not items:
         return [0.0 if delta > composition.infinity else math.inf for delta in deltas]
     # the finite part's share, with the round-off of the mass at infinity
-    left = [delta - composition.infinity * (1 + 8 * ULP) for delta in deltas]
-    logs = [math.log(one) for one in left if one > 0]
-    near = EngineNearDelta(composition, logs[len(logs) // 2]) if logs else None
-    found = []
+    finite_deltas = [delta - composition.infinity * (1 + 8 * ULP) for delta in deltas]
+    logs = [math.log(finite_delta) for finite_delta in finite_deltas if finite_delta > 0]
+    engine = EngineNearDelta(composition, logs[len(logs) // 2]) if logs else None
+    uppers = []
     for log in logs:
-        answer = None if near is None else near.epsilon(log)
+        answer = None if engine is None else engine.epsilon(log)
         if answer is None:
-            near = EngineNearDelta(composition, log)
-            answer = near.epsilon(log, accept_wide=True)
-        found.append(answer or 0.0)
-    return found + [math.inf] * (len(deltas) - len(logs))
+            engine = EngineNearDelta(composition, log)
+            answer = engine.epsilon(log, accept_wide=True)
+        uppers.append(answer or 0.0)
+    return uppers + [math.inf] * (len(deltas) - len(logs))
 
 
 class EngineNearDelta:

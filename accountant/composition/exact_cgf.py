@@ -26,8 +26,8 @@ def with_exact_cgf(
     releases = sum(n for _, n in items)
     tail = delta * TAIL_SHARE / max(releases, 1)
     return [
-        (one if _is_cheap(one, max_terms) else discretised(one, tail, upper=upper), n)
-        for one, n in items
+        (loss if _is_cheap(loss, max_terms) else discretised(loss, tail, upper=upper), n)
+        for loss, n in items
     ]
 
 
@@ -46,10 +46,10 @@ def with_coarse_cgf(items: list[tuple[Loss, int]], least_delta: float) -> list[t
 def _coarse(loss: Loss, tail: float) -> DiscretisedLoss:
     """Return a finite loss above ``loss``, reduced to an eighth of its points, again above."""
     fine = discretised(loss, tail, upper=True)
-    kept = np.union1d(fine.loss[::THINNING_FACTOR], fine.loss[[0, -1]])
-    if kept.size <= 2:
+    points = np.union1d(fine.loss[::THINNING_FACTOR], fine.loss[[0, -1]])
+    if points.size <= 2:
         return fine
-    return dominating_pair(fine.profile_any_epsilon, kept, fine.infinity_mass)
+    return dominating_pair(fine.profile_any_epsilon, points, fine.infinity_mass)
 
 
 def _is_cheap(loss: Loss, max_terms: float) -> bool:

@@ -41,14 +41,14 @@ class SumOnGrid:
     ) -> None:
         self.step, self.tilt = laws[0].step, tilt
         parts = [tilted(law, tilt) for law in laws]
-        self.log_moment = math.fsum(one.law.count * one.log_moment for one in parts)
-        self.size = math.fsum(one.law.count * abs(one.log_moment) for one in parts)
-        self.offset = math.fsum(one.law.count * one.law.offset for one in parts)
+        self.log_moment = math.fsum(part.law.count * part.log_moment for part in parts)
+        self.size = math.fsum(part.law.count * abs(part.log_moment) for part in parts)
+        self.offset = math.fsum(part.law.count * part.law.offset for part in parts)
         self._first = math.floor((near[0] - self.offset) / self.step)
         self._wrapped = 2 * math.exp(log_wrapped)
         self._cache: dict[int, tuple[float, float, float]] = {}
         self._parts, self.points, self.is_small = parts, 0, False
-        if any(one.outline[0].size == 0 for one in parts):
+        if any(part.outline[0].size == 0 for part in parts):
             return  # so far from the mass that no weight is a number
         bottom, top = _likely_range(parts, tilt, log_wrapped)
         # what is above the top may appear from `near` on, what is below the bottom up to `_end`
@@ -70,14 +70,14 @@ class SumOnGrid:
         per_level = FFT_ULPS * ULP * (math.log2(n) + 1)
         product = np.ones(n // 2 + 1, dtype=complex)
         missed = fixed = factors = 0.0
-        for one in parts:
-            count = one.law.count
-            folded = np.bincount((one.law.first + np.arange(one.weight.size)) % n, one.weight, n)
+        for part in parts:
+            count = part.law.count
+            folded = np.bincount((part.law.first + np.arange(part.weight.size)) % n, part.weight, n)
             power = complex_power(np.fft.rfft(folded), count)
             product = product * power
             # |phi^n - psi^n| <= n |phi - psi| where both are at most 1
             missed += count * per_level * math.sqrt(float(np.sum(folded * folded)))
-            fixed += count * one.round_off
+            fixed += count * part.round_off
             factors += count + 1
         sums = np.fft.irfft(product, n)
         size = math.sqrt(float(np.sum(sums * sums)))
@@ -93,20 +93,20 @@ class SumOnGrid:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E (1 - e^{epsilon - S})_+`` in units of ``e^{log_scale}``, and its error."""
         a, h = self.tilt, self.step
-        place = math.floor((epsilon - self.offset) / h) + 1
-        above = self.offset + place * h - epsilon
-        if place < self._first or not self.is_small:
+        position = math.floor((epsilon - self.offset) / h) + 1
+        above = self.offset + position * h - epsilon
+        if position < self._first or not self.is_small:
             return 0.0, math.inf
         # beyond the end is what has wrapped around; the kernel is at most 1 / (1 + a)
-        used = self._end - place
+        terms = self._end - position
         wrapped = self._wrapped / (1 + a)
-        if used <= 1:
+        if terms <= 1:
             return 0.0, wrapped + 1 / (1 + a)
-        used = min(used, math.ceil(KERNEL_NATS / (a * h)) + 1)
-        wrapped += math.exp(-a * (used - 1) * h)
-        far, near, size = self._tails(place - self._first, used)
+        terms = min(terms, math.ceil(KERNEL_NATS / (a * h)) + 1)
+        wrapped += math.exp(-a * (terms - 1) * h)
+        far_sum, near_sum, size = self._tails(position - self._first, terms)
         # 1 - e^{-(y + jh)} = (1 - e^{-jh}) + e^{-jh} (1 - e^{-y})
-        value = math.exp(-a * above) * (far - math.expm1(-above) * near)
+        value = math.exp(-a * above) * (far_sum - math.expm1(-above) * near_sum)
         error = self.error_2 * size + self.error_1 / (1 + a) + wrapped
         error += 1000 * ULP * abs(value)
         return value, error
@@ -114,15 +114,15 @@ class SumOnGrid:
     def upper_deltas(self, epsilon: Array) -> Array:
         """Return upper bounds on `delta`, its error added, at many epsilons between ``near``."""
         a, h = self.tilt, self.step
-        place = np.floor((epsilon - self.offset) / h).astype(int) + 1
-        above = self.offset + place * h - epsilon
-        used = np.maximum(self._end - place, 1)
-        index = np.clip(place - self._first, 0, self._end - self._first - 1)
-        far, near, missed = self._all_tails
-        value = np.exp(-a * above) * (far[index] - np.expm1(-above) * near[index])
+        position = np.floor((epsilon - self.offset) / h).astype(int) + 1
+        above = self.offset + position * h - epsilon
+        terms = np.maximum(self._end - position, 1)
+        index = np.clip(position - self._first, 0, self._end - self._first - 1)
+        far_sums, near_sums, missed = self._all_tails
+        value = np.exp(-a * above) * (far_sums[index] - np.expm1(-above) * near_sums[index])
         value += 1000 * ULP * np.abs(value) + missed
-        value += self._wrapped / (1 + a) + np.exp(-a * (used - 1) * h)
-        return np.where(place < self._first, math.inf, value)
+        value += self._wrapped / (1 + a) + np.exp(-a * (terms - 1) * h)
+        return np.where(position < self._first, math.inf, value)
 
     @functools.cached_property
     def _all_tails(self) -> tuple[Array, Array, float]:
@@ -130,7 +130,7 @@ class SumOnGrid:
         a, h = self.tilt, self.step
         sums = self._sums[: self._end - self._first]
         # sum_j r^j s_j from the right; a term j places away errs by some j ulps
-        whole, near = (discounted_sums(sums, math.exp(-rate * h)) for rate in (a, a + 1))
+        total, near_sums = (discounted_sums(sums, math.exp(-rate * h)) for rate in (a, a + 1))
         j = h * np.arange(min(sums.size, math.ceil(KERNEL_NATS / (a * h)) + 1))
         size = math.sqrt(float(np.sum((np.exp(-a * j) * -np.expm1(-j - h)) ** 2)))
         # sum (j + 1) r^j |s_j| by Cauchy and Schwarz, or by its greatest factor
@@ -139,22 +139,22 @@ class SumOnGrid:
         missed = 16 * ULP * min(norm, greatest)
         # what is left out of the kernel is far less than a millionth of it
         missed += 1.000001 * self.error_2 * size + self.error_1 / (1 + a)
-        return whole - near, near, missed
+        return total - near_sums, near_sums, missed
 
-    def _tails(self, place: int, used: int) -> tuple[float, float, float]:
+    def _tails(self, position: int, terms: int) -> tuple[float, float, float]:
         """Return the sums of the kernel's two parts, and the kernel's 2-norm."""
-        found = self._cache.get(place)
-        if found is None:
+        tails = self._cache.get(position)
+        if tails is None:
             a, h = self.tilt, self.step
-            j = h * np.arange(used)
-            kernel, sums = np.exp(-a * j), self._sums[place : place + used]
-            near = kernel * np.exp(-j)
-            far = kernel * -np.expm1(-j)
-            whole = far - math.expm1(-h) * near
-            size = math.sqrt(float(np.sum(whole * whole)))
-            found = float(np.sum(far * sums)), float(np.sum(near * sums)), size
-            self._cache[place] = found
-        return found
+            j = h * np.arange(terms)
+            kernel, sums = np.exp(-a * j), self._sums[position : position + terms]
+            near_kernel = kernel * np.exp(-j)
+            far_kernel = kernel * -np.expm1(-j)
+            shifted_kernel = far_kernel - math.expm1(-h) * near_kernel
+            size = math.sqrt(float(np.sum(shifted_kernel * shifted_kernel)))
+            tails = float(np.sum(far_kernel * sums)), float(np.sum(near_kernel * sums)), size
+            self._cache[position] = tails
+        return tails
 
 
 def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tuple[float, float]:
@@ -165,7 +165,7 @@ def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tu
         places = []
         for share in BESIDE.tolist():
             shift = share * tilt * (-1.0 if sign < 0 else 2.0)
-            log_ratio = math.fsum(one.law.count * one.log_ratio(shift) for one in parts)
+            log_ratio = math.fsum(part.law.count * part.log_ratio(shift) for part in parts)
             places.append((log_ratio - log_wrapped) / shift)
         ends.append(min(places) if sign > 0 else max(places))
     return ends[1], ends[0]

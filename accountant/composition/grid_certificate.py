@@ -50,7 +50,7 @@ def grid_certificate(
     outlines = _outlines(items, delta)
     if outlines is None:
         return None
-    nats = math.fsum(-one.count * math.log1p(-one.loss.infinity) for one in outlines)
+    nats = math.fsum(-outline.count * math.log1p(-outline.loss.infinity) for outline in outlines)
     infinity = -math.expm1(-nats)
     if delta <= infinity * (1 + 32 * ULP):  # the search is for less than the largest loss
         lower = math.inf if delta < infinity * (1 - 32 * ULP) else 0.0
@@ -61,7 +61,7 @@ def grid_certificate(
 def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | None:
     outlines = [Outline(loss, n) for loss, n in items]
     needed = 1e-3 * delta / sum(n for _, n in items)
-    good = all(one.is_on_ladder and one.known_to <= needed for one in outlines)
+    good = all(outline.is_on_ladder and outline.known_to <= needed for outline in outlines)
     return outlines if good else None
 
 
@@ -76,12 +76,12 @@ class _GridSearch:
         self._outlines, self._asked, self._width = outlines, delta, width
         self._delta = delta_of_lattice(delta)
         self._max_points = max_points
-        self._releases = sum(one.count for one in outlines)
-        self._rounding = total_rounding([(one.loss, one.count) for one in outlines])
-        self._least = math.fsum(one.count * one.least for one in outlines)
-        most = [one.count * one.loss.max_loss for one in outlines]
-        self._most = math.fsum(most) if all(map(math.isfinite, most)) else math.inf
-        self._log_share = 0.0  # of delta in Chernoff's bound, where rare great losses make it small
+        self._releases = sum(outline.count for outline in outlines)
+        self._rounding = total_rounding([(outline.loss, outline.count) for outline in outlines])
+        self._least = math.fsum(outline.count * outline.least for outline in outlines)
+        largest_sums = [outline.count * outline.loss.max_loss for outline in outlines]
+        self._most = math.fsum(largest_sums) if all(map(math.isfinite, largest_sums)) else math.inf
+        self._log_share = 0.0  # of delta in Chernoff's bound, where rare large losses make it small
 
     def certify(self) -> Certificate:
         """Return the interval, by finer and finer lattices."""
@@ -89,12 +89,12 @@ class _GridSearch:
         lower, upper, nodes = 0.0, self._most, 0.0
         epsilon, tilt = self._guess()
         per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
-        least: GridEngine | None = None  # the engines of the two ends
-        most: GridEngine | None = None
+        lower_engine: GridEngine | None = None  # the engines of the two ends
+        upper_engine: GridEngine | None = None
         for _ in range(24):
             margin = max(2 * gap, 1e-4) * epsilon + LOG_DELTA_STEP / tilt
-            near = (epsilon - margin, epsilon + margin) if gap < 0.3 else (0.0, 1.3 * epsilon)
-            engine = self._engine(epsilon, near, tilt, epsilon / per_epsilon)
+            window = (epsilon - margin, epsilon + margin) if gap < 0.3 else (0.0, 1.3 * epsilon)
+            engine = self._engine(epsilon, window, tilt, epsilon / per_epsilon)
             if engine is None:
                 if not per_epsilon > 1.5 * feasible:
                     break
@@ -105,8 +105,8 @@ class _GridSearch:
             log_share = math.log(self._delta) - engine.log_scale(epsilon) + USUAL_NATS
             self._log_share = min(log_share, 0.0)
             low, high = self._ends(engine, self._delta, epsilon)
-            least = engine if least is None or low > lower else least
-            most = engine if most is None or high < upper else most
+            lower_engine = engine if lower_engine is None or low > lower else lower_engine
+            upper_engine = engine if upper_engine is None or high < upper else upper_engine
             lower, upper = max(lower, low), min(upper, high)
             share = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
             before, gap = gap, share
@@ -115,10 +115,10 @@ class _GridSearch:
             if gap <= width or (finer > 4 and gap > 0.9 * before and not may_help):
                 break
             if high < 0.8 * epsilon or low > 1.25 * epsilon or gap > 0.5:
-                place = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
-                if abs(place / epsilon - 1) < 0.01:
+                centre = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
+                if abs(centre / epsilon - 1) < 0.01:
                     per_epsilon *= 4
-                epsilon, finer = place, 1.0
+                epsilon, finer = centre, 1.0
                 continue
             epsilon = (lower + upper) / 2
             finer = min(
@@ -127,65 +127,78 @@ class _GridSearch:
             if finer < 1.2:
                 break
             per_epsilon *= finer
-        if most is not None and least is not None:
-            place = upper if math.isfinite(upper) else epsilon
-            low, upper = self._ends(most, self._asked, place)
-            lower = low if least is most else self._ends(least, self._asked, place)[0]
+        if upper_engine is not None and lower_engine is not None:
+            centre = upper if math.isfinite(upper) else epsilon
+            low, upper = self._ends(upper_engine, self._asked, centre)
+            lower = (
+                low
+                if lower_engine is upper_engine
+                else self._ends(lower_engine, self._asked, centre)[0]
+            )
             lower = max(lower, 0.0)
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
         return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))
 
-    def _ends(self, engine: GridEngine, delta: float, near: float) -> tuple[float, float]:
+    def _ends(self, engine: GridEngine, delta: float, start: float) -> tuple[float, float]:
         """Return the ends of the interval that an engine proves at a delta."""
         log_delta = math.log(delta)
         # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`
         ends = (log_delta, log_delta + self._rounding)
-        low, high = bracket_epsilon(engine.bounds, ends, near, engine.tilt, self._most)
+        low, high = bracket_epsilon(engine.bounds, ends, start, engine.tilt, self._most)
         return low - 2 * self._rounding, high
 
     def _engine(
-        self, epsilon: float, near: tuple[float, float], tilt: float, step: float
+        self, epsilon: float, window: tuple[float, float], tilt: float, step: float
     ) -> GridEngine | None:
         tail = NEGLIGIBLE * self._width * self._delta / self._releases
         step, offsets = self._lattice(step)
         parts = [
-            one.component(offset, near[1], one.least - self._least, tail, tilt)
-            for one, offset in zip(self._outlines, offsets, strict=True)
+            outline.component(offset, window[1], outline.least - self._least, tail, tilt)
+            for outline, offset in zip(self._outlines, offsets, strict=True)
         ]
-        span = max(one.ends[1] - one.ends[0] for one in parts)
+        span = max(part.ends[1] - part.ends[0] for part in parts)
         if not span < self._max_points * step:
             return None
         log_wrapped = math.log(self._width) - 12 + max(self._log_share, LEAST_LOG_SHARE)
-        engine = GridEngine(parts, epsilon, near, step, log_wrapped, self._max_points)
+        engine = GridEngine(parts, epsilon, window, step, log_wrapped, self._max_points)
         return engine if engine.is_small else None
 
     def _lattice(self, step: float) -> tuple[float, list[float]]:
         """Return a step, and for each loss the place of a point: on two atoms of the first."""
-        for one in self._outlines:
-            if one.atom_at_end is not None and abs(one.atom_at_end - one.centre) > 2 * step:
-                offset = centred_offset(one.loss, one.centre, step)
+        for outline in self._outlines:
+            if (
+                outline.atom_at_end is not None
+                and abs(outline.atom_at_end - outline.centre) > 2 * step
+            ):
+                offset = centred_offset(outline.loss, outline.centre, step)
                 for _ in range(3):
-                    width = one.mean_at_end(step) - offset
+                    width = outline.mean_at_end(step) - offset
                     if not abs(width) < self._max_points * step:  # out of a lattice's reach
                         return step, [offset] * len(self._outlines)
                     step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
-                places = [centred_offset(each.loss, each.centre, step) for each in self._outlines]
-                return step, [
-                    offset if each is one else place
-                    for each, place in zip(self._outlines, places, strict=True)
+                places = [
+                    centred_offset(summand.loss, summand.centre, step) for summand in self._outlines
                 ]
-        return step, [centred_offset(one.loss, one.centre, step) for one in self._outlines]
+                return step, [
+                    offset if summand is outline else centred
+                    for summand, centred in zip(self._outlines, places, strict=True)
+                ]
+        return step, [
+            centred_offset(outline.loss, outline.centre, step) for outline in self._outlines
+        ]
 
     def _guess(self) -> tuple[float, float]:
         """Return roughly epsilon, and a tilt that is rather too small."""
-        # one great loss, or very many small ones
-        total: Array = np.sum([one.count * one.delta for one in self._outlines], axis=0)
+        # one large loss, or very many small ones
+        total: Array = np.sum([outline.count * outline.delta for outline in self._outlines], axis=0)
         edges = LADDER[1:-1]
-        some = edges > 0
-        single = float(edges[some][np.argmax(total[some] <= self._delta)])
-        mean = math.fsum(one.count * one.mean for one in self._outlines)
-        deviation = math.sqrt(math.fsum(one.count * one.variance for one in self._outlines))
+        positive = edges > 0
+        single = float(edges[positive][np.argmax(total[positive] <= self._delta)])
+        mean = math.fsum(outline.count * outline.mean for outline in self._outlines)
+        deviation = math.sqrt(
+            math.fsum(outline.count * outline.variance for outline in self._outlines)
+        )
         many = mean + deviation * math.sqrt(-math.log(self._delta))
         epsilon = max(min(single, self._most), min(many, self._most), 1e-9)
         return epsilon, 1 / epsilon

@@ -59,10 +59,10 @@ class GridEngine:
         max_points: int,
     ) -> None:
         self.step, self._parts = step, parts
-        pairs = [_pairs(one, step, epsilon) for one in parts]
-        below, above = [one[0] for one in pairs], [one[1] for one in pairs]
+        pairs = [_pairs(part, step, epsilon) for part in parts]
+        below, above = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         self._beyond = mass_beyond(below)
-        laws = [one.law for one in above]
+        laws = [pair.law for pair in above]
         self.is_small, self.tilt, self.nodes = False, 1 / epsilon, math.inf
         if not all((law.mass > 0).any() for law in laws):  # epsilon is far from where the mass is
             return
@@ -70,26 +70,29 @@ class GridEngine:
             SumOnGrid(laws, tilt, near, log_wrapped, max_points)
             for tilt in good_tilts(laws, epsilon)
         ]
-        self._above = min(sums, key=lambda one: (not one.is_small, one.points))
+        self._above = min(sums, key=lambda total: (not total.is_small, total.points))
         self.tilt = self._above.tilt
-        below_laws = [one.law for one in below]
+        below_laws = [pair.law for pair in below]
         self._below: SumOnGrid | None = None
         if all(law.mass.any() for law in below_laws):  # round-off may take all of a tiny loss
             self._below = SumOnGrid(below_laws, self.tilt, near, log_wrapped, max_points)
-        sides = [one for one in (self._above, self._below) if one is not None]
-        for each in sides:
-            each.convolve()
+        sides = [side for side in (self._above, self._below) if side is not None]
+        for side in sides:
+            side.convolve()
         self.nodes = float(self._above.points)
-        self.is_small = all(one.is_small for one in sides)
+        self.is_small = all(side.is_small for side in sides)
         # up to which epsilon a release above its cut is enough, whatever the others are
-        least = math.fsum(one.count * one.least for one in parts)
+        least_sum = math.fsum(part.count * part.least for part in parts)
         self._cuts = [
-            (pair.law.last - one.least + least if math.isfinite(least) else -math.inf, pair)
-            for pair, one in zip(above, parts, strict=True)
+            (
+                pair.law.last - part.least + least_sum if math.isfinite(least_sum) else -math.inf,
+                pair,
+            )
+            for pair, part in zip(above, parts, strict=True)
             if pair.p_beyond > 0
         ]
         self._shift = math.fsum(
-            one.law.count * (one.edge_error + 8 * ULP * one.law.size) for one in above
+            pair.law.count * (pair.edge_error + 8 * ULP * pair.law.size) for pair in above
         )
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
@@ -110,11 +113,11 @@ class GridEngine:
 
     def _above_cuts(self, epsilon: float, shift: float) -> float:
         """Return an upper bound on what releases above their cuts add."""
-        sure = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
+        certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
-        p, q = mass_beyond(sure)
-        back = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down
-        return max(p - back, 0.0) + mass_beyond(others)[0]
+        p, q = mass_beyond(certain)
+        weighted_q = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down
+        return max(p - weighted_q, 0.0) + mass_beyond(others)[0]
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
@@ -130,28 +133,28 @@ class GridEngine:
         return math.exp(min(log_total, 700.0))
 
 
-def _pairs(one: Component, step: float, epsilon: float) -> tuple[PairOnGrid, PairOnGrid]:
-    place = (one.count, one.offset, step, one.ends)
-    found = pairs_on_grid(one.loss, *place)
-    return found or pairs_from_profile(one.loss, *place, one.tilt, epsilon)
+def _pairs(component: Component, step: float, epsilon: float) -> tuple[PairOnGrid, PairOnGrid]:
+    grid = (component.count, component.offset, step, component.ends)
+    pairs = pairs_on_grid(component.loss, *grid)
+    return pairs or pairs_from_profile(component.loss, *grid, component.tilt, epsilon)
 
 
 def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
     """Return P and Q of some release being above its cut."""
-    both = []
+    unions = []
     for masses in (
-        [(one.law.count, one.p_beyond) for one in pairs],
-        [(one.law.count, one.q_beyond) for one in pairs],
+        [(pair.law.count, pair.p_beyond) for pair in pairs],
+        [(pair.law.count, pair.q_beyond) for pair in pairs],
     ):
         nats = math.fsum(-n * math.log1p(-min(max(m, 0.0), 1 - ULP)) for n, m in masses)
-        both.append(-math.expm1(-nats))
-    return both[0], both[1]
+        unions.append(-math.expm1(-nats))
+    return unions[0], unions[1]
 
 
 def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
     """Return about the tilt of the least Chernoff bound, and lesser ones that are nearly as good.
 
-    They make rare great losses less likely, and the range of the sum shorter.
+    They make rare large losses less likely, and the range of the sum shorter.
     """
     log_height = rough_log_height(laws)
 
@@ -159,9 +162,9 @@ def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
         return log_height(a) - a * epsilon
 
     scale = 1 / max(epsilon, 1e-300)
-    best, least = minimum_of_one_valley(height, 1e-3 * scale, 1e4 * scale, (24, 12, 9))
+    best, least_height = minimum_of_one_valley(height, 1e-3 * scale, 1e4 * scale, (24, 12, 9))
     others = best * TILT_SHARES
-    return [best, *others[height(others) <= least + MAX_TILT_LOSS].tolist()]
+    return [best, *others[height(others) <= least_height + MAX_TILT_LOSS].tolist()]
 
 
 def rough_log_height(laws: list[GridLaw]) -> Callable[[Array], Array]:
@@ -193,8 +196,8 @@ def _thinned(law: GridLaw) -> tuple[Array, Array, Array, int]:
     starts = np.unique(np.clip(starts.astype(int), 0, size - 1))
     points = law.points
     mass = np.add.reduceat(law.mass, starts)
-    some = mass > 0
-    mass = mass[some]
-    mean = np.add.reduceat(law.mass * points, starts)[some] / mass
-    square = np.add.reduceat(law.mass * points * points, starts)[some] / mass
+    occupied = mass > 0
+    mass = mass[occupied]
+    mean = np.add.reduceat(law.mass * points, starts)[occupied] / mass
+    square = np.add.reduceat(law.mass * points * points, starts)[occupied] / mass
     return mean, np.maximum(square - mean * mean, 0.0), np.log(mass), law.count

@@ -36,14 +36,14 @@ def centred_offset(loss: Loss, near: float, step: float) -> float:
     # narrow mass stays whole there, with what the next points cannot hold
     for _ in range(4):
         edges: Array = near + step * (np.arange(CELLS_TO_CENTRE + 1.0) - 0.5)
-        found = loss.cell_masses(edges)
-        if found is None or not (found.p[0] > 1e-200 and found.q[0] > 1e-200):
+        cells = loss.cell_masses(edges)
+        if cells is None or not (cells.p[0] > 1e-200 and cells.q[0] > 1e-200):
             return near
         x = np.exp(np.minimum(edges[:-1] + step / 2, 700.0))
         x[0] = x[-1] = 0.0  # nothing leaves the first and the last
-        p, q = _move_down(found.p, found.q, x)
+        p, q = _move_down(cells.p, cells.q, x)
         near += min(max(float(np.log(p[0] / q[0])) - near, -step / 2), step / 2)
-        missed = float((found.p_error[0] + found.q_error[0]) / p[0])
+        missed = float((cells.p_error[0] + cells.q_error[0]) / p[0])
     return near - 2 * missed - 16 * ULP
 
 
@@ -51,50 +51,50 @@ def pairs_on_grid(
     loss: Loss, count: int, offset: float, step: float, ends: tuple[float, float]
 ) -> tuple[PairOnGrid, PairOnGrid] | None:
     """Return pairs below and above on the lattice ``offset + step * k`` between ``ends``."""
-    first = int(np.floor((ends[0] - offset) / step))
-    last = max(int(np.ceil((ends[1] - offset) / step)), first + 2)
+    first_index = int(np.floor((ends[0] - offset) / step))
+    last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
     # half cells, from half a step below the first point to half a step above the last
-    edges: Array = offset + step / 2 * np.arange(2.0 * first - 1, 2 * last + 2)
-    found = loss.cell_masses(np.concatenate([[-np.inf], edges, [np.inf]]))
-    if found is None:
+    edges: Array = offset + step / 2 * np.arange(2.0 * first_index - 1, 2 * last_index + 2)
+    cells = loss.cell_masses(np.concatenate([[-np.inf], edges, [np.inf]]))
+    if cells is None:
         return None
     points = edges[1::2]
-    lower = _below(_merged(found, 1), points)
-    upper = _above(found, points, step)
+    lower = _below(_merged(cells, 1), points)
+    upper = _above(cells, points, step)
     infinity = loss.infinity
-    p_top = np.array([found.p[-1], found.p_error[-1], found.p[-2], found.p_error[-2]])
-    q_top = np.array([found.q[-1], found.q_error[-1], found.q[-2], found.q_error[-2]])
+    p_top = np.array([cells.p[-1], cells.p_error[-1], cells.p[-2], cells.p_error[-2]])
+    q_top = np.array([cells.q[-1], cells.q_error[-1], cells.q[-2], cells.q_error[-2]])
     below = PairOnGrid(
-        GridLaw(step, first, offset, lower, count),
+        GridLaw(step, first_index, offset, lower, count),
         (p_top[0] - p_top[1]) + infinity * (1 - 16 * ULP),
         q_top[0] + q_top[1],
-        found.edge_error,
+        cells.edge_error,
     )
     above = PairOnGrid(
-        GridLaw(step, first, offset, upper, count),
+        GridLaw(step, first_index, offset, upper, count),
         float(np.sum(p_top)) + infinity * (1 + 16 * ULP),
         (q_top[0] - q_top[1]) + (q_top[2] - q_top[3]),
-        found.edge_error,
+        cells.edge_error,
     )
     return below, above
 
 
-def _merged(found: CellMasses, start: int) -> tuple[Array, Array, Array, Array]:
+def _merged(cells: CellMasses, start: int) -> tuple[Array, Array, Array, Array]:
     """Return neighbouring half cells as one, from the ``start``-th on."""
-    pairs = (found.p.size - 1 - start) // 2
+    pairs = (cells.p.size - 1 - start) // 2
     p, q, p_error, q_error = (
-        one[start : start + 2 * pairs].reshape(-1, 2).sum(axis=1) for one in found[:4]
+        masses[start : start + 2 * pairs].reshape(-1, 2).sum(axis=1) for masses in cells[:4]
     )
     return p, q, p_error + 2 * ULP * p, q_error + 2 * ULP * q
 
 
-def _above(found: CellMasses, points: Array, step: float) -> Array:
+def _above(cells: CellMasses, points: Array, step: float) -> Array:
     """Return masses of P on the points, above, of half cells that end half a step beyond."""
-    first = (one[:1] + one[1:2] for one in found[:4])
-    last = (one[-2:-1] + one[-1:] for one in found[:4])
-    whole = zip(first, _merged(found, 2), last, strict=True)
-    p, q, p_error, q_error = (np.concatenate(parts) for parts in whole)
-    return masses_above((p, q, p_error, q_error), points, step, found.edge_error)
+    lowest = (masses[:1] + masses[1:2] for masses in cells[:4])
+    highest = (masses[-2:-1] + masses[-1:] for masses in cells[:4])
+    joined = zip(lowest, _merged(cells, 2), highest, strict=True)
+    p, q, p_error, q_error = (np.concatenate(parts) for parts in joined)
+    return masses_above((p, q, p_error, q_error), points, step, cells.edge_error)
 
 
 def masses_above(
@@ -109,7 +109,7 @@ def masses_above(
     and their errors; ``width`` is how far the points are apart.  What lies above the last point is
     left out.
     """
-    p, q, p_error, q_error = (one[1:-1] for one in cells)
+    p, q, p_error, q_error = (masses[1:-1] for masses in cells)
     p = p + p_error
     x_q = np.maximum(q - q_error, 0.0) * np.exp(points[:-1])
     x_q *= 1 - 4 * ULP * (2 + np.abs(points[:-1])) - 2 * edge_error

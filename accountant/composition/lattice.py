@@ -29,13 +29,13 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     """
     values = []
     for loss, _ in items:
-        found = loss.loss_pmf
-        if found is None or len(items) > 1000:
+        pmf = loss.loss_pmf
+        if pmf is None or len(items) > 1000:
             return None
-        values.append(found[0])
-    gaps = np.concatenate([np.diff(np.sort(one)) for one in values])
+        values.append(pmf[0])
+    gaps = np.concatenate([np.diff(np.sort(atoms)) for atoms in values])
     gaps = gaps[gaps > 0]
-    size = max((float(np.max(np.abs(one), initial=0.0)) for one in values), default=0.0)
+    size = max((float(np.max(np.abs(atoms), initial=0.0)) for atoms in values), default=0.0)
     if gaps.size == 0 or size == 0:
         return None
     # Euclid, down to what round-off leaves
@@ -48,12 +48,12 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
         if unit < 1e-5 * size:
             return None
     mismatch = offset = 0.0
-    for one, (_, count) in zip(values, items, strict=True):
-        start = float(np.min(one))
-        steps = np.round((one - start) / unit)
+    for atoms, (_, count) in zip(values, items, strict=True):
+        start = float(np.min(atoms))
+        steps = np.round((atoms - start) / unit)
         # the sum is of the losses as they are: no further off than round-off, or none
-        largest = float(np.max(np.abs(one)))
-        if np.max(np.abs(one - start - steps * unit)) > 8 * ULP * largest:
+        largest = float(np.max(np.abs(atoms)))
+        if np.max(np.abs(atoms - start - steps * unit)) > 8 * ULP * largest:
             return None
         mismatch += 16 * ULP * count * largest
         offset += count * start
@@ -94,17 +94,17 @@ class Lattice:
 
     def _bounds(self, epsilon: float) -> tuple[float, float]:
         # the first lattice point above epsilon, and how far it is
-        first = math.floor((epsilon - self._offset) / self.unit) + 1
-        point = first * self.unit
+        index = math.floor((epsilon - self._offset) / self.unit) + 1
+        point = index * self.unit
         above = self._offset + point - epsilon
         z = self._z
-        one, two = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
+        first_factor, second_factor = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
         # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], real part taken out
-        kernel = 1 / one - math.exp(-above) / two
+        kernel = 1 / first_factor - math.exp(-above) / second_factor
         phase = np.exp(-1j * z.imag * point)
         scale = self._height - self.tilt * (self._offset + point)
         total = float(np.sum((self._terms * phase * kernel).real))
-        weight = np.abs(1 / one) + np.abs(1 / two)
+        weight = np.abs(1 / first_factor) + np.abs(1 / second_factor)
         noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
         noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
         size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)

@@ -26,7 +26,7 @@ LEAST_TILT, TILT_GRIDS = 1e-3, (60, 12, 9)
 TAIL = 1e-22  # of P, above the cuts of all releases
 TAIL_SHARE = 1e-10  # of delta: the same where delta is known
 MAX_LAW_POINTS, MAX_SUM_POINTS = 2**18, 2**20
-MORE_THAN_PLD = 8  # times the points of a dear profile
+MORE_THAN_PLD = 8  # times the points of an expensive profile
 LOG_WRAPPED = -34.0  # relative to the tilted mass
 NEAR, MAX_GUESSES = 0.02, 60  # of epsilon: how far the answer may be from a guess
 
@@ -37,32 +37,36 @@ class LatticeAbove:
     @ignore_overflow
     def __init__(self, items: list[tuple[Loss, int]], step: float, tail: float = TAIL) -> None:
         outlines = [Outline(loss, n) for loss, n in items]
-        self.is_made = bool(items) and all(one.is_on_ladder for one in outlines)
+        self.is_made = bool(items) and all(outline.is_on_ladder for outline in outlines)
         if not self.is_made:
             return
-        share = tail / sum(one.count for one in outlines)
+        share = tail / sum(outline.count for outline in outlines)
         # without a tilt and an epsilon nothing else is cut off
-        ends = [one.component(0.0, math.inf, 0.0, share, 1e-300).ends for one in outlines]
+        ends = [outline.component(0.0, math.inf, 0.0, share, 1e-300).ends for outline in outlines]
         span = max(high - low for low, high in ends)
         self.is_made = 0 < span / step < math.inf  # a loss may have no end
         if not self.is_made:
             return
-        points = min(one.loss.numerics.grid_points for one in outlines)
-        most = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
-        step *= 2.0 ** max(0, math.ceil(math.log2(span / step / most)))
+        points = min(outline.loss.numerics.grid_points for outline in outlines)
+        max_points = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
+        step *= 2.0 ** max(0, math.ceil(math.log2(span / step / max_points)))
         # a point above the greatest loss, where the profile is known, adds no round-off
         pairs = [
             pair_above_at_all_points(
-                one.loss, one.count, step, math.floor(low / step), math.ceil(high / step) + 1
+                outline.loss,
+                outline.count,
+                step,
+                math.floor(low / step),
+                math.ceil(high / step) + 1,
             )
-            for one, (low, high) in zip(outlines, ends, strict=True)
+            for outline, (low, high) in zip(outlines, ends, strict=True)
         ]
-        self.step, self.laws = step, [one.law for one in pairs]
+        self.step, self.laws = step, [pair.law for pair in pairs]
         self.is_made = all((law.mass > 0).any() for law in self.laws)
         # a release above its cut is charged as if it were enough
         self.beyond = mass_beyond(pairs)[0] * (1 + 16 * ULP)
         self._shift = math.fsum(
-            one.law.count * (one.edge_error + 8 * ULP * one.law.size) for one in pairs
+            pair.law.count * (pair.edge_error + 8 * ULP * pair.law.size) for pair in pairs
         )
 
     def sum_near(self, tilt: float, near: tuple[float, float]) -> SumOnGrid | None:
@@ -70,17 +74,17 @@ class LatticeAbove:
         near = near[0] - self.step - self._shift, near[1] + self.step
         # with a smaller tilt what may wrap around is longer than a law
         tilt = max(tilt, -LOG_WRAPPED / (MAX_LAW_POINTS * self.step))
-        found = SumOnGrid(self.laws, tilt, near, LOG_WRAPPED, MAX_SUM_POINTS)
-        found.convolve()
-        return found if found.is_small else None
+        sums = SumOnGrid(self.laws, tilt, near, LOG_WRAPPED, MAX_SUM_POINTS)
+        sums.convolve()
+        return sums if sums.is_small else None
 
     def deltas(self, sums: SumOnGrid, epsilon: Array) -> Array:
         """Return upper bounds on what releases below their cuts cost, at epsilons of the sum."""
-        place = epsilon * (1 - 8 * ULP) - self._shift
-        size = sums.size + np.abs(sums.tilt * place)
-        scale = sums.log_moment - sums.tilt * place + 16 * ULP * (4 + size)
-        found: Array = sums.upper_deltas(place) * np.exp(scale)
-        return found
+        shifted_epsilon = epsilon * (1 - 8 * ULP) - self._shift
+        size = sums.size + np.abs(sums.tilt * shifted_epsilon)
+        scale = sums.log_moment - sums.tilt * shifted_epsilon + 16 * ULP * (4 + size)
+        delta: Array = sums.upper_deltas(shifted_epsilon) * np.exp(scale)
+        return delta
 
     @ignore_overflow
     def epsilon(self, delta: float, guess: float) -> float:
@@ -88,22 +92,23 @@ class LatticeAbove:
         if not (self.is_made and self.beyond < delta and 0 < guess < math.inf):
             return math.inf
         chernoff = _chernoff(rough_log_height(self.laws), math.log(delta))
-        rough = minimum_of_one_valley(chernoff, 1e-3 / guess, 1 / self.step, TILT_GRIDS)[1]
-        if 0 < rough < (1 - NEAR) * guess:  # far below the guess
-            found = self._epsilon_below(delta, (1 + NEAR / 2) * rough)
-            if found < math.inf:
-                return found
+        rough_epsilon = minimum_of_one_valley(chernoff, 1e-3 / guess, 1 / self.step, TILT_GRIDS)[1]
+        if 0 < rough_epsilon < (1 - NEAR) * guess:  # far below the guess
+            epsilon_upper = self._epsilon_below(delta, (1 + NEAR / 2) * rough_epsilon)
+            if epsilon_upper < math.inf:
+                return epsilon_upper
         return self._epsilon_below(delta, guess)
 
     def _epsilon_below(self, delta: float, guess: float) -> float:
         """Return the least upper bound, by sums made for lower and lower guesses."""
-        found = math.inf
+        epsilon_upper = math.inf
         for _ in range(MAX_GUESSES):
-            before, found = found, min(found, self._epsilon_near(delta, guess))
-            if not found < min(before, (1 - NEAR / 2) * guess):
+            before = epsilon_upper
+            epsilon_upper = min(epsilon_upper, self._epsilon_near(delta, guess))
+            if not epsilon_upper < min(before, (1 - NEAR / 2) * guess):
                 break  # it is not at the lower end of what this sum was made for
-            guess = found
-        return found
+            guess = epsilon_upper
+        return epsilon_upper
 
     def _epsilon_near(self, delta: float, guess: float) -> float:
         """Return the least upper bound between two ends around ``guess``."""
@@ -113,16 +118,16 @@ class LatticeAbove:
         if sums is None:
             return math.inf
 
-        left = math.log((delta - self.beyond) * (1 - 4 * ULP)) - 4 * ULP
+        log_remaining_delta = math.log((delta - self.beyond) * (1 - 4 * ULP)) - 4 * ULP
 
         def excess(epsilon: float) -> float:
             if epsilon < low:
                 return 1.0
             value = float(self.deltas(sums, np.array([min(epsilon, high)]))[0])
-            return math.log(max(value, 1e-300)) - left
+            return math.log(max(value, 1e-300)) - log_remaining_delta
 
-        found = falling_root(excess, guess, tilt, high)[0]
-        return found if excess(found) <= 0 else math.inf
+        epsilon_upper = falling_root(excess, guess, tilt, high)[0]
+        return epsilon_upper if excess(epsilon_upper) <= 0 else math.inf
 
 
 class LatticeCurve:
@@ -140,13 +145,13 @@ class LatticeCurve:
         # a tilt that is too small is better than one that is too great near the greatest loss, and
         # there none need be greater than one a step
         tilts_between = LEAST_TILT, 1 / self._lattice.step, TILT_GRIDS
-        first, log_delta = minimum_of_one_valley(height, *tilts_between)
-        tilts, starts = [first], [0.0]
+        first_tilt, log_delta = minimum_of_one_valley(height, *tilts_between)
+        tilts, starts = [first_tilt], [0.0]
         for share in DELTAS:
             chernoff = _chernoff(height, min(log_delta, 0.0) + math.log(share))
-            a, place = minimum_of_one_valley(chernoff, *tilts_between)
+            a, epsilon = minimum_of_one_valley(chernoff, *tilts_between)
             tilts.append(a)
-            starts.append(max(place, 0.0))
+            starts.append(max(epsilon, 0.0))
         ends = [*starts[1:], 1.5 * starts[-1] + self._lattice.step]
         for a, start, end in zip(tilts, starts, ends, strict=True):
             if end > start:
@@ -163,10 +168,10 @@ class LatticeCurve:
         result = np.ones(flat.shape)
         served = np.minimum(np.searchsorted(self._ends, flat), len(self._ends) - 1)
         for i in np.unique(served[flat >= 0]).tolist():
-            some = (flat >= 0) & (served == i)
+            mask = (flat >= 0) & (served == i)
             # delta falls: what is beyond the end is at most what it is there
-            places = np.minimum(flat[some], self._ends[i])
-            result[some] = self._lattice.deltas(self._sums[i], places) + self._lattice.beyond
+            places = np.minimum(flat[mask], self._ends[i])
+            result[mask] = self._lattice.deltas(self._sums[i], places) + self._lattice.beyond
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilon))
         return capped
 

@@ -23,23 +23,23 @@ class Outline:
 
     def __init__(self, loss: Loss, count: int) -> None:
         self.loss, self.count = loss, count
-        known = loss.cell_masses(LADDER)
-        self.has_masses = known is not None
+        cells = loss.cell_masses(LADDER)
+        self.has_masses = cells is not None
         # up to which delta its profile is known to 1 %
         self.known_to = 0.0
-        if known is None:
+        if cells is None:
             points = LADDER[2:-1:3]
             low, high = loss.profile_bounds(points)
             self.known_to = float(np.max(high[high > 1.01 * low], initial=0.0))
-            known = _masses_of_profile(points, high)
-        masses = known
-        most = int(np.argmax(masses.p))
-        ratio = masses.p[most] / masses.q[most] if masses.q[most] > 0 else math.inf
+            cells = _masses_of_profile(points, high)
+        masses = cells
+        mode = int(np.argmax(masses.p))
+        ratio = masses.p[mode] / masses.q[mode] if masses.q[mode] > 0 else math.inf
         # where the profile alone is known, 0 is the one place where it often has a corner
         known_ratio = self.has_masses and 0 < ratio < math.inf
         self.centre = math.log(ratio) if known_ratio else 0.0
-        back = loss.reversed
-        self.least = -back.max_loss if back.infinity == 0 else -math.inf
+        reversed_loss = loss.reversed
+        self.least = -reversed_loss.max_loss if reversed_loss.infinity == 0 else -math.inf
         self.p_above = np.append(np.cumsum(masses.p[::-1])[::-1], 0.0)
         self.p_below = np.append(0.0, np.cumsum(masses.p))
         q_above = np.append(np.cumsum(masses.q[::-1])[::-1], 0.0)
@@ -49,8 +49,8 @@ class Outline:
         self.variance = float(np.sum(masses.p * (middle - self.mean) ** 2))
 
         # a loss so small that the ladder does not see it is none for a lattice
-        seen = np.abs(LADDER) >= LEAST_LOSS
-        self.is_on_ladder = bool(np.sum(masses.p[seen[:-1] & seen[1:]]) > 0)
+        visible = np.abs(LADDER) >= LEAST_LOSS
+        self.is_on_ladder = bool(np.sum(masses.p[visible[:-1] & visible[1:]]) > 0)
         self.atom_at_end = self._find_atom() if self.is_on_ladder else None
 
     def _find_atom(self) -> float | None:

@@ -17,13 +17,13 @@ from accountant.plans.plan import Plan
 
 def all_losses(plan: Plan) -> list[tuple[Loss, int]]:
     """Return the losses of a plan and of all its parallel parts, with their counts."""
-    found = []
+    losses = []
     for item, count in plan.losses():
         if isinstance(item, Parallel):
-            found += [(one, n * count) for part in item.distinct for one, n in all_losses(part)]
+            losses += [(loss, n * count) for part in item.distinct for loss, n in all_losses(part)]
         else:
-            found.append((single_loss(item), count))
-    return found
+            losses.append((single_loss(item), count))
+    return losses
 
 
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:

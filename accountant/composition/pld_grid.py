@@ -25,9 +25,9 @@ STEPS_A_DEVIATION = 50
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
     """Return rough standard deviations of losses, from total variations, and counts; above 0."""
     return [
-        (max(min(math.sqrt(2 * one.rho), 2.5 * float(one.profile(0.0))), 1e-300), n)
-        for one, n in items
-        if 0 < one.rho < 1e99
+        (max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300), n)
+        for loss, n in items
+        if 0 < loss.rho < 1e99
     ]
 
 
@@ -49,25 +49,27 @@ class PLDGrid:
         """Return the hockey-stick divergence, elementwise."""
         # sum over loss > eps of mass (1 - e^{eps - loss})
         above, below, loss = self._tails()
-        first = np.searchsorted(self.loss, epsilon, side="right")
+        index = np.searchsorted(self.loss, epsilon, side="right")
         with np.errstate(under="ignore"):
-            sticks = above[first] - np.exp(epsilon - loss[first]) * below[first]
+            sticks = above[index] - np.exp(epsilon - loss[index]) * below[index]
         return self.infinity + np.maximum(sticks, 0.0)
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon >= 0 with divergence at most ``delta``; infinite if none has."""
-        left = delta - self.infinity
-        if left <= 0:
+        remaining_delta = delta - self.infinity
+        if remaining_delta <= 0:
             return math.inf
         above, below, loss = self._tails()
         # Delta decreases along the grid; the answer lies just below the first point where it is
         # small, and there delta(eps) = above - e^{eps - loss} below.
         step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 1.0
         at_points = above[1:] - step * below[1:]
-        first = int(np.argmax((at_points <= left) & (self.loss >= 0)))
-        if self.loss[first] < 0 or above[first] <= left:
+        index = int(np.argmax((at_points <= remaining_delta) & (self.loss >= 0)))
+        if self.loss[index] < 0 or above[index] <= remaining_delta:
             return 0.0
-        return max(0.0, float(loss[first]) + math.log((above[first] - left) / below[first]))
+        return max(
+            0.0, float(loss[index]) + math.log((above[index] - remaining_delta) / below[index])
+        )
 
     def _tails(self) -> tuple[Array, Array, Array]:
         """Return per point: the mass from there up, the same times e^{point - loss}, the point."""
@@ -89,26 +91,26 @@ def convolve(
     from dp_accounting.pld import pld_pmf
 
     laws, nats = [], 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
-    kept = 0.0  # logarithm of the finite mass, which may underflow before it is used
-    for mass, first, count, infinity in parts:
+    log_mass = 0.0  # logarithm of the finite mass, which may underflow before it is used
+    for mass, first_index, count, infinity in parts:
         finite = float(mass.sum())
         if not (infinity < 1 and finite > 0):
             return PLDGrid(np.zeros(1), np.zeros(1), 1.0 if upper else 0.0, 0.0)
         nats -= count * math.log1p(-infinity)
-        kept += count * math.log(finite)
-        one = pld_pmf.DensePLDPmf(interval, first, mass / finite, 0.0, True)
+        log_mass += count * math.log(finite)
+        law = pld_pmf.DensePLDPmf(interval, first_index, mass / finite, 0.0, True)
         with np.errstate(over="ignore"):  # of weights that the library divides by
-            laws.append(one.self_compose(count, tail) if count > 1 else one)
+            laws.append(law.self_compose(count, tail) if count > 1 else law)
     if not laws:
         return PLDGrid(np.zeros(1), np.ones(1), 0.0, 0.0)
     while len(laws) > 1:  # in pairs, so that long transforms are few
-        rest = laws[len(laws) // 2 * 2 :]
-        laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + rest
-    whole = laws[0]
+        unpaired = laws[len(laws) // 2 * 2 :]
+        laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + unpaired
+    total = laws[0]
     # The library offers no other way to its arrays.
-    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss  # noqa: SLF001
-    cut_off = float(whole._infinity_mass)  # noqa: SLF001
-    return grid_of_sum(mass, first, interval, nats, cut_off, upper=upper)
+    mass, first_index = math.exp(log_mass) * np.asarray(total._probs), total._lower_loss  # noqa: SLF001
+    cut_off = float(total._infinity_mass)  # noqa: SLF001
+    return grid_of_sum(mass, first_index, interval, nats, cut_off, upper=upper)
 
 
 def grid_of_sum(

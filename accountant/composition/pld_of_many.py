@@ -41,8 +41,8 @@ class _Law:
 
 def widest_sum(outlines: list[Outline], tail: float) -> float:
     """Return about what the losses add up to, either way, but for ``tail``."""
-    share = tail / sum(one.count for one in outlines)
-    widest = math.fsum(one.count * max(map(abs, _ends(one, share))) for one in outlines)
+    share = tail / sum(outline.count for outline in outlines)
+    widest = math.fsum(outline.count * max(map(abs, _ends(outline, share))) for outline in outlines)
     return min(widest, max(_about_chernoff(outlines, tail, side)[1] for side in (1, -1)))
 
 
@@ -50,24 +50,24 @@ def grid_of_many(
     outlines: list[Outline], step: float, delta: float, tail: float, *, upper: bool
 ) -> PLDGrid | None:
     """Return the grid above, or below, the sum of the losses; None where it is too long."""
-    tilt, share = _tilt(outlines, delta), tail / sum(one.count for one in outlines)
-    laws, kept, nats, shift = [], 0.0, 0.0, 0.0
-    for one in outlines:
-        (loss, masses, infinity), edge_error = _pair(one, step, tilt, share, upper)
+    tilt, share = _tilt(outlines, delta), tail / sum(outline.count for outline in outlines)
+    laws, log_mass, nats, shift = [], 0.0, 0.0, 0.0
+    for outline in outlines:
+        (loss, masses, infinity), edge_error = _pair(outline, step, tilt, share, upper)
         finite = float(masses.sum())
         if not (infinity < 1 and finite > 0):
             return None
-        nats -= one.count * math.log1p(-infinity)
-        kept += one.count * math.log(finite)
-        shift += one.count * edge_error
-        place = np.rint(loss / step).astype(int)
-        laws.append(_Law(place, masses / finite, one.count))
+        nats -= outline.count * math.log1p(-infinity)
+        log_mass += outline.count * math.log(finite)
+        shift += outline.count * edge_error
+        indices = np.rint(loss / step).astype(int)
+        laws.append(_Law(indices, masses / finite, outline.count))
     ends = _range(laws, step, tail)
     if ends is None:
         return None
-    mass = math.exp(kept) * _law_of_sum(laws, *ends)
-    found = grid_of_sum(mass, ends[0], step, nats, 2 * tail, upper=upper)
-    return replace(found, loss=found.loss + shift)
+    mass = math.exp(log_mass) * _law_of_sum(laws, *ends)
+    grid = grid_of_sum(mass, ends[0], step, nats, 2 * tail, upper=upper)
+    return replace(grid, loss=grid.loss + shift)
 
 
 def _tilt(outlines: list[Outline], delta: float) -> float:
@@ -77,85 +77,86 @@ def _tilt(outlines: list[Outline], delta: float) -> float:
 
 def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[float, float]:
     """Return about the best tilt, and what the sum, or minus it, exceeds with chance ``delta``."""
-    variance = math.fsum(one.count * one.variance for one in outlines)
+    variance = math.fsum(outline.count * outline.variance for outline in outlines)
     a = TILTS * math.sqrt(max(-2 * math.log(delta), 1.0) / max(variance, 1e-300))
     total, exponent = np.zeros(a.size), np.outer(a, side * MIDDLES)
-    for one in outlines:
+    for outline in outlines:
         with np.errstate(divide="ignore", over="ignore"):
-            log_mass = np.log(np.maximum(-np.diff(one.p_above), 0.0))
-            total += one.count * logsumexp(exponent + log_mass)
+            log_mass = np.log(np.maximum(-np.diff(outline.p_above), 0.0))
+            total += outline.count * logsumexp(exponent + log_mass)
     epsilon = (total - math.log(delta)) / a
     best = int(np.nanargmin(np.where(np.isfinite(epsilon), epsilon, np.inf)))
     return float(a[best]), float(epsilon[best])
 
 
-def _ends(one: Outline, tail: float) -> tuple[float, float]:
+def _ends(outline: Outline, tail: float) -> tuple[float, float]:
     """Return ends that a loss exceeds with probability ``tail`` at most."""
-    high = float(LADDER[np.argmax(one.p_above <= tail)])
-    low = float(LADDER[max(int(np.argmax(one.p_below > tail)) - 1, 1)])
-    return max(low, one.least, -700.0), min(high, one.loss.max_loss, 700.0)
+    high = float(LADDER[np.argmax(outline.p_above <= tail)])
+    low = float(LADDER[max(int(np.argmax(outline.p_below > tail)) - 1, 1)])
+    return max(low, outline.least, -700.0), min(high, outline.loss.max_loss, 700.0)
 
 
 def _pair(
-    one: Outline, step: float, tilt: float, tail: float, upper: bool
+    outline: Outline, step: float, tilt: float, tail: float, upper: bool
 ) -> tuple[FinitePair, float]:
     """Return the finite pair of one loss on some points of the grid, and by how much to shift."""
-    low, high = _ends(one, tail)
-    first, last = math.floor(low / step), max(math.ceil(high / step), 1)
-    points: Array = step * np.arange(first, last + 1.0)
-    weight = _log_density(one, 300 * step) + tilt * MIDDLES
+    low, high = _ends(outline, tail)
+    first_index, last_index = math.floor(low / step), max(math.ceil(high / step), 1)
+    points: Array = step * np.arange(first_index, last_index + 1.0)
+    weight = _log_density(outline, 300 * step) + tilt * MIDDLES
     chosen = places_by_weight(points, MIDDLES, weight, DENSE, SPARSEST)
-    some = points[chosen]
+    knots = points[chosen]
     if not upper:
-        return pair_below(one.loss.profile_any_epsilon, one.loss.infinity, some), 0.0
-    cells = one.loss.cell_masses(np.concatenate([[-np.inf], some, [np.inf]]))
+        return pair_below(outline.loss.profile_any_epsilon, outline.loss.infinity, knots), 0.0
+    cells = outline.loss.cell_masses(np.concatenate([[-np.inf], knots, [np.inf]]))
     if cells is None:
-        return pair_above(one.loss.profile_any_epsilon, some), 0.0
-    whole, edge_error = (cells.p, cells.q, cells.p_error, cells.q_error), cells.edge_error
-    mass = masses_above(whole, some, step * np.diff(chosen), edge_error)
-    infinity = float(cells.p[-1] + cells.p_error[-1]) + one.loss.infinity * (1 + 16 * ULP)
-    return FinitePair(some, mass, infinity), edge_error
+        return pair_above(outline.loss.profile_any_epsilon, knots), 0.0
+    masses_with_errors = cells.p, cells.q, cells.p_error, cells.q_error
+    edge_error = cells.edge_error
+    mass = masses_above(masses_with_errors, knots, step * np.diff(chosen), edge_error)
+    infinity = float(cells.p[-1] + cells.p_error[-1]) + outline.loss.infinity * (1 + 16 * ULP)
+    return FinitePair(knots, mass, infinity), edge_error
 
 
-def _log_density(one: Outline, blur: float) -> Array:
+def _log_density(outline: Outline, blur: float) -> Array:
     """Return about the logarithm of a loss's density on the ladder, a peak as wide as ``blur``."""
     width = np.diff(np.clip(LADDER, LADDER[1], LADDER[-2]))
     with np.errstate(divide="ignore"):
-        density: Array = np.log(-np.diff(one.p_above)) - np.log(np.maximum(width, blur))
+        density: Array = np.log(-np.diff(outline.p_above)) - np.log(np.maximum(width, blur))
     # an atom may be anywhere in its cell
-    beside = np.pad(np.maximum(density, -1e6), 1, mode="edge")
-    widest: Array = np.maximum.reduce([beside[:-2], beside[1:-1], beside[2:]])
+    padded = np.pad(np.maximum(density, -1e6), 1, mode="edge")
+    widest: Array = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])
     return widest
 
 
 def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None:
     """Return the first place of the sum and the number of places, but for ``tail`` on each side."""
     spread = 0.0
-    for one in laws:
-        loss = step * one.place
-        mean = float(np.sum(one.mass * loss))
-        spread += one.count * float(np.sum(one.mass * (loss - mean) ** 2))
+    for law in laws:
+        loss = step * law.place
+        mean = float(np.sum(law.mass * loss))
+        spread += law.count * float(np.sum(law.mass * (loss - mean) ** 2))
     t = TILTS * math.sqrt(-2 * math.log(tail) / max(spread, 1e-300))
-    some = laws[::SHARE]  # any tilt is sound
-    least = [
-        float(np.nanargmin(_chernoff_ends(some, step, math.log(tail) / SHARE, side * t)))
+    sample = laws[::SHARE]  # any tilt is sound
+    best_tilts = [
+        float(np.nanargmin(_chernoff_ends(sample, step, math.log(tail) / SHARE, side * t)))
         for side in (1, -1)
     ]
-    both = np.array([t[int(least[0])], -t[int(least[1])]])
-    top, bottom = _chernoff_ends(laws, step, math.log(tail), both).tolist()
+    tilts = np.array([t[int(best_tilts[0])], -t[int(best_tilts[1])]])
+    top, bottom = _chernoff_ends(laws, step, math.log(tail), tilts).tolist()
     bottom = -bottom
-    first = math.floor(bottom / step) - 1
-    size = math.ceil(top / step) + 2 - first
-    return (first, size) if size <= MAX_POINTS else None
+    first_index = math.floor(bottom / step) - 1
+    size = math.ceil(top / step) + 2 - first_index
+    return (first_index, size) if size <= MAX_POINTS else None
 
 
 def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array) -> Array:
     """Return what the sum times each tilt's sign exceeds with this chance at most."""
     total = np.zeros(tilts.size)
-    for one in laws:
+    for law in laws:
         with np.errstate(divide="ignore"):
-            exponent = np.outer(tilts, step * one.place) + np.log(one.mass)
-        total += one.count * (logsumexp(exponent) + 1e-12)
+            exponent = np.outer(tilts, step * law.place) + np.log(law.mass)
+        total += law.count * (logsumexp(exponent) + 1e-12)
     ends: Array = (total - log_tail) / np.abs(tilts)
     return ends
 
@@ -164,8 +165,8 @@ def _law_of_sum(laws: list[_Law], first: int, size: int) -> Array:
     """Return the masses of the sum at ``first`` and the places after it."""
     length = fast_length(size)
     product = np.ones(length // 2 + 1, dtype=complex)
-    for one in laws:
-        folded = np.bincount(one.place % length, one.mass, length)
-        product *= complex_power(np.fft.rfft(folded), one.count)
+    for law in laws:
+        folded = np.bincount(law.place % length, law.mass, length)
+        product *= complex_power(np.fft.rfft(folded), law.count)
     masses: Array = np.roll(np.fft.irfft(product, length), -(first % length))
     return masses

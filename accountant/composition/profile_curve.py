@@ -45,7 +45,7 @@ class ProfileCurve:
             for delta in RELATIVE_DELTAS if accuracy is None else DELTAS:
                 a, epsilon = composition.tilt_and_epsilon(math.log(delta))
                 aims.append((epsilon, a, delta))
-            self._aims = sorted(one for one in aims if one[0] >= 0)
+            self._aims = sorted(aim for aim in aims if aim[0] >= 0)
 
     @property
     @ignore_overflow
@@ -67,8 +67,8 @@ class ProfileCurve:
         if self._aims and inside.any():
             served = np.searchsorted([e for e, _, _ in self._aims[1:]], flat, side="right")
             for i in np.unique(served[inside]).tolist():
-                some = inside & (served == i)
-                result[some] += self._finite_part(i, flat[some])
+                mask = inside & (served == i)
+                result[mask] += self._finite_part(i, flat[mask])
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilon))
         return capped
 
@@ -101,13 +101,13 @@ def _upper_bounds(engine: Engine | None, low: float, high: float) -> Callable[[A
     return engine.log_upper_bounds if table is None else functools.partial(_chord, *table)
 
 
-def _chord(first: int, spacing: float, logs: Array, epsilon: Array) -> Array:
+def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
     """Return the logarithms of the chords of a table, in ``x = e^epsilon``."""
     # delta is convex in x and falls: round-off of the places is made good by a smaller epsilon
     epsilon = epsilon * (1 - 8 * ULP)
-    place = np.floor(epsilon / spacing)
-    index = place.astype(int) - first
-    share = np.clip(np.expm1(epsilon - place * spacing) / math.expm1(spacing), 0.0, 1.0)
+    cell = np.floor(epsilon / spacing)
+    index = cell.astype(int) - first_index
+    share = np.clip(np.expm1(epsilon - cell * spacing) / math.expm1(spacing), 0.0, 1.0)
     top = np.maximum(logs[index], logs[index + 1])
     left, right = np.exp(logs[index] - top), np.exp(logs[index + 1] - top)
     chord: Array = top + np.log((1 - share) * left + share * right) + 16 * ULP

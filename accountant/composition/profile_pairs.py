@@ -21,7 +21,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 OUTLINE_POINTS = 120
-NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that great losses may be of
+NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that large losses may be of
 DENSE = 3.0  # nats below the greatest weight, within which all lattice points are knots
 LOG_SPARSEST = 5.0  # of the number of lattice points between two knots
 
@@ -38,20 +38,22 @@ def pairs_from_profile(
     """Return pairs below and above on the lattice ``offset + step * k`` that covers ``ends``.
 
     The profile is evaluated at fewer of its points where little of the law times ``e^{tilt l}``
-    is, and little of what one great loss adds to a sum above ``epsilon``.
+    is, and little of what one large loss adds to a sum above ``epsilon``.
     """
-    first = int(np.floor((ends[0] - offset) / step))
-    last = max(int(np.ceil((ends[1] - offset) / step)), first + 2)
-    knots = _knots(loss, count, offset + step * np.arange(first, last + 1.0), tilt, epsilon)
-    points: Array = offset + step * (first + knots.astype(float))
+    first_index = int(np.floor((ends[0] - offset) / step))
+    last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
+    knots = _knots(
+        loss, count, offset + step * np.arange(first_index, last_index + 1.0), tilt, epsilon
+    )
+    points: Array = offset + step * (first_index + knots.astype(float))
     # x = e^l = 0, where every profile is 1, is a point too
     x = np.append(0.0, np.exp(points))
     low, high = _padded(loss, points, x)
     infinity = loss.infinity * (1 - 16 * ULP)
     masses = _masses(x, _lowered(x, low, high, infinity), -1), _masses(x, high, 1)
-    below, above = np.zeros((2, last + 1 - first))
+    below, above = np.zeros((2, last_index + 1 - first_index))
     below[knots], above[knots] = masses
-    laws = [GridLaw(step, first, offset, mass, count) for mass in (below, above)]
+    laws = [GridLaw(step, first_index, offset, mass, count) for mass in (below, above)]
     error = 4 * ULP  # of ln x
     return (
         PairOnGrid(laws[0], infinity, 0.0, error),
@@ -79,7 +81,7 @@ def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -
     chernoff = count * float(logsumexp(log_weight)) - tilt * epsilon
     log_weight -= np.max(log_weight)
     if count > 1 and epsilon < math.inf:
-        # a great loss and one of the others: where the tail is heavy no tilt sees both
+        # a large loss and one of the others: where the tail is heavy no tilt sees both
         log_tail = np.minimum(np.log(count) + np.logaddexp.accumulate(log_mass[::-1])[::-1], 0.0)
         great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
         if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
@@ -103,10 +105,10 @@ def places_by_weight(
     log_rate = np.maximum((log_weight - np.max(log_weight) + dense) / 3, -log_sparsest)
     log_rate = np.minimum(log_rate, 0.0)
     rate = np.exp(np.interp(points, at, log_rate))
-    place = np.floor(np.cumsum(rate))
+    cumulative = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])
     corner = np.searchsorted(points, -1e-9) + np.arange(3)  # a profile often has one at 0
-    chosen = np.append(np.diff(place) > 0, False)
+    chosen = np.append(np.diff(cumulative) > 0, False)
     chosen[np.clip(np.concatenate([ends, corner]), 0, points.size - 1)] = True
     return np.flatnonzero(chosen)
 
@@ -136,12 +138,12 @@ def _lowered(x: Array, low: Array, high: Array, infinity: float) -> Array:
     after = np.append(np.minimum((high[2:] - low[1:-1]) / width[1:], 0.0), 0.0)
     left, right = np.maximum(chord - before, 0.0), np.maximum(after - chord, 0.0)
     gap = width * left * right / np.maximum(left + right, 1e-300) * (1 + 8 * ULP)
-    found: Array = low - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
+    lowered: Array = low - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
     # where this is below the limit, the limit holds from the point before on
-    found[-1] = infinity
-    start = max(int(np.argmax(found <= infinity)) - 1, 0)
-    found[start:] = infinity
-    return found
+    lowered[-1] = infinity
+    start = max(int(np.argmax(lowered <= infinity)) - 1, 0)
+    lowered[start:] = infinity
+    return lowered
 
 
 def _masses(x: Array, value: Array, side: int) -> Array:
@@ -164,9 +166,9 @@ def _masses(x: Array, value: Array, side: int) -> Array:
 def _without_debts(mass: Array) -> Array:
     """Take what is negative, by round-off, off greater losses, where it is worth more."""
     debt = 0.0
-    for place in np.flatnonzero(mass < 0).tolist():
-        while place < mass.size and (debt > 0 or mass[place] < 0):
-            left = float(mass[place]) - debt
-            debt, mass[place] = max(-left, 0.0), max(left, 0.0)
-            place += 1  # noqa: PLW2901
-    return mass if debt == 0 else np.zeros(mass.size)  # nothing is left to take it from
+    for index in np.flatnonzero(mass < 0).tolist():
+        while index < mass.size and (debt > 0 or mass[index] < 0):
+            balance = float(mass[index]) - debt
+            debt, mass[index] = max(-balance, 0.0), max(balance, 0.0)
+            index += 1  # noqa: PLW2901
+    return mass if debt == 0 else np.zeros(mass.size)  # nothing remains to take it from

@@ -43,16 +43,17 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     if near and math.isfinite(near) and log_delta is not None:
-        found = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
-        if found is not None:
-            return found
+        order = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
+        if order is not None:
+            return order
     return minimum_of_one_valley(height, 1e-7, 1e12, (20, 13, 9, 9))[0]
 
 
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
     """Return about where ``height`` is least: the vertex of a parabola; None where at an end.
 
-    Where it is infinite from some point on, the least may be beside it: the ends then move down.
+    Where it is infinite from some point on, the least value may be next to that point: the ends
+    then move down.
     """
     for points in (20, 7):
         grid = np.linspace(low, high, points)

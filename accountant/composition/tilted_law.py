@@ -88,5 +88,5 @@ def _outline(loss: Array, weight: Array) -> tuple[Array, Array]:
     moment = np.add.reduceat(weight * (loss - np.repeat(left, width)[: loss.size]), starts)
     upper = np.minimum(moment / np.maximum(right - left, 1e-300), mass)
     places, masses = np.concatenate([left, right]), np.concatenate([mass - upper, upper])
-    some = masses > 0
-    return places[some], masses[some]
+    positive = masses > 0
+    return places[positive], masses[positive]

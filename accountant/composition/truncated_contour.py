@@ -101,8 +101,8 @@ class TruncatedContour:
         self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
         if self.nodes > MANY_NODES:
             before = self._contour
-            other = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
-            self._through(cgf, other, epsilon)
+            flattest_tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
+            self._through(cgf, flattest_tilt, epsilon)
             if not self.nodes < before.nodes:
                 self._set(before)
 
@@ -131,6 +131,6 @@ class TruncatedContour:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         if epsilon > self.largest:
             return -math.inf, math.inf
-        low, high = (math.exp(min(one, 700.0)) for one in self._contour.bounds(epsilon))
-        sure = self._loss.sure_delta(epsilon)
-        return log_interval(low + sure[0], high + sure[1], 0.0)
+        low, high = (math.exp(min(log_bound, 700.0)) for log_bound in self._contour.bounds(epsilon))
+        certain = self._loss.sure_delta(epsilon)
+        return log_interval(low + certain[0], high + certain[1], 0.0)

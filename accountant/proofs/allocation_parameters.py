@@ -1,4 +1,4 @@
-"""The parameters of the road of one epoch of random allocation."""
+"""The parameters of the proof of one epoch of random allocation."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class _LogNormal:
 
     def log_transform(self, s: float) -> float:
         """Return its logarithm at a real s."""
-        found = float(logsumexp(-s * self._values - GRID**2 / 2))
-        return found + math.log((GRID[1] - GRID[0]) / math.sqrt(2 * math.pi))
+        log_sum = float(logsumexp(-s * self._values - GRID**2 / 2))
+        return log_sum + math.log((GRID[1] - GRID[0]) / math.sqrt(2 * math.pi))
 
     def decay(self, a: float, u: float) -> tuple[float, float]:
         """Return the least bound of ``ln |phi(a + iv)|``, v >= u, and its turn."""
@@ -76,14 +76,17 @@ def allocation_entry(
         a = math.exp(log_a)
         return a * size + steps * value.log_transform(a) - 2 * log_a
 
-    found = optimize.minimize_scalar(height, bounds=(-18, 12), method="bounded")
+    minimum = optimize.minimize_scalar(height, bounds=(-18, 12), method="bounded")
     # right of the saddle phi falls sooner, as the exponential does not: less nodes at first
     ratios = RATIOS if right == 1 else [right]
-    lines = [(_nodes(value, steps, size, one * math.exp(found.x), target), one) for one in ratios]
+    lines = [
+        (_nodes(value, steps, size, factor * math.exp(minimum.x), target), factor)
+        for factor in ratios
+    ]
     (count, h), ratio = min(lines)
     if count > MAX_NODES:
         raise NoRoad("a contour of so many nodes is too long to check")
-    a = float(np.float32(ratio * math.exp(found.x)))
+    a = float(np.float32(ratio * math.exp(minimum.x)))
     period = 2 * math.pi / h
     y = float(np.float32(min(math.pi / 4.01 / value.mu, 2.5)))
     # n times the rule's error is against e^{target} of terms of size e^{height}

@@ -84,10 +84,10 @@ class CheckedProof:
 
     def facts(self) -> dict[str, Any]:
         """Return what was proved as plain values."""
-        one = self.verdict
+        verdict = self.verdict
         return {
-            "sha256": one.digest, "verdict": one.word, "lower": one.lower, "upper": one.upper,
-            "delta": one.delta,
+            "sha256": verdict.digest, "verdict": verdict.word, "lower": verdict.lower,
+            "upper": verdict.upper, "delta": verdict.delta,
         }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def proof_of_claim(plan: Plan, delta: float, lower: float, upper: float) -> Chec
 
 
 def check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Verdict:
-    """Write the proof of a claim and check it; where no road proves it, the verdict says so."""
+    """Write the proof of a claim and check it; where no method proves it, the verdict says so."""
     refuse_without_flint()
     from accountant.proofs.writer import write_proof
     from accountant.verifier import Verdict
@@ -149,14 +149,14 @@ def verdict_on(document: bytes) -> Verdict:
     from accountant.verifier.plan import need
 
     try:
-        found = verify(document)
-        need(not is_deep(found.plan), "its plan is nested too deep", ProofError)
+        verdict = verify(document)
+        need(not is_deep(verdict.plan), "its plan is nested too deep", ProofError)
     except (ProofError, MemoryError) as error:
         why = str(error) or "it needs more memory than there is"
         size = f"{'at least ' * (len(document) > MOST_BYTES)}{len(document):,} bytes"
         allowed = f"a proof ({why}); `certify --proof FILE` writes one"
         raise ParameterError("proof", size, allowed) from None
-    return found
+    return verdict
 
 
 def read_proof(proof: Proof) -> bytes:
@@ -180,9 +180,9 @@ def read_proof(proof: Proof) -> bytes:
 
 def claimed_words(verdict: Verdict) -> str:
     """Return what a proof claims; of a checked one what was proved."""
-    least = f"at least {format_lower(verdict.lower, DIGITS)} and " * (verdict.word != UPPER)
+    lower_clause = f"at least {format_lower(verdict.lower, DIGITS)} and " * (verdict.word != UPPER)
     return (
-        f"epsilon of this plan at delta {shown_delta(verdict.delta)} is {least}at most "
+        f"epsilon of this plan at delta {shown_delta(verdict.delta)} is {lower_clause}at most "
         f"{format_upper(verdict.upper, DIGITS)}"
     )
 

@@ -53,14 +53,16 @@ class _Tables:
             except ParameterError:  # its loss has no form in files
                 return table
         fields = constructor_fields(type(plan))
-        inner = {key: constructor_value(plan, one) for key, one in fields.items() if key in table}
-        return {key: self._value(inner.get(key), one) for key, one in table.items()}
+        inner = {
+            key: constructor_value(plan, entry) for key, entry in fields.items() if key in table
+        }
+        return {key: self._value(inner.get(key), entry) for key, entry in table.items()}
 
     def _value(self, value: Any, table: Any) -> Any:
         if isinstance(value, Plan):
             return self.table(value, table)
         if isinstance(value, tuple):
-            return [self._value(*both) for both in zip(value, table, strict=True)]
+            return [self._value(*pair) for pair in zip(value, table, strict=True)]
         return table
 
     def _is_known(self, table: dict[str, Any]) -> bool:
@@ -79,27 +81,27 @@ def is_mechanism(plan: Plan) -> bool:
 
 def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
     """Yield the different claims in the plan of a file, and nothing of what they are claims of."""
-    left, seen = [plan], set()
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            inside = [value for key, value in one.items() if key != "mechanism"]
-            left += reversed(inside if one.get("kind") == CLAIMED else [*one.values()])
-            if one.get("kind") == CLAIMED and plain_key(one) not in seen:
-                seen.add(plain_key(one))
-                yield one
-        elif isinstance(one, list):
-            left += reversed(one)
+    pending, yielded_keys = [plan], set()
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            inside = [value for key, value in node.items() if key != "mechanism"]
+            pending += reversed(inside if node.get("kind") == CLAIMED else [*node.values()])
+            if node.get("kind") == CLAIMED and plain_key(node) not in yielded_keys:
+                yielded_keys.add(plain_key(node))
+                yield node
+        elif isinstance(node, list):
+            pending += reversed(node)
 
 
 def words_of_claims(plan: Any) -> str:
     """Return in words whose losses are as claimed; "" where none is."""
-    kinds = list(dict.fromkeys(kind_of(one) for one in claims_of(plan)))
+    kinds = list(dict.fromkeys(kind_of(claim) for claim in claims_of(plan)))
     if not kinds:
         return ""
     listed = ", ".join(kinds[:-1]) + " and " * (len(kinds) > 1) + kinds[-1]
-    one = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
-    return f"the losses of {listed} are as {one}: {WHICH}"
+    subject = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
+    return f"the losses of {listed} are as {subject}: {WHICH}"
 
 
 def kind_of(claim: dict[str, Any]) -> str:
@@ -113,9 +115,9 @@ def refuse_other_claims(plan: Any, *, decimal: bool) -> None:
     tables = _Tables(decimal)
     for claim in claims_of(plan):
         try:
-            made = from_dict(claim.get("mechanism"))
-            true = to_dict(made)
-            true = tables.claimed(made, true) if is_mechanism(made) else true
+            mechanism = from_dict(claim.get("mechanism"))
+            true = to_dict(mechanism)
+            true = tables.claimed(mechanism, true) if is_mechanism(mechanism) else true
         except ParameterError as error:
             allowed = f"of mechanisms that are known here ({error})"
             raise ParameterError("proof", f"a claim of {kind_of(claim)}", allowed) from None

@@ -38,7 +38,7 @@ class Contour:
         self.target = self.log_delta + math.log(share if epsilon else max(share, 0.01))
 
     def _log_size(self, a: float) -> float:
-        return sum(n * one.log_moment(a) for one, n in self.parts) - a * self.epsilon
+        return sum(n * pair.log_moment(a) for pair, n in self.parts) - a * self.epsilon
 
     def _saddle(self) -> float:
         def height(log_a: float) -> float:
@@ -47,16 +47,16 @@ class Contour:
 
         grid = np.linspace(-7, 9, 33)
         heights: list[float] = []
-        for one in grid:
-            heights.append(height(one))
+        for log_order in grid:
+            heights.append(height(log_order))
             if len(heights) > 2 and heights[-1] > heights[-2] + 5:
                 break
         k = int(np.argmin(heights))
         ends = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-        found = optimize.minimize_scalar(
+        minimum = optimize.minimize_scalar(
             height, bounds=ends, method="bounded", options={"xatol": 1e-3}
         )
-        return _dyadic(math.exp(found.x))
+        return _dyadic(math.exp(minimum.x))
 
     def _line(self) -> tuple[float, float, float]:
         """Return an abscissa, a step whose aliases are small, and the b that shows it.
@@ -68,18 +68,18 @@ class Contour:
         best = (math.inf, self.a, self.a)
         for factor in (1.0, 0.9, 0.8, 0.65, 0.5, 0.35):
             a = factor * self.a
-            some = grid > 1.0001 * a
-            periods = (sizes[some] + 3 - self.target) / (grid[some] - a)
+            beyond = grid > 1.0001 * a
+            periods = (sizes[beyond] + 3 - self.target) / (grid[beyond] - a)
             k = int(np.argmin(periods))
             period = max((3 - self.target) / a, float(periods[k]))
             if period < 0.95 * best[0]:
-                best = (period, a, float(grid[some][k]))
+                best = (period, a, float(grid[beyond][k]))
         period, a, b = best
         return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
 
     def _log_tail(self, u: float) -> float:
-        found = sum(n * one.log_decay(self.a, u) for one, n in self.parts)
-        return found - self.a * self.epsilon - math.log(u)
+        log_size = sum(n * pair.log_decay(self.a, u) for pair, n in self.parts)
+        return log_size - self.a * self.epsilon - math.log(u)
 
     def _nodes(self, h: float) -> int:
         low, high = 8, 16
@@ -113,13 +113,13 @@ class Contour:
         for factor in FACTORS:
             self.a, self.parts = factor * saddle, parts
             try:
-                before, (cost, found) = cost, self._entry(lower)
+                before, (cost, candidate) = cost, self._entry(lower)
             except NoRoad as error:
                 reason = error
                 if isinstance(error, LongRule):
                     continue
                 break
-            entry = found if cost < before else entry
+            entry = candidate if cost < before else entry
             if cost < CHEAP or cost > before:
                 break
         if entry is None:
@@ -129,8 +129,8 @@ class Contour:
     def _entry(self, lower: bool) -> tuple[float, dict[str, Any]]:
         """Return what an entry costs to check, in products of 128 bits, and its fields."""
         self.a, h, b = self._line()
-        found, smooth = None, 0.0
-        if not any(isinstance(one, (FloatGaussian, FloatMixture)) for one, _ in self.parts):
+        mixture_rules, smooth = None, 0.0
+        if not any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts):
             smooth = self._smoothing()
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
@@ -138,20 +138,22 @@ class Contour:
         size = max(self._log_size(self.a), self.target)
         log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
         rules, u, cost = [], (nodes - 1) * h, 40.0 * nodes * len(self.parts)
-        for one, n in self.parts:
-            if isinstance(one, FloatMixture):
-                log_decay = one.log_decay(self.a, u) - one.log_moment(self.a)
-                y = one.decay_height(self.a, u, n, SLACK / len(self.parts))
-                found = {
-                    "line": one.rule(self.a, log_error),
-                    "decay": one.rule(self.a, log_decay - 4 - math.log(n), y),
+        for pair, n in self.parts:
+            if isinstance(pair, FloatMixture):
+                log_decay = pair.log_decay(self.a, u) - pair.log_moment(self.a)
+                y = pair.decay_height(self.a, u, n, SLACK / len(self.parts))
+                mixture_rules = {
+                    "line": pair.rule(self.a, log_error),
+                    "decay": pair.rule(self.a, log_decay - 4 - math.log(n), y),
                 }
                 if lower:
-                    found["alias"] = one.rule(b, -4 - math.log(n))
-                rules.append(found)
-                terms = found["line"]["last"] - found["line"]["first"]
+                    mixture_rules["alias"] = pair.rule(b, -4 - math.log(n))
+                rules.append(mixture_rules)
+                terms = mixture_rules["line"]["last"] - mixture_rules["line"]["first"]
                 cost += terms * (nodes / 8 + 20 * math.sqrt(nodes))
-                cost += sum(200.0 * (rule["far"] - rule["first"]) for rule in found.values())
+                cost += sum(
+                    200.0 * (rule["far"] - rule["first"]) for rule in mixture_rules.values()
+                )
         bits = 64 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
         bits = 8 * math.ceil(bits / 8)
         return cost * (bits / 128) ** 1.5, {
@@ -184,17 +186,19 @@ def moment_parameters(parts: Parts, delta: float) -> tuple[dict[str, Any], float
 
     def end(log_a: float) -> float:
         a = math.exp(log_a)
-        size = sum(n * one.log_moment(a) for one, n in parts)
+        size = sum(n * pair.log_moment(a) for pair, n in parts)
         return (size + _log_share(a) - math.log(delta)) / a
 
     grid = np.linspace(-7, 9, 65)
-    ends = [end(one) for one in grid]
+    ends = [end(log_order) for log_order in grid]
     k = int(np.nanargmin(ends))
     bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    found = optimize.minimize_scalar(end, bounds=bounds, method="bounded", options={"xatol": 1e-7})
-    if not math.isfinite(found.fun):
+    minimum = optimize.minimize_scalar(
+        end, bounds=bounds, method="bounded", options={"xatol": 1e-7}
+    )
+    if not math.isfinite(minimum.fun):
         raise NoRoad("no moment is finite")
-    a = _dyadic(math.exp(found.x))
+    a = _dyadic(math.exp(minimum.x))
     return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
 
 
@@ -205,8 +209,8 @@ def _log_share(a: float) -> float:
 
 def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
     releases = sum(n for _, n in parts)
-    mixtures = [one for one, _ in parts if isinstance(one, FloatMixture)]
-    rules = [{"alias": one.rule(a, -6 - math.log(releases))} for one in mixtures]
+    mixtures = [mixture for mixture, _ in parts if isinstance(mixture, FloatMixture)]
+    rules = [{"alias": mixture.rule(a, -6 - math.log(releases))} for mixture in mixtures]
     return {
         "road": "contour",
         "a": _dyadic(a).hex(),

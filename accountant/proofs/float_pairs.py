@@ -95,9 +95,9 @@ class FloatFinite:
     """Finitely many outcomes."""
 
     def __init__(self, p: Array, q: Array) -> None:
-        some = (p > 0) & (q > 0)
-        self._log_p, self._losses = np.log(p[some]), np.log(p[some]) - np.log(q[some])
-        self.work = float(some.sum())
+        common = (p > 0) & (q > 0)
+        self._log_p, self._losses = np.log(p[common]), np.log(p[common]) - np.log(q[common])
+        self.work = float(common.sum())
 
     def log_moment(self, a: float) -> float:
         """Return ``ln sum p (p/q)^a``."""
@@ -124,37 +124,37 @@ class FloatMixture:
         self.work = 100.0
 
     def _logs(self, x: Any) -> list[Any]:
-        found = []
+        logs = []
         for weights, shifts in self._sides:
             # a row for each normal law: numpy reduces long rows faster than many short ones
-            each = np.outer(shifts, x) + (np.log(weights) - shifts**2 / 2)[:, None]
-            top = each.real.max(axis=0)
-            found.append(top + np.log(np.exp(each - top).sum(axis=0)))
-        return found
+            exponents = np.outer(shifts, x) + (np.log(weights) - shifts**2 / 2)[:, None]
+            top = exponents.real.max(axis=0)
+            logs.append(top + np.log(np.exp(exponents - top).sum(axis=0)))
+        return logs
 
     def _log_height(self, a: float, x: Array) -> Array:
         """Return the logarithm of the integrand's size at ``x``."""
         f, g = self._logs(x)
-        found: Array = (1 + a) * f - a * g - x * x / 2
-        return found - math.log(2 * math.pi) / 2
+        exponent: Array = (1 + a) * f - a * g - x * x / 2
+        return exponent - math.log(2 * math.pi) / 2
 
     @lru_cache(maxsize=64)  # noqa: B019  # many u are asked for at each of a few heights
     def _line(self, a: float, y: float) -> tuple[Array, Array]:
         """Return the logarithms of the sizes at ``x + iy`` where u is 0, and their fall with u."""
         x = self._grid(a)
         f, g = self._logs(x + 1j * y)
-        found: Array = (1 + a) * f.real - a * g.real + (y * y - x * x) / 2
-        return found - math.log(2 * math.pi) / 2, f.imag - g.imag
+        exponent: Array = (1 + a) * f.real - a * g.real + (y * y - x * x) / 2
+        return exponent - math.log(2 * math.pi) / 2, f.imag - g.imag
 
     @lru_cache(maxsize=64)  # noqa: B019  # of a few abscissas, while a proof is written
     def _grid(self, a: float) -> Array:
         """Return points where the integrand is not far below its greatest size."""
-        most = (1 + a) * self.most - a * self.least
+        end = (1 + a) * self.most - a * self.least
         low = -12.0 - math.sqrt(2 * a * max(0.0, -math.log(max(self._sides[1][0].min(), 1e-300))))
-        x = np.linspace(low, most + 12, POINTS // 2 + int(4 * min(most, 1e4)))
+        x = np.linspace(low, end + 12, POINTS // 2 + int(4 * min(end, 1e4)))
         sizes = self._log_height(a, x)
-        some = x[sizes > sizes.max() - DEPTH]
-        return np.linspace(some[0] - x[1] + x[0], some[-1] + x[1] - x[0], POINTS)
+        central = x[sizes > sizes.max() - DEPTH]
+        return np.linspace(central[0] - x[1] + x[0], central[-1] + x[1] - x[0], POINTS)
 
     def _log_integral(self, a: float, log_heights: Array) -> float:
         x = self._grid(a)
@@ -172,8 +172,8 @@ class FloatMixture:
 
     @cached_property
     def _heights(self) -> Array:
-        found: Array = min(1.4 / self.spread, 4.0) / 2.0 ** np.arange(0, 10, 0.5)
-        return found
+        heights: Array = min(1.4 / self.spread, 4.0) / 2.0 ** np.arange(0, 10, 0.5)
+        return heights
 
     def log_decay(self, a: float, u: float) -> float:
         """Return the least bound over some lines."""
@@ -191,20 +191,21 @@ class FloatMixture:
     def rule(self, a: float, log_error: float, y: float | None = None) -> dict[str, Any]:
         """Return a rule y, h, first, last, far whose error is ``e^log_error`` of M(a), about."""
         heights = [y] if y is not None else list(map(float, self._heights))
-        _, y = min((self._steps(a, one, log_error), one) for one in heights)
+        _, y = min((self._steps(a, height, log_error), height) for height in heights)
         y = math.ldexp(math.floor(math.ldexp(y, 40)), -40)
         h = float(np.float32(0.98 / self._steps(a, y, log_error)))
         x = self._grid(a)
         log_grown = y * y / 2 - a * math.log(math.cos(y * self.wide / 2))
         heights_at = self._log_height(a, x) - self.log_moment(a) + log_grown
-        kept = x[heights_at > log_error - 5]
-        first, last = min(0, math.floor(kept[0] / h)), max(0, math.ceil(kept[-1] / h))
+        central = x[heights_at > log_error - 5]
+        first_node = min(0, math.floor(central[0] / h))
+        last_node = max(0, math.ceil(central[-1] / h))
         c = (1 + a) * self.most - a * self.least
-        far = max(last, math.ceil((c + 1) / h))
-        first = self._left_end(a, h, first, log_error - log_grown)
-        if max(far, -first) > MAX_NODES:
+        far = max(last_node, math.ceil((c + 1) / h))
+        first_node = self._left_end(a, h, first_node, log_error - log_grown)
+        if max(far, -first_node) > MAX_NODES:
             raise LongRule("a rule of so many nodes is too long to check")
-        return {"y": y.hex(), "h": h.hex(), "first": first, "last": last, "far": far}
+        return {"y": y.hex(), "h": h.hex(), "first": first_node, "last": last_node, "far": far}
 
     def _steps(self, a: float, y: float, log_error: float) -> float:
         """Return nodes a unit of x on a line at this height, or infinity."""

@@ -1,4 +1,4 @@
-"""The parameters of the road of pairs on a lattice."""
+"""The parameters of the proof by pairs on a lattice."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class FloatRelease:
     def log_moment(self, a: Array) -> Array:
         """Return ``n ln E_P e^{aL}``."""
         logs = np.log(self.mass) + np.multiply.outer(a, self.loss)
-        found: Array = self.count * logsumexp(logs, axis=-1)
-        return found
+        log_moments: Array = self.count * logsumexp(logs, axis=-1)
+        return log_moments
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -66,15 +66,15 @@ class FloatRelease:
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
         """Return how far below the largest loss each atom lies, and its mass under that law."""
-        some = self.apart == 0
-        away = float(self.loss.max()) - self.loss[some]
-        return list(zip(away.tolist(), self._weights(a)[some].tolist(), strict=True))
+        exact = self.apart == 0
+        away = float(self.loss.max()) - self.loss[exact]
+        return list(zip(away.tolist(), self._weights(a)[exact].tolist(), strict=True))
 
     def _weights(self, a: float) -> Array:
         logs = np.log(self.mass) + a * self.loss
-        found: Array = np.exp(logs - logs.max())
-        found /= found.sum()
-        return found
+        weights: Array = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        return weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,14 @@ class _Greatest:
 
     def log_moment(self, a: Array) -> Array:
         """Return the greatest sum of the logarithms of a part's moments."""
-        found: Array = np.max([sum(one.log_moment(a) for one in part) + 0 * a
+        greatest: Array = np.max([sum(release.log_moment(a) for release in part) + 0 * a
                                for part in self.parts], axis=0)  # fmt: skip
-        return found
+        return greatest
 
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the largest sum of all losses of a part."""
-        ends = [[one.ends for one in part] for part in self.parts]
+        ends = [[release.ends for release in part] for part in self.parts]
         lows = (math.fsum(low for low, _ in part) for part in ends)
         highs = (math.fsum(high for _, high in part) for part in ends)
         return min(lows), max(highs)
@@ -110,34 +110,37 @@ _Summand = FloatRelease | _Greatest
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
     """Return the fields of an entry of the proof."""
     leaves = list(_leaves(items))
-    if any(one[0] == "zcdp" for one, _ in leaves):
+    if any(release[0] == "zcdp" for release, _ in leaves):
         raise NoRoad("a bound on moments has no lattice")
-    few = [lattice_rules(one, n, delta, FEW_NODES) for one, n in leaves]
-    some = [
-        coarse_release(one, n, back, rules) for (one, n), rules in zip(leaves, few, strict=True)
+    few = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
+    coarse = [
+        coarse_release(release, n, back, rules)
+        for (release, n), rules in zip(leaves, few, strict=True)
     ]
-    whole = _sums(items, iter(some))
-    a, width, excess, saddle = _window(whole, epsilon, math.log(delta))
+    summands = _sums(items, iter(coarse))
+    a, width, excess, saddle = _window(summands, epsilon, math.log(delta))
     releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # each step adds h^2 / 6 to the variance of a release, and so to epsilon
     wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
     h = max(
         min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
     )
-    spans = [_span(one, x) for (one, _), x in zip(leaves, some, strict=True)]
+    spans = [_span(release, x) for (release, _), x in zip(leaves, coarse, strict=True)]
     aligned = [x for x in spans if x > 0]
-    if all(not one for one in few) and len(aligned) == 1:
+    if not any(few) and len(aligned) == 1:
         h = aligned[0]
     elif aligned:
         h = _aligned(
             h,
             aligned,
-            [x for (one, _), x in zip(leaves, some, strict=True) if one[0] != "greatest"],
+            [x for (release, _), x in zip(leaves, coarse, strict=True) if release[0] != "greatest"],
             saddle,
         )
     rules = []
-    for (one, n), rule, cells_ in zip(leaves, few, some, strict=True):
-        rules += lattice_rules(one, n, delta, _node_count(one, h, rule, cells_.cell(saddle)))
+    for (release, n), rule, cells_ in zip(leaves, few, coarse, strict=True):
+        rules += lattice_rules(
+            release, n, delta, _node_count(release, h, rule, cells_.cell(saddle))
+        )
     size = math.ceil(width / h) + 2
     bits = 64 + math.log2(releases * size) + excess / math.log(2)
     if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
@@ -147,8 +150,8 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         "a": a.hex(),
         "h": h.hex(),
         "size": size,
-        "slack": (SLACK * max((float(np.ptp(one.loss)) for one in some), default=0.0)).hex(),
-        "bits": max(128, 32 * math.ceil(bits / 32), *(one.pop("bits", 0) for one in rules)),
+        "slack": (SLACK * max((float(np.ptp(part.loss)) for part in coarse), default=0.0)).hex(),
+        "bits": max(128, 32 * math.ceil(bits / 32), *(rule.pop("bits", 0) for rule in rules)),
         "rules": rules,
     }
 
@@ -177,69 +180,75 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
     """Return a release in floats, of few cells."""
     parts.Part.left = math.inf
     with ctx.workprec(160):
-        given = [{key: one for key, one in rule.items() if key != "bits"} for rule in rules]
-        found = cells(release, back, given)
-    both = [one for one in found if one[3] is not None and one[0] > 0 and one[1] > 0]
-    apart = [0.0 if low is None else float(high - low) for *_, low, high in both]
-    values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in both])
-    kept = values[:, 1] > 0
-    return FloatRelease(values[kept, 0], values[kept, 1], np.array(apart)[kept], count)
+        plain_rules = [
+            {key: value for key, value in rule.items() if key != "bits"} for rule in rules
+        ]
+        outcomes = cells(release, back, plain_rules)
+    common = [
+        outcome
+        for outcome in outcomes
+        if outcome[3] is not None and outcome[0] > 0 and outcome[1] > 0
+    ]
+    widths = [0.0 if low is None else float(high - low) for *_, low, high in common]
+    values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
+    positive = values[:, 1] > 0
+    return FloatRelease(values[positive, 0], values[positive, 1], np.array(widths)[positive], count)
 
 
 def _window(
-    some: list[_Summand], epsilon: float, log_delta: float
+    summands: list[_Summand], epsilon: float, log_delta: float
 ) -> tuple[float, float, float, float]:
     """Return the order of the exponential factor, how wide its law is, its excess; the saddle."""
     orders = np.geomspace(0.02, max(500.0, min(-2 * log_delta / max(epsilon, 1e-9), 1e9)), 64)
-    moments = sum((one.log_moment(orders) for one in some), np.zeros(orders.size))
+    moments = sum((summand.log_moment(orders) for summand in summands), np.zeros(orders.size))
     slopes = np.gradient(moments, orders)
     log_shares = orders * np.log(orders) - (orders + 1) * np.log1p(orders)
     saddle = float(orders[np.nanargmin(moments - orders * epsilon + log_shares)])
-    bottom, top = (math.fsum(one.ends[side] for one in some) for side in (0, 1))
-    span = max(one.span for one in some)
-    found = []
+    bottom, top = (math.fsum(summand.ends[side] for summand in summands) for side in (0, 1))
+    span = max(summand.span for summand in summands)
+    candidates = []
     for i, a in enumerate(orders):
         excess = float(moments[i] - a * epsilon + log_shares[i])
         excess -= log_delta + math.log(LEFT_OUT)
         if not math.isfinite(excess) or excess > 3e4:
             continue
-        apart = moments - moments[i] + max(excess, 1.0)
+        log_gaps = moments - moments[i] + max(excess, 1.0)
         with np.errstate(divide="ignore"):
-            ends = apart / (orders - a)
+            ends = log_gaps / (orders - a)
         high = min(top, float(np.min(ends[a < orders], initial=np.inf)))
         low = max(bottom, float(np.max(ends[a > orders], initial=-np.inf)))
         mean = float(np.clip(slopes[i], low, high))
         width = min(max(2 * max(high - mean, mean - low), span), top - bottom)
         # digits take time, too
-        found.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
-    if not found:
+        candidates.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
+    if not candidates:
         raise NoRoad("losses too far apart for a lattice")
-    _, width, a, excess = min(found)
+    _, width, a, excess = min(candidates)
     return a, 1.02 * max(width, 1e-6), excess, saddle
 
 
-def _aligned(most: float, spans: list[float], some: list[FloatRelease], a: float) -> float:
+def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], a: float) -> float:
     """Return a step on which atoms lie, or just above its points: of half the length at least."""
-    each = [span / (math.ceil(span / most) + np.arange(STEPS)) for span in spans]
-    steps = np.concatenate([*each, np.geomspace(most / 2, most, STEPS)])
-    lost = np.where(steps >= most / 2, 0.0, np.inf)
-    for one in some:
-        for away, weight in one.atoms(a):
+    per_span = [span / (math.ceil(span / max_step) + np.arange(STEPS)) for span in spans]
+    steps = np.concatenate([*per_span, np.geomspace(max_step / 2, max_step, STEPS)])
+    lost = np.where(steps >= max_step / 2, 0.0, np.inf)
+    for release in releases:
+        for away, weight in release.atoms(a):
             missed = np.ceil(away / steps - 1e-9) * steps - away
-            lost += one.count * weight * np.maximum(missed, 0.0)
-    return float(steps[np.argmin(lost + 1e-6 * (most - np.minimum(steps, most)))])
+            lost += release.count * weight * np.maximum(missed, 0.0)
+    return float(steps[np.argmin(lost + 1e-6 * (max_step - np.minimum(steps, max_step)))])
 
 
-def _span(release: Any, found: FloatRelease) -> float:
+def _span(release: Any, coarse: FloatRelease) -> float:
     """Return a distance that is to be a multiple of the step; 0 where there is none."""
     kind = release[1][0] if release[0] == "subset" else release[0]
     if kind in ("laplace", "sampled laplace"):
-        return float(found.loss.max() - found.loss.min())
+        return float(coarse.loss.max() - coarse.loss.min())
     if kind == "range":
         return float(release[1])
     if kind in ("response", "discrete laplace", "discrete gaussian", "pair", "sampled"):
-        gaps = np.diff(np.unique(found.loss))
-        wide = gaps[gaps > 1e-9 * (1 + np.ptp(found.loss))]
+        gaps = np.diff(np.unique(coarse.loss))
+        wide = gaps[gaps > 1e-9 * (1 + np.ptp(coarse.loss))]
         return float(wide.min()) if wide.size else 0.0
     return 0.0
 
@@ -262,9 +271,9 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
     """Return the rules of the nodes of a release: none where its outcomes are listed."""
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:
-        case ("choice", some):
-            first, last = _ends(some[-1][1], reach)
-            return [_rule(first, last, nodes) for _ in some]
+        case ("choice", choices):
+            low_end, high_end = _ends(choices[-1][1], reach)
+            return [_rule(low_end, high_end, nodes) for _ in choices]
         case ("subset", inner):
             if inner[0] == "sampled":
                 return []
@@ -301,18 +310,18 @@ def _rule(first: float, last: float, nodes: int) -> Entry:
 @functools.lru_cache(maxsize=16)
 def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, float, Entry]:
     """Return the ends of the losses of an epoch, and the fields of its integral."""
-    one = AllocatedGaussian(mu, steps)
+    loss = AllocatedGaussian(mu, steps)
     left_out = delta * LEFT_OUT_OF_EPOCHS
-    high, low = one.inverse_profile(left_out), one.reversed.inverse_profile(left_out)
-    found = allocation_entry(mu * mu, steps, False, high, delta * 1e-7, RIGHT)
-    return high, low, {key: value for key, value in found.items() if key != "road"}
+    high, low = loss.inverse_profile(left_out), loss.reversed.inverse_profile(left_out)
+    entry = allocation_entry(mu * mu, steps, False, high, delta * 1e-7, RIGHT)
+    return high, low, {key: value for key, value in entry.items() if key != "road"}
 
 
 def _allocation_rule(mu: float, steps: int, delta: float, nodes: int) -> Entry:
-    high, low, found = _allocation_rule_at(mu, steps, delta)
-    first, last = steps * math.exp(-low), steps * math.exp(high)
-    period = 2 * math.pi / float.fromhex(found["h"])
-    least = max(found["nodes"], min(nodes * period / (last - first), MOST_LENGTH))
-    length = 2 ** math.ceil(math.log2(least))
-    count = min(length, math.ceil((last - first) / period * length) + 1)
-    return {**found, "first": first.hex(), "length": length, "count": count}
+    high, low, fields = _allocation_rule_at(mu, steps, delta)
+    low_end, high_end = steps * math.exp(-low), steps * math.exp(high)
+    period = 2 * math.pi / float.fromhex(fields["h"])
+    min_length = max(fields["nodes"], min(nodes * period / (high_end - low_end), MOST_LENGTH))
+    length = 2 ** math.ceil(math.log2(min_length))
+    count = min(length, math.ceil((high_end - low_end) / period * length) + 1)
+    return {**fields, "first": low_end.hex(), "length": length, "count": count}

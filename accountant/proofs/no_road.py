@@ -8,7 +8,7 @@ REMEDY = (
 
 
 class NoRoad(Exception):
-    """No road leads to a proof; its text says why."""
+    """No method leads to a proof; its text says why."""
 
 
 def without_proof(why: str) -> str:

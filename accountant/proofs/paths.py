@@ -40,15 +40,20 @@ def costly_path(releases: Counter[Any], score: Score) -> Choices:
 
     def choices(shares: list[list[int]]) -> Choices:
         return [
-            [[n, k, _copied(inside)] for (k, inside), n in zip(some, share, strict=True) if n]
-            for some, share in zip(options, shares, strict=True)
+            [
+                [n, k, _copied(inside)]
+                for (k, inside), n in zip(part_options, share, strict=True)
+                if n
+            ]
+            for part_options, share in zip(options, shares, strict=True)
         ]
 
     def cost(shares: list[list[int]]) -> float:
         return score(on_path(releases, choices(shares)))
 
     shares = [
-        [count] + [0] * (len(some) - 1) for some, (_, count) in zip(options, sets, strict=True)
+        [count] + [0] * (len(part_options) - 1)
+        for part_options, (_, count) in zip(options, sets, strict=True)
     ]
     highest = cost(shares) if sets else 0.0
     for i, (_, count) in enumerate(sets):
@@ -56,7 +61,7 @@ def costly_path(releases: Counter[Any], score: Score) -> Choices:
         while size and tries < MOST_TRIES:
             tried = [(cost(moved), moved) for moved in _moved(shares, i, size)]
             tries += len(tried)
-            best, moved = max(tried, key=lambda one: one[0], default=(highest, shares))
+            best, moved = max(tried, key=lambda trial: trial[0], default=(highest, shares))
             if best > highest:
                 highest, shares = best, moved
             else:
@@ -116,11 +121,11 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
     step = max(2 * DEVIATIONS * math.sqrt(spread) / POINTS, 1e-9)
     transform = np.ones(POINTS // 2 + 1, dtype=complex)
     for mean, (loss, weight, n) in zip(means, tilted, strict=True):
-        place = (loss - mean) / step
-        low = np.floor(place).astype(int)
+        position = (loss - mean) / step
+        low = np.floor(position).astype(int)
         masses = np.zeros(POINTS)
-        np.add.at(masses, low % POINTS, weight * (1 - (place - low)))
-        np.add.at(masses, (low + 1) % POINTS, weight * (place - low))
+        np.add.at(masses, low % POINTS, weight * (1 - (position - low)))
+        np.add.at(masses, (low + 1) % POINTS, weight * (position - low))
         transform *= np.fft.rfft(masses) ** n
     law_of_sum = np.maximum(np.fft.irfft(transform, POINTS), 0.0)
     centre = math.fsum(n * mean for mean, (*_, n) in zip(means, tilted, strict=True))
@@ -138,8 +143,8 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
 def _tilted(law: FloatRelease, a: float) -> Array:
     """Return the masses in proportion to ``p e^{aL}``."""
     logs = np.log(law.mass) + a * law.loss
-    found: Array = np.exp(logs - logsumexp(logs))
-    return found
+    masses: Array = np.exp(logs - logsumexp(logs))
+    return masses
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from typing import Any
 
 MOST_SHOWN = 8  # of a list in a plan
 MOST_LEVELS = 200  # of tables and lists: more than a plan has, and few enough to be walked
-STATED = {"relation"}  # what a claim may say beside a mechanism and its loss
+STATED = {"relation"}  # what a claim may say besides a mechanism and its loss
 
 
 def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -20,8 +20,8 @@ def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
     What a plan costs does not depend on the order of its parts, nor on how sequences and
     repetitions group them.
     """
-    each = ({plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other))
-    return next(each) == next(each)
+    counts = ({plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other))
+    return next(counts) == next(counts)
 
 
 def shown_parts(plan: dict[str, Any]) -> list[str]:
@@ -32,15 +32,15 @@ def shown_parts(plan: dict[str, Any]) -> list[str]:
 def shown(value: Any) -> str:
     """Return a plain value as it is printed in Python; a claim with the loss that is claimed."""
     match value:
-        case {"kind": "Claimed", "mechanism": made, "loss": loss, **rest} if {*rest} <= STATED:
-            stated = "".join(f", {one}" for one in rest.values())
-            return f"{shown(made)} as claimed ({shown(loss)}{stated})"
+        case {"kind": "Claimed", "mechanism": mechanism, "loss": loss, **rest} if {*rest} <= STATED:
+            stated = "".join(f", {field}" for field in rest.values())
+            return f"{shown(mechanism)} as claimed ({shown(loss)}{stated})"
         case dict():
-            fields = [f"{name}={shown(one)}" for name, one in value.items() if name != "kind"]
+            fields = [f"{name}={shown(field)}" for name, field in value.items() if name != "kind"]
             return f"{value.get('kind')}({', '.join(fields)})"
         case list():
-            some = ", ".join(map(shown, value[:MOST_SHOWN]))
-            return f"[{some}{', ...' * (len(value) > MOST_SHOWN)}]"
+            listed = ", ".join(map(shown, value[:MOST_SHOWN]))
+            return f"[{listed}{', ...' * (len(value) > MOST_SHOWN)}]"
     return repr(value)
 
 
@@ -48,8 +48,8 @@ def is_deep(plan: Any) -> bool:
     """Return whether tables and lists are nested deeper than those of a plan can be."""
     level = [plan]
     for _ in range(MOST_LEVELS):
-        inner = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [one for many in inner for one in many if isinstance(one, dict | list)]
+        inner = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [node for children in inner for node in children if isinstance(node, dict | list)]
         if not level:
             return False
     return True
@@ -80,7 +80,7 @@ def _parts(plan: Any, count: int) -> Iterator[tuple[Any, int]]:
 def plain_key(value: Any) -> Any:
     """Return a plain value as one that hashes; 4 and 4.0 are one number, 1 and True are not."""
     if isinstance(value, dict):
-        return frozenset((name, plain_key(one)) for name, one in value.items())
+        return frozenset((name, plain_key(inner)) for name, inner in value.items())
     if isinstance(value, list):
         return tuple(map(plain_key, value))
     return (bool, value) if isinstance(value, bool) else value

@@ -1,4 +1,4 @@
-"""The roads that may lead to a bound of one direction, the cheapest to check first."""
+"""The methods that may prove a bound of one direction, the cheapest to check first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def roads(
     items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
 ) -> Iterator[Entry]:
     """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least."""
-    kinds, (only, n) = {one[0] for one, _ in items}, items[0] if len(items) == 1 else (ANY, 0)
+    kinds = {release[0] for release, _ in items}
+    only, n = items[0] if len(items) == 1 else (ANY, 0)
     if delta == 0:
         yield {"road": "largest losses", "bits": 256}
     elif ANY_OF in kinds:
@@ -55,24 +56,24 @@ def roads(
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
     """Return an entry that shows an upper end by one moment, and that end."""
-    return moment_parameters([(_float_pair(one, back), n) for one, n in items], delta)
+    return moment_parameters([(_float_pair(release, back), n) for release, n in items], delta)
 
 
 def _contours(
     items: Items, back: bool, delta: float, end: float, width: float, lower: bool
 ) -> Iterator[Entry]:
-    if lower and sum(n * _most(one, back) for one, n in items) < (1 - 1e-9) * end:
+    if lower and sum(n * _most(release, back) for release, n in items) < (1 - 1e-9) * end:
         return  # delta is 0 there
-    pairs = [(_float_pair(one, back), n) for one, n in items]
-    first = Contour(pairs, end, delta, 1e-3, 0.0)
-    if (rough := first.chernoff()) is not None:  # of a lower end it shows that there is none
+    pairs = [(_float_pair(release, back), n) for release, n in items]
+    contour = Contour(pairs, end, delta, 1e-3, 0.0)
+    if (moment := contour.chernoff()) is not None:  # of a lower end it shows that there is none
         if not lower:
-            yield rough
+            yield moment
         return
-    if any(isinstance(one, FloatRenyi) for one, _ in pairs):
+    if any(isinstance(pair, FloatRenyi) for pair, _ in pairs):
         raise NoRoad("of a Renyi curve no more is known than moments")
-    slack = min(1.0, max(width * first.a, 1e-13))
-    reason, some = NoRoad(""), False
+    slack = min(1.0, max(width * contour.a, 1e-13))
+    reason, is_yielded = NoRoad(""), False
     wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
     # the ends may be those of different pairs, and the interval says nothing of their width
     for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
@@ -81,9 +82,9 @@ def _contours(
         except NoRoad as error:
             reason = error
         else:
-            some = True
+            is_yielded = True
             yield entry
-    if not some:
+    if not is_yielded:
         raise reason
 
 
@@ -133,11 +134,11 @@ def _outcomes(release: Any, back: bool) -> list[Any]:
 
 def _sums(items: Items) -> float:
     """Return the number of terms of the checker's polynomials."""
-    found = 1.0
+    terms = 1.0
     for release, n in items:
         size = sum(p > 0 and q > 0 for p, q in _outcomes(release, back=False))
         if release[0] in parts.LATTICE or n == 1:
-            found *= n * (size - 1) + 1
+            terms *= n * (size - 1) + 1
         else:
-            found *= min(n * float(n + 1) ** min(size - 2, 20) + 1, 1e18)
-    return found
+            terms *= min(n * float(n + 1) ** min(size - 2, 20) + 1, 1e18)
+    return terms

@@ -30,8 +30,8 @@ LONG = 2**15  # nodes of a contour that take longer than a lattice
 class Search:
     """The entries of one proof, and the interval they prove.
 
-    The roads to the ends of a certificate are tried first.  Where there is none, pairs on a lattice
-    prove an interval that is a little wider.
+    The methods for the ends of a certificate are tried first.  Where there is none, pairs on
+    a lattice prove an interval that is a little wider.
     """
 
     def __init__(self, ways: list[Any], delta: float, lower: float, upper: float) -> None:
@@ -42,12 +42,14 @@ class Search:
     def entries(self) -> dict[str, Any]:
         """Return the fields of the proof that say what is proved, and how."""
         directions = sorted(verdict.directions(self._ways))
-        above = [self._above(*one) for one in directions]
+        above = [self._above(*direction) for direction in directions]
         self._upper = max([self._upper, *(end for _, end in above)])
         # delta falls: an entry holds further up, but for its own errors
         entries = [
-            entry if end == self._upper or self._holds(entry, lower=False) else self._above(*one)[0]
-            for one, (entry, end) in zip(directions, above, strict=True)
+            entry
+            if end == self._upper or self._holds(entry, lower=False)
+            else self._above(*direction)[0]
+            for direction, (entry, end) in zip(directions, above, strict=True)
         ]
         below = self._below(directions) if self._lower > 0 else (None, 0.0)
         return {
@@ -60,35 +62,35 @@ class Search:
     def _above(self, way: int, back: bool) -> tuple[Entry, float]:
         """Return an entry and the upper end that it shows, or the last that was tried."""
         entry: Entry | None = None
-        found: list[tuple[Entry, float]] = []
+        wider: list[tuple[Entry, float]] = []
         with suppress(NoRoad):
             for entry in self._precise(way, back, lower=False):
-                if entry.get("nodes", 0) > LONG and not found:  # a lattice may be quicker
-                    found += self._wider(way, back)
-                    if found and min(end for _, end in found) == self._upper:
+                if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
+                    wider += self._wider(way, back)
+                    if wider and min(end for _, end in wider) == self._upper:
                         break
                 if self._holds(entry, lower=False):
                     return entry, self._upper
-        if entry is not None and not found and not _may_be_wider(entry):
+        if entry is not None and not wider and not _may_be_wider(entry):
             return entry, self._upper
-        found = found or self._wider(way, back)
-        if not found:
+        wider = wider or self._wider(way, back)
+        if not wider:
             if entry is None:
                 raise NoRoad(self._reason(way, back))
             return entry, self._upper
-        return min(found, key=lambda one: one[1])
+        return min(wider, key=lambda candidate: candidate[1])
 
     def _wider(self, way: int, back: bool) -> list[tuple[Entry, float]]:
         """Return the entries that show an upper end further up, and that end."""
-        found = []
-        for road in (self._on_lattice, self._by_moment):
+        shown_entries = []
+        for method in (self._on_lattice, self._by_moment):
             with suppress(NoRoad, *FAILURES):
-                found.append(road(way, back, lower=False))
-        return found
+                shown_entries.append(method(way, back, lower=False))
+        return shown_entries
 
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
         """Return an entry and the lower end that it shows, or None."""
-        found, coarse = [], []
+        lower_ends, coarse = [], []
         for way, back in directions:
             tried, lost = [], False
             try:
@@ -103,8 +105,8 @@ class Search:
                 coarse.append((way, back))
         for way, back in coarse:
             with suppress(NoRoad, *FAILURES):
-                found.append(self._on_lattice(way, back, lower=True))
-        return max(found, key=lambda one: one[1], default=(None, self._lower))
+                lower_ends.append(self._on_lattice(way, back, lower=True))
+        return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
 
     def _items(self, way: int, back: bool, *, lower: bool) -> Items:
         parts.Part.left = verdict.BUDGET
@@ -112,8 +114,8 @@ class Search:
         if lower:
             releases = on_path(releases, json.loads(json.dumps(self._path(way, back))))
         with ctx.workprec(DIGITS):
-            items = [(case(one, above=not lower), n) for one, n in releases.items()]
-        return [(one, n) for one, n in items if one]
+            items = [(case(release, above=not lower), n) for release, n in releases.items()]
+        return [(item, n) for item, n in items if item]
 
     def _has_sets(self, way: int) -> bool:
         """Return whether a release of an alternative stands for several pairs."""
@@ -124,7 +126,9 @@ class Search:
 
         def score(releases: Any) -> float:
             with ctx.workprec(DIGITS):
-                items = [(x, n) for one, n in releases.items() if (x := case(one, above=False))]
+                items = [
+                    (x, n) for release, n in releases.items() if (x := case(release, above=False))
+                ]
             if self._delta == 0:
                 fraction, ball = largest_sum(items, back, above=False)
                 return float(fraction) + float(ball)
@@ -150,7 +154,7 @@ class Search:
             yield {**self._head(way, back, lower=lower), **entry}
 
     def _reason(self, way: int, back: bool) -> str:
-        """Return why no road leads to an upper end: the last that was tried."""
+        """Return why no method proves an upper end: the reason of the last one tried."""
         try:
             self._on_lattice(way, back, lower=False)
         except (NoRoad, NoProof) as error:
@@ -163,10 +167,11 @@ class Search:
 
     def _on_lattice(self, way: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
         """Return an entry, and the nearest end that it proves."""
-        items, given = self._items(way, back, lower=lower), self._lower if lower else self._upper
+        items = self._items(way, back, lower=lower)
+        claimed_end = self._lower if lower else self._upper
         if self._delta == 0 or not items:
             raise NoRoad("no lattice shows a delta of 0")
-        entry = lattice_entry(items, back, given, self._delta)
+        entry = lattice_entry(items, back, claimed_end, self._delta)
         copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
         parts.Part.left = verdict.BUDGET
         with ctx.workprec(copied.pop("bits")):
@@ -177,7 +182,7 @@ class Search:
                 return bool(low > self._delta if lower else high <= self._delta)
 
             head = self._head(way, back, lower=lower)
-            return {**head, **entry}, _nearest(shown, given, upwards=not lower)
+            return {**head, **entry}, _nearest(shown, claimed_end, upwards=not lower)
 
     def _holds(self, entry: Entry, *, lower: bool) -> bool:
         parts.Part.left = verdict.BUDGET
@@ -196,19 +201,19 @@ def _may_be_wider(entry: Entry) -> bool:
     return smoothed or entry.get("nodes", 0) > LONG
 
 
-def _nearest(shown: Callable[[float], bool], given: float, *, upwards: bool) -> float:
+def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
     """Return the end nearest to the given one, on its outer side, that is shown."""
-    if shown(given):
-        return given
-    fails, apart = given, NEAR * given or NEAR
+    if shown(claimed):
+        return claimed
+    fails, distance = claimed, NEAR * claimed or NEAR
     for _ in range(MAX_STEPS):
-        holds = given + apart if upwards else max(given - apart, 0.0)
+        holds = claimed + distance if upwards else max(claimed - distance, 0.0)
         if shown(holds):
             break
-        fails, apart = holds, 4 * apart
+        fails, distance = holds, 4 * distance
     else:
         raise NoRoad("no end is shown by a lattice")
-    while abs(holds - fails) > NEAR * given + 0.02 * abs(holds - given):
+    while abs(holds - fails) > NEAR * claimed + 0.02 * abs(holds - claimed):
         middle = (holds + fails) / 2
         holds, fails = (middle, fails) if shown(middle) else (holds, middle)
     return holds

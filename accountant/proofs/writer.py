@@ -1,4 +1,4 @@
-"""Proofs of certificates, as files: the plan, the interval, and a road to each bound.
+"""Proofs of certificates, as files: the plan, the interval, and a method for each bound.
 
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
 chosen makes a proof fail, never a wrong one pass.
@@ -43,7 +43,7 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     Raises
     ------
     UnsupportedPlan
-        Where there is no road to a proof, with the reason.
+        Where there is no method for a proof, with the reason.
 
     References
     ----------
@@ -65,8 +65,8 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     fields = proof_plan(plan, decimal=decimal)
     document = {"proof": 1, "plan": fields, "delta": float(delta).hex()}
     try:
-        ways = alternatives(fields, decimal=decimal)
-        search = Search(ways, float(delta), float(lower), float(upper))
+        plans = alternatives(fields, decimal=decimal)
+        search = Search(plans, float(delta), float(lower), float(upper))
         document |= search.entries()
     except (NoProof, NoRoad, ProofError) as error:
         why = f"{error}{_whose(fields, str(error), decimal=decimal)}"

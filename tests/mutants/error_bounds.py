@@ -58,9 +58,9 @@ TERMS = {
             " - math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))",
         ),
         "aliases below": Dropped(
-            AliasingBound, "log_bound", "np.logaddexp(left, right)", "right"
+            AliasingBound, "log_bound", "np.logaddexp(below, above)", "above"
         ),
-        "aliases above": Dropped(AliasingBound, "log_bound", "np.logaddexp(left, right)", "left"),
+        "aliases above": Dropped(AliasingBound, "log_bound", "np.logaddexp(below, above)", "below"),
         "smoothing": Dropped(Contour, "bounds", "low -= added", "pass"),
     },
     "sums of a contour": {
@@ -120,7 +120,7 @@ TERMS = {
             SumOnGrid, "delta", "self.error_1 / (1 + a) + wrapped", "self.error_1 / (1 + a)"
         ),
         "kernel": Dropped(
-            SumOnGrid, "delta", "wrapped += math.exp(-a * (used - 1) * h)", "pass"
+            SumOnGrid, "delta", "wrapped += math.exp(-a * (terms - 1) * h)", "pass"
         ),
         "round-off at many": Dropped(SumOnGrid, "upper_deltas", " + missed"),
     },
@@ -348,7 +348,9 @@ TERMS = {
         "in an epsilon": Dropped(
             Advanced, "one_way_epsilon", "(delta - mass) / (1 - mass)", "delta"
         ),
-        "in a delta": Dropped(Advanced, "one_way_delta", "mass + (1 - mass) * rest", "rest"),
+        "in a delta": Dropped(
+            Advanced, "one_way_delta", "mass + (1 - mass) * finite_delta", "finite_delta"
+        ),
         "drift": Dropped(advanced, "_martingale", "mean + "),
     },
     "ranges in advance": {
@@ -365,10 +367,10 @@ TERMS = {
         ),
         "below a window": Dropped(
             bounded_range_composition, "_profile",
-            "1 + (value[0] - 1) * np.exp(step * np.arange(start - first, 0.0))",
-            "np.full(first - start, value[0])",
+            "1 + (value[0] - 1) * np.exp(step * np.arange(start - bottom, 0.0))",
+            "np.full(bottom - start, value[0])",
         ),
-        "above a window": Dropped(bounded_range_composition, "_profile", "kept[-1])", "0.0)"),
+        "above a window": Dropped(bounded_range_composition, "_profile", "covered[-1])", "0.0)"),
         "epsilons between cells": Dropped(
             bounded_range_composition, "adaptive_epsilon",
             "math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))", "share * e0 / CELLS_PER_RANGE",
@@ -381,12 +383,12 @@ TERMS = {
     },
     "trade-off curves from below": {
         "accuracy ahead": Dropped(
-            tradeoff_curves, "greatest_lines", "ahead.profile(size[some]) * (1 + ACCURACY)",
-            "ahead.profile(size[some])",
+            tradeoff_curves, "greatest_lines", "forward.profile(size[mask]) * (1 + ACCURACY)",
+            "forward.profile(size[mask])",
         ),
         "accuracy behind": Dropped(
-            tradeoff_curves, "greatest_lines", "back.profile(size[some]) * (1 + ACCURACY)",
-            "back.profile(size[some])",
+            tradeoff_curves, "greatest_lines", "backward.profile(size[mask]) * (1 + ACCURACY)",
+            "backward.profile(size[mask])",
         ),
     },
     "trade-off curves": {
@@ -418,7 +420,7 @@ TERMS = {
     },
     "Gaussians that fit": {
         "accuracy": Dropped(
-            gaussian_fit, "gdp_of", "found * (1 + ACCURACY), 1.0", "found, 1.0"
+            gaussian_fit, "gdp_of", "deltas * (1 + ACCURACY), 1.0", "deltas, 1.0"
         ),
         "between two points": Dropped(
             gaussian_fit, "_regret", "max(beyond, best, ", "max(beyond, "

@@ -112,8 +112,8 @@ UNSEEN = {
     Dropped(tradeoff_ends, "_sup_of_concave", " + 16 * ULP * size"): "the same",
     Dropped(attack_rates, "_powers", "1 - high - ULP", "1 - high"): "the same",
     Dropped(attack_rates, "_powers", "1 - low + ULP", "1 - low"): "the same",
-    Dropped(attack_rates, "bayes_risk", "least * (1 - 4 * ULP)", "least"): "the same",
-    Dropped(attack_rates, "bayes_risk", "most * (1 + 4 * ULP)", "most"): "the same",
+    Dropped(attack_rates, "bayes_risk", "lower * (1 - 4 * ULP)", "lower"): "the same",
+    Dropped(attack_rates, "bayes_risk", "upper * (1 + 4 * ULP)", "upper"): "the same",
     Dropped(gaussian_fit, "_corner_mus", "np.log(power) + 8 * ULP", "np.log(power)"): "the same",
     Dropped(gaussian_fit, "_corner_mus", "level - 8 * ULP * size", "level"): "the same",
     Dropped(
