@@ -18,7 +18,7 @@ from accountant.serialisation.plan_json import (
     to_dict,
     to_plain_value,
 )
-from accountant.serialisation.registry import constructor_fields, plan_kinds
+from accountant.serialisation.registry import constructor_fields, plan_kind
 
 NOISE_CHOICES = ("weight", "target")
 FITTED = "fitted"  # the scale that `fit` found from a weight or a target
@@ -42,7 +42,7 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with a 'kind'")
     inner = dict(table)
-    kind = plan_kinds().get(str(inner.get("kind")))
+    kind = plan_kind(str(inner.get("kind")))
     kind_fields = constructor_fields(kind) if kind else {}
     release_fields = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED)
              if key in inner}  # fmt: skip
@@ -76,13 +76,12 @@ def _release_without_noise(
     inner: dict[str, Any], path: KeyPath, release_fields: dict[str, Any]
 ) -> Wanted:
     """Return a release whose noise is still open."""
-    if not isinstance(inner.get("kind"), str) or inner["kind"] not in plan_kinds():
-        from_dict(inner, path)  # raises, because the kind is unknown
+    # `from_dict` raises where the kind is unknown
+    kind = plan_kind(str(inner.get("kind"))) or type(from_dict(inner, path))
     if _with_open_scales(inner, 1.0) == inner:
         shares = " and ".join(key for key in NOISE_CHOICES if key in release_fields)
         raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
     from_dict(_with_open_scales(inner, 1.0), path)  # raises any other error with its path
-    kind = plan_kinds()[inner["kind"]]
     if hasattr(kind, "knob") and not any(
         isinstance(value, (dict, list)) for value in inner.values()
     ):
@@ -146,6 +145,6 @@ def _with_open_scales(value: Any, scale: float) -> Any:
     if not isinstance(value, dict):
         return value
     filled = {key: _with_open_scales(element, scale) for key, element in value.items()}
-    kind = plan_kinds().get(str(filled.get("kind")))
+    kind = plan_kind(str(filled.get("kind")))
     open_ = kind is not None and hasattr(kind, "knob") and "scale" in constructor_fields(kind)
     return {"scale": scale, **filled} if open_ else filled

@@ -12,7 +12,12 @@ from accountant.amplification.tries import TRIES_KINDS, Tries
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, Repeat, as_plan
 from accountant.plans.plan_fields import is_plan_field
-from accountant.serialisation.registry import constructor_fields, plan_field_kinds, plan_kinds
+from accountant.serialisation.registry import (
+    constructor_fields,
+    plan_field_kinds,
+    plan_kind,
+    plan_kinds,
+)
 from dp_attest.public_names import nearest_name
 
 SCHEMA = 1
@@ -112,7 +117,7 @@ def to_dict(plan: Plan, path: KeyPath = ()) -> dict[str, Any]:
     """Return the plan as plain values: its kind, and the fields that differ from their defaults."""
     _check_depth(path)
     name = type(plan).__name__
-    if plan_kinds().get(name) is not type(plan):
+    if plan_kind(name) is not type(plan):
         raise ParameterError("plan", plan, "made of declared mechanisms, losses and nodes")
     return _fields_of(plan, path)
 
@@ -140,14 +145,14 @@ def from_dict(value: Any, path: KeyPath = ()) -> Plan:
     _check_depth(path)
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise PlanFileError(path, value, "a table with a 'kind'")
-    kinds = plan_kinds()
-    if value["kind"] not in kinds:
+    kind = plan_kind(value["kind"])
+    if kind is None:
+        kinds = plan_kinds()
         meant = nearest_name(value["kind"], {**kinds, **plan_field_kinds()})
         suggestion = [] if meant is None else [f"{meant} (did you mean this?)"]
         allowed = ", ".join([*suggestion, *sorted(kinds.keys() - {meant})])
         raise PlanFileError((*path, "kind"), value["kind"], f"one of {allowed}")
     fields = {key: field_value for key, field_value in value.items() if key != "kind"}
-    kind = kinds[value["kind"]]
     count = fields.pop("count", None) if "count" not in constructor_fields(kind) else None
     plan = _made(kind, fields, path)
     try:

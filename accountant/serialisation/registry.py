@@ -42,6 +42,15 @@ OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
 def plan_kinds() -> dict[str, type[Plan]]:
     """Return every kind of plan by its name, those of installed packages included."""
     _load_other_packages()
+    return _declared_kinds()
+
+
+def plan_kind(name: str) -> type[Plan] | None:
+    """Return the kind of plan with a name; other packages are loaded where it is not known yet."""
+    return _declared_kinds().get(name) or plan_kinds().get(name)
+
+
+def _declared_kinds() -> dict[str, type[Plan]]:
     return {cls.__name__: cls for cls in (*DECLARED_PLAN_KINDS, *OWN_PLAN_KINDS)}
 
 
