@@ -250,7 +250,9 @@ class OneWay:
         grid: Certificate | None = None
         if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
-            if grid is not None and (self._is_narrow(grid) or grid.upper <= rival):
+            if grid is not None and (
+                grid.width <= self.width * min(grid.upper, 1e300) or grid.upper <= rival
+            ):
                 return grid
         interval = Certificate(0.0, math.inf, ENVELOPE)
         if grid is None and releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:

@@ -18,5 +18,5 @@ ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
     RDP(),
     GDP(),
     PLD(),
-    Tight(),
+    Tight(width=1e-8),  # beside others, digits are compared
 )

@@ -17,6 +17,7 @@ PRINTED = re.compile(
     re.MULTILINE,
 )
 ROUNDING = 1e-9  # of epsilon: an upper end is printed to ten digits
+WIDTH = 1e-6  # of epsilon: that of `Tight`, within which another engine may answer
 
 
 def printed_epsilons(text):
@@ -33,7 +34,8 @@ def test_a_plan_has_the_same_epsilon_on_every_page():
     for name, plan, delta in plans(quick=False):
         epsilon_upper = Tight().certify(plan, delta).upper
         times_printed.append(len(printed[name]))
-        if printed[name] != pytest.approx([epsilon_upper] * len(printed[name]), rel=ROUNDING):
+        agree = printed[name] == pytest.approx(printed[name][:1] * len(printed[name]), rel=ROUNDING)
+        if not (agree and printed[name][0] == pytest.approx(epsilon_upper, rel=WIDTH)):
             wrong[name] = (epsilon_upper, printed[name])
     assert wrong == {}
     # proofs stand in a table and in the output of their bench, schemes in two of each

@@ -86,7 +86,7 @@ def test_a_part_of_two_records_says_less():
     plan = PoissonSampled(part, 0.25, "replace-one")
     e = np.array([0.0, 1.0, 3.0])
     assert np.allclose(plan.profile(e), GaussianLoss(1.0).profile(e) / 4, rtol=1e-12)
-    found = Tight().certify(20 * plan, 1e-6)
+    found = Tight(width=1e-8).certify(20 * plan, 1e-6)
     assert found.width <= 1e-7 * found.upper
     # no law without the records makes more: pointwise (q (P - c Q) - (1 - q) (c - 1) R)_+
     rng = np.random.default_rng(3)

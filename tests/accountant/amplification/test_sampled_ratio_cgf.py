@@ -121,7 +121,7 @@ def test_a_thousand_releases_are_narrow():
         1000 * PoissonSampled(TruncatedLaplace(scale=2.0, reach=30.0), 0.01),
         100 * TruncatedLaplace(scale=2.0, reach=30.0).loss,
     ):
-        found = Tight().certify(plan, 1e-6)
+        found = Tight(width=1e-8).certify(plan, 1e-6)
         assert found.width <= 1e-8 * found.upper
 
 

@@ -149,7 +149,9 @@ def test_row_23_a_wrong_rule_fails_the_check_of_the_log(book, monkeypatch):
         ledger.spend(TENTH)
         # the planted fault: only the last release counts, as if answers had not chosen it
         wrong.setattr(
-            CompositionNotion, "spend", lambda self, _, plan, asked: right(self, self.zero, plan)
+            CompositionNotion,
+            "spend",
+            lambda self, _, plan, mechanism: right(self, self.zero, plan, mechanism),
         )
         ledger.spend(TENTH)
     with pytest.raises(LedgerCorrupt, match="not the sum of what was spent"):

@@ -132,8 +132,8 @@ def test_a_function_and_an_estimator_are_audited_too():
 
 
 def test_the_largest_factor_falsifies_and_its_runs_are_its_own():
-    algorithm = PrivateLasso(1.0, DELTA, rounds=60, fit_intercept=False)
-    found = audit_tracing(algorithm, search=4, rng=3, **SMALL)
+    algorithm = PrivateLasso(1.0, DELTA, rounds=100, fit_intercept=False)
+    found = audit_tracing(algorithm, search=5, rng=3, **SMALL)
     plain = audit_tracing(algorithm, rng=3, **SMALL)
     assert plain.noise_factor is None
     assert (found.right, found.epsilon_lower) == (plain.right, plain.epsilon_lower)
