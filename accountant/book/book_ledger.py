@@ -74,7 +74,7 @@ class BookLedger(Ledger):
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
             self._refuse_within_a_query(mechanism)
-            meter.fail_waiting()  # nobody must wait for an interrupted reservation
+            meter.fail_waiting()  # no other caller must wait for an interrupted reservation
             account, checked = meter.account, checked_name("label", label)
             described = account.description_of(mechanism)
             while True:

@@ -19,7 +19,7 @@ from algorithms.statistics.quantile_scores import WEIGHT_BITS, IndexArray, padde
 from algorithms.statistics.quantile_tree import rank_noise
 
 UNITS = 1 << WEIGHT_BITS
-FAR = 40  # scores this many scales below the best have probability e^-40 and are not told apart
+FAR = 40  # scores this many scales below the best have probability e^-40 and are not distinguished
 MOST_PLACES = 1 << 52  # of a part, with the places that stand for the region beyond it
 # A quantile that lies nearer to the least or the greatest record than this, in its own scales, may
 # fall into the empty part of the grid beyond that record.  At this distance the probability is e^-4

@@ -24,7 +24,7 @@ DEFAULT_STEPS = 1 << 24
 MOST_POINTS = 1 << 36
 WEIGHT_BITS = 10
 LONGEST = 1 << 17  # longest list that is padded with empty runs
-# Scores this many scales below the best are not told apart: 2^52 such candidates have
+# Scores this many scales below the best are not distinguished: 2^52 such candidates have
 # probability e^-44 together.
 FAR = 160
 

@@ -1,6 +1,6 @@
 """A secret key that signs the entries and heads of a book, and heads in words, to note elsewhere.
 
-Nobody without the key can rewrite entries.  A head is NUMBER:HASH, or NUMBER:HASH:SIGNATURE.
+Only the holder of the key can rewrite entries.  A head is NUMBER:HASH, or NUMBER:HASH:SIGNATURE.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def training(rng):
 
 
 def wide_training(rng):
-    """DP-SGD with settings at the ends of what anybody asks for."""
+    """DP-SGD with settings at the ends of the usual ranges."""
     return whole(rng, 1, 1e6) * sampled_gaussian(rng, (0.1, 50.0), (1e-6, 1.0))
 
 
