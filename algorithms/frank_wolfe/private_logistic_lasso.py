@@ -128,18 +128,7 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
         return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:
-        """Return ``<x, theta>`` and the constant for every row.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features, clipped as in the fit.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records,)
-            Positive for the second class.
-        """
+        """Return ``<x, theta>`` and the constant for every row."""
         return self._linear_predictor(X)
 
     def _exact_objective(self, bounds: Bounds) -> ScoreObjective:

@@ -215,18 +215,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         return rows
 
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of every record.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features.
-
-        Returns
-        -------
-        numpy.ndarray of shape (records,) or (records, classes)
-            Of two classes, positive for the second; else a score for each.
-        """
+        """Return the scores of every record."""
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")

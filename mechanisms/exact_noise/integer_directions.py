@@ -184,12 +184,6 @@ def sides(vectors: Array, axes: Array) -> Array:
     return signs
 
 
-def _gaussian_vectors(
-    size: int, dimension: int, law: IntegerNoise, rng: np.random.Generator
-) -> Array:
-    return law.draw(size * dimension, rng).reshape(size, dimension).astype(float)
-
-
 def _dot(first: Array, second: Array) -> int:
     return sum(int(x) * int(y) for x, y in zip(first, second, strict=True))
 

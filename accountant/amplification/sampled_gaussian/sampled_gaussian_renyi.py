@@ -266,12 +266,6 @@ class SampledGaussianRenyi:
         share: Array = self.mu / (1 + (1 - self.rate) / self.rate * np.exp(-w))
         return share
 
-    def _log_g(self, z: Array, t: Array) -> Array:
-        """Return ``ln [r^p - 1 - p (r - 1)]`` at ``t = ln r``."""
-        if self.record_added:
-            return np.logaddexp(_log_psi(-z * t), np.log(z) + _log_psi(t))
-        return t + np.logaddexp(_log_psi(z * t), np.log(z) + _log_psi(-t))
-
 
 def _log_psi(y: Array) -> Array:
     """Return ``ln(e^y - 1 - y)``, to a few ulps of e^y - 1 - y; minus infinity at 0."""
