@@ -170,7 +170,8 @@ def compare(
     Returns
     -------
     Comparison
-        One row for each accountant; all are upper bounds.
+        One row for each accountant; all are upper bounds. `Tight` is asked for an interval of
+        1e-8 of epsilon here, so that its width does not decide which row is least.
 
     Raises
     ------

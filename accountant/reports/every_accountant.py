@@ -18,5 +18,5 @@ ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
     RDP(),
     GDP(),
     PLD(),
-    Tight(width=1e-8),  # beside others, digits are compared
+    Tight(width=1e-8),  # its default width could make another row look smaller
 )
