@@ -10,9 +10,9 @@ import threading
 import numpy as np
 import pytest
 
-from accountant import Ledger, OffPlan, Parallel, PrivateValueError
+from accountant import Budget, Filter, Ledger, OffPlan, Parallel, PrivateValueError, PureLoss
 from accountant.ledger.private_copies import PrivateCopies
-from mechanisms import HemisphereL2, Laplace, RandomizedResponse
+from mechanisms import Gaussian, HemisphereL2, Laplace, PureFromApproximate, RandomizedResponse
 
 
 def fork_and_ask(ledger, made, results):
@@ -116,3 +116,24 @@ def test_threads_get_the_mechanism_that_they_ask_for():
     sys.setswitchinterval(interval)
     assert wrong == []
     assert all(copies.of(Laplace(float(k))).scale == k for k in range(1, 5000))
+
+
+def forged(mechanism):
+    """A mechanism that remembers a loss that is not its own."""
+    object.__setattr__(mechanism, "_remembered_loss", PureLoss(1e-6))
+    return mechanism
+
+
+def test_a_remembered_loss_reaches_no_gate():
+    inner = Gaussian(2.0, arithmetic="exact")
+    for mechanism, right in (
+        (forged(Laplace(10.0)), Laplace(10.0)),
+        (
+            forged(PureFromApproximate(forged(inner), 0.2, 12)),
+            PureFromApproximate(Gaussian(2.0, arithmetic="exact"), 0.2, 12),
+        ),
+    ):
+        assert mechanism.loss == PureLoss(1e-6)
+        gate = Filter(np.zeros(3), Budget(5.0), rng=0)
+        gate.release(mechanism, np.sum)
+        assert gate.spent == pytest.approx(right.loss.max_loss, rel=1e-12)
