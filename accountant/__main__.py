@@ -20,9 +20,15 @@ from accountant.cli.verify import verify
 
 PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {
-    "plan": plan, "fit": fit, "compare": compare, "explain": explain, "page": page,
-    "training": training, "certify": certify, "verify": verify,
-}  # fmt: skip
+    "plan": plan,
+    "fit": fit,
+    "compare": compare,
+    "explain": explain,
+    "page": page,
+    "training": training,
+    "certify": certify,
+    "verify": verify,
+}
 HELP = """Plan a privacy budget before any data are read, and say what it means.
 
 A plan file has a table for each line of the plan:
@@ -48,8 +54,11 @@ A first word that is no command means compare. Exit status: 0 answered, 1 the bu
 suffice, 2 bad usage or a bad plan file, 130 interrupted.
 """
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=HELP,
-)  # fmt: skip
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help=HELP,
+)
 for name, command in COMMANDS.items():
     app.command(name)(command)
 app.add_typer(ledger, name="ledger")

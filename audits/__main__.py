@@ -27,9 +27,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bounds": bounds, "index": index,
 }  # fmt: skip
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
     help="Try to falsify the privacy claims of mechanisms and algorithms.",
-)  # fmt: skip
+)
 for name, command in COMMANDS.items():
     app.command(name)(command)
 

@@ -40,14 +40,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dp-seed", type=int, default=0, metavar="S", help="Seed of every audit (default 0)."
     )
     group.addoption(
-        "--dp-runs", type=int, default=RUNS, metavar="N",
+        "--dp-runs",
+        type=int,
+        default=RUNS,
+        metavar="N",
         help=f"Runs of an audit that sets none (default {RUNS}); an algorithm runs once per 1000.",
-    )  # fmt: skip
+    )
     group.addoption(
-        "--dp-audits", type=int, default=None, metavar="N",
+        "--dp-audits",
+        type=int,
+        default=None,
+        metavar="N",
         help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected). "
         "If the session is split, give the number over all parts.",
-    )  # fmt: skip
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -192,10 +198,12 @@ def _trial(item: pytest.Item, call: int) -> Trial:
     path = path.relative_to(here) if path.is_relative_to(here) else path
     test = "::".join([str(path), *item.nodeid.split("::")[1:]])
     return Trial(
-        runs, confidence_of(flake_rate(audits, call)), seed_of(seed, item.nodeid, call),
+        runs,
+        confidence_of(flake_rate(audits, call)),
+        seed_of(seed, item.nodeid, call),
         f"python -m pytest {shlex.quote(test)} "
         f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}",
-    )  # fmt: skip
+    )
 
 
 def _mark_arguments(mark: pytest.Mark) -> dict[str, Any]:

@@ -43,10 +43,12 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True,
-                           help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Take the options that stand before a command."""
 
 
@@ -54,8 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     parts: dict[str, Callable[[list[str], str], int]] = {
-        "audit": auditing.main, "account": accounting.main,
-    }  # fmt: skip
+        "audit": auditing.main,
+        "account": accounting.main,
+    }
     # completion asks the whole application; a part runs by its own rules, such as its default
     if words and words[0] in parts and "_DP_ATTEST_COMPLETE" not in os.environ:
         return parts[words[0]](words[1:], f"{PROGRAM} {words[0]}")

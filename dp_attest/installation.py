@@ -31,8 +31,9 @@ def check_packages() -> None:
             raise ImportError(
                 f"{spec.origin} is not dp-attest's package {package!r}: another one of the same "
                 f"name{whose} has taken its place; {_remedy(others)}",
-                name=package, path=spec.origin,
-            )  # fmt: skip
+                name=package,
+                path=spec.origin,
+            )
 
 
 def _other_distributions(package: str) -> list[str]:

@@ -68,9 +68,11 @@ class AboveThreshold(ScoreMechanism):
 
     threshold: float = param(REAL, "value that an answer has to exceed", typical=(1.0,))
     scale: float = param(
-        POSITIVE, "noise scale on the threshold; twice as much on an answer",
-        typical=(2.0,), knob=True,
-    )  # fmt: skip
+        POSITIVE,
+        "noise scale on the threshold; twice as much on an answer",
+        typical=(2.0,),
+        knob=True,
+    )
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)

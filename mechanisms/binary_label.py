@@ -49,9 +49,11 @@ class BinaryLabel(FixedLengthMeanOracle):
 
     bound: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
     keep: float = param(
-        Interval(0.5, 1.0, "()"), "probability of the sign of a number of full size",
-        typical=(0.7310585786300049,), knob=True,
-    )  # fmt: skip
+        Interval(0.5, 1.0, "()"),
+        "probability of the sign of a number of full size",
+        typical=(0.7310585786300049,),
+        knob=True,
+    )
     larger: str = out_of_range("larger number")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:

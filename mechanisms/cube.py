@@ -59,9 +59,11 @@ class CubeLinf(FixedLengthMeanOracle):
     dimension: int = param(IntegerRange(1), "number of coordinates", typical=(3, 4))
     radius: float = param(POSITIVE, "largest absolute value of a coordinate", typical=(1.0,))
     keep: float = param(
-        Interval(0.5, 1.0, "()"), "keep / (1 - keep) is the ratio of the two probabilities",
-        typical=(0.7310585786300049,), knob=True,
-    )  # fmt: skip
+        Interval(0.5, 1.0, "()"),
+        "keep / (1 - keep) is the ratio of the two probabilities",
+        typical=(0.7310585786300049,),
+        knob=True,
+    )
     longer: str = out_of_range("greater vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:

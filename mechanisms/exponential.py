@@ -55,9 +55,11 @@ class Exponential(SelectionMechanism):
     limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
     scale: float = param(
-        POSITIVE, "divisor of the scores; the scale of the equivalent Gumbel noise",
-        typical=(2.0,), knob=True,
-    )  # fmt: skip
+        POSITIVE,
+        "divisor of the scores; the scale of the equivalent Gumbel noise",
+        typical=(2.0,),
+        knob=True,
+    )
     sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)

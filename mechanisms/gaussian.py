@@ -43,15 +43,19 @@ class Gaussian(RealNoise):
 
     # 3.7306334 is (1, 1e-5)
     scale: float = param(
-        POSITIVE, "standard deviation of the noise, in the units of the query",
-        typical=(3.7306334,), knob=True,
-    )  # fmt: skip
+        POSITIVE,
+        "standard deviation of the noise, in the units of the query",
+        typical=(3.7306334,),
+        knob=True,
+    )
     sensitivity: float = param(POSITIVE, "L2 sensitivity of the query", typical=(1.0,), default=1.0)
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
     dimension: int | None = param(
-        ANY_DIMENSION, "most coordinates of a value; None takes arrays of any shape",
-        typical=(None,), default=None,
-    )  # fmt: skip
+        ANY_DIMENSION,
+        "most coordinates of a value; None takes arrays of any shape",
+        typical=(None,),
+        default=None,
+    )
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""

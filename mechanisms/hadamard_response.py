@@ -47,9 +47,11 @@ class HadamardResponse(FrequencyOracle):
     k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(5,))
     # .7310586 is e / (e + 1)
     keep: float = param(
-        Interval(0.5, 1.0, "()"), "probability that the label's row is +1 at the column",
-        typical=(0.7310586,), knob=True,
-    )  # fmt: skip
+        Interval(0.5, 1.0, "()"),
+        "probability that the label's row is +1 at the column",
+        typical=(0.7310586,),
+        knob=True,
+    )
 
     @property
     def order(self) -> int:

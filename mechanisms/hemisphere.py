@@ -60,9 +60,11 @@ class HemisphereL2(FixedLengthMeanOracle):
     dimension: int = param(IntegerRange(1), "number of coordinates", typical=(3,))
     radius: float = param(POSITIVE, "largest Euclidean norm of a vector", typical=(1.0,))
     keep: float = param(
-        Interval(0.5, 1.0, "()"), "probability of the vector's own hemisphere",
-        typical=(0.7310585786300049,), knob=True,
-    )  # fmt: skip
+        Interval(0.5, 1.0, "()"),
+        "probability of the vector's own hemisphere",
+        typical=(0.7310585786300049,),
+        knob=True,
+    )
     longer: str = out_of_range("longer vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:

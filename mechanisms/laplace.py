@@ -48,9 +48,11 @@ class Laplace(RealNoise):
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
     dimension: int | None = param(
-        ANY_DIMENSION, "most coordinates of a value; None takes arrays of any shape",
-        typical=(None,), default=None,
-    )  # fmt: skip
+        ANY_DIMENSION,
+        "most coordinates of a value; None takes arrays of any shape",
+        typical=(None,),
+        default=None,
+    )
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""

@@ -52,8 +52,9 @@ class LocalHashing(FrequencyOracle):
     keep: float = param(
         lambda self: Interval(1 / self.buckets, 1.0, "()"),
         "probability of the label's own bucket, in (1 / buckets, 1)",
-        typical=(0.5761169,), knob=True,
-    )  # fmt: skip
+        typical=(0.5761169,),
+        knob=True,
+    )
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:

@@ -61,7 +61,7 @@ class Mapped(PostProcessing):
         MechanismsWithAttribute("release", "a mechanism"),
         "mechanism whose release is the argument of the function",
         typical=(RandomizedResponse(4, 0.4753668864186717),),
-    )  # fmt: skip
+    )
     function: Callable[[Any], Any] = param(
         ElementwiseFunctions(),
         "function of an array of outputs, entry by entry",

@@ -83,31 +83,43 @@ class MatrixMechanism(Mechanism):
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
     strategy: Any = param(
-        Strategies(), "matrix C: `BinaryTree`, `Toeplitz`, `BufferedToeplitz`, `BandedMatrix` or "
-        "`StrategyMatrix`", typical=(Toeplitz((2.0,), 1),),
-    )  # fmt: skip
+        Strategies(),
+        "matrix C: `BinaryTree`, `Toeplitz`, `BufferedToeplitz`, `BandedMatrix` or "
+        "`StrategyMatrix`",
+        typical=(Toeplitz((2.0,), 1),),
+    )
     # 7.4612668 is (1, 1e-5)
     scale: float = param(
-        POSITIVE, "standard deviation of the noise in each row of C x", typical=(7.4612668,),
+        POSITIVE,
+        "standard deviation of the noise in each row of C x",
+        typical=(7.4612668,),
         knob=True,
-    )  # fmt: skip
+    )
     participation: Any = param(
-        Participations(), "steps that may use one record: `Once`, `MinSeparation` or `FixedEpochs`",
-        typical=(Once(),), default=Once(),
-    )  # fmt: skip
+        Participations(),
+        "steps that may use one record: `Once`, `MinSeparation` or `FixedEpochs`",
+        typical=(Once(),),
+        default=Once(),
+    )
     sensitivity: float = param(
-        POSITIVE, "L2 norm of what a record moves in one step, at most", typical=(1.0,),
+        POSITIVE,
+        "L2 norm of what a record moves in one step, at most",
+        typical=(1.0,),
         default=1.0,
-    )  # fmt: skip
+    )
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
     dimension: int | None = param(
-        OrNone(IntegerRange(1)), "coordinates of a step; None where steps are numbers",
-        typical=(None,), default=None,
-    )  # fmt: skip
+        OrNone(IntegerRange(1)),
+        "coordinates of a step; None where steps are numbers",
+        typical=(None,),
+        default=None,
+    )
     decoder: str = param(
-        OneOf(DECODERS), "what is made of the noisy rows: their prefix sums, the steps, or nothing",
-        typical=("prefix sums",), default="prefix sums",
-    )  # fmt: skip
+        OneOf(DECODERS),
+        "what is made of the noisy rows: their prefix sums, the steps, or nothing",
+        typical=("prefix sums",),
+        default="prefix sums",
+    )
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

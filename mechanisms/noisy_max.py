@@ -67,9 +67,11 @@ class NoisyMax(SelectionMechanism):
     )
     sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     noise: str = param(
-        OneOf(("gumbel", "laplace")), "distribution of the noise",
-        typical=("gumbel", "laplace"), default="gumbel",
-    )  # fmt: skip
+        OneOf(("gumbel", "laplace")),
+        "distribution of the noise",
+        typical=("gumbel", "laplace"),
+        default="gumbel",
+    )
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 

@@ -59,9 +59,11 @@ class PiecewiseUniform(MeanOracle):
     radius: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
     # ln-odds 1/2
     keep: float = param(
-        Interval(0.5, 1.0, "()"), "probability of the piece around the number",
-        typical=(0.6224593312018546,), knob=True,
-    )  # fmt: skip
+        Interval(0.5, 1.0, "()"),
+        "probability of the piece around the number",
+        typical=(0.6224593312018546,),
+        knob=True,
+    )
     larger: str = out_of_range("larger number")
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 

@@ -86,8 +86,9 @@ class PrivUnit(FixedLengthMeanOracle):
     keep: float = param(
         lambda self: Interval(least_keep(self), 1.0, "()"),
         "probability of the cap, above the cap's share of the sphere and below 1",
-        typical=(0.6199119,), knob=True,
-    )  # fmt: skip
+        typical=(0.6199119,),
+        knob=True,
+    )
     radius: float = param(
         POSITIVE, "largest Euclidean norm of a vector", typical=(1.0,), default=1.0
     )

@@ -82,11 +82,13 @@ class PureFromApproximate(PostProcessing):
         NumberMechanisms("terms", "a mechanism of numbers, such as Gaussian"),
         "mechanism that becomes pure",
         typical=(Gaussian(40.0),),
-    )  # fmt: skip
+    )
     odds: float = param(
-        ODDS, "largest log-odds of a bit: twice the inner epsilon at its small delta",
-        typical=(0.2,), knob=True,
-    )  # fmt: skip
+        ODDS,
+        "largest log-odds of a bit: twice the inner epsilon at its small delta",
+        typical=(0.2,),
+        knob=True,
+    )
     candidates: int = param(IntegerRange(2, 10_000), "public samples of a user", typical=(12,))
     reference_value: float = param(
         REAL, "value from which the samples are released", typical=(0.0,), default=0.0
@@ -234,6 +236,8 @@ class RotatedSamples(Support):
         rotated = np.repeat(rotated, count, axis=0)
         density = inner.terms(rotated, np.asarray(self.mechanism.reference_value)).sum(axis=-1)
         return Cells(
-            np.column_stack([rotated, index]), np.exp(-density) * count / len(rotated),
-            lambda output: np.asarray(output)[..., -1].astype(np.intp), index,
-        )  # fmt: skip
+            np.column_stack([rotated, index]),
+            np.exp(-density) * count / len(rotated),
+            lambda output: np.asarray(output)[..., -1].astype(np.intp),
+            index,
+        )

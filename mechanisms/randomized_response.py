@@ -46,8 +46,9 @@ class RandomizedResponse(FrequencyOracle):
     keep: float = param(
         lambda self: Interval(1 / self.k, 1.0, "()"),
         "probability of the true label, in (1 / k, 1)",
-        typical=(0.2319693,), knob=True,
-    )  # fmt: skip
+        typical=(0.2319693,),
+        knob=True,
+    )
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:

@@ -207,8 +207,9 @@ class RunValues:
         shape = moved[:, 0].shape
         share = rng.dirichlet(np.full(len(moved), 0.5))[:, None]
         share = np.where(rng.random() < 0.5, share == share.max(), share)
-        fractions = np.where(rng.random(shape) < 0.7, rng.choice([-1.0, 1.0], shape),
-                             rng.uniform(-1, 1, shape))  # fmt: skip
+        fractions = np.where(
+            rng.random(shape) < 0.7, rng.choice([-1.0, 1.0], shape), rng.uniform(-1, 1, shape)
+        )
         moved[:, 0] += self.sensitivity * share * fractions
         return moved
 

@@ -59,9 +59,11 @@ class SparseVector(Mechanism):
 
     threshold: float = param(REAL, "value that an answer has to exceed", typical=(1.0,))
     scale: float = param(
-        POSITIVE, "noise scale on the threshold; twice as much on an answer in the comparison",
-        typical=(2.0,), knob=True,
-    )  # fmt: skip
+        POSITIVE,
+        "noise scale on the threshold; twice as much on an answer in the comparison",
+        typical=(2.0,),
+        knob=True,
+    )
     # This scale is large, so that most of a target epsilon of 0.01 goes to the calibrated scale.
     answer_scale: float = param(POSITIVE, "noise scale on the released answer", typical=(1000.0,))
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)

@@ -92,15 +92,20 @@ class Staircase(AdditiveNoise):
     )
 
     scale: float = param(
-        POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True,
-    )  # fmt: skip
+        POSITIVE,
+        "noise scale, in the units of the query",
+        typical=(1.0,),
+        knob=True,
+    )
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
     # typical: the best one at epsilon 1
     upper: float = param(
-        SHARE, "share of a stair that is its upper part; 'best': the least expected error, "
+        SHARE,
+        "share of a stair that is its upper part; 'best': the least expected error, "
         "'least variance': the least of squares",
-        typical=(0.3775406687981454, 0.8), default=BEST,
-    )  # fmt: skip
+        typical=(0.3775406687981454, 0.8),
+        default=BEST,
+    )
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def __post_init__(self) -> None:
@@ -171,8 +176,13 @@ class Staircase(AdditiveNoise):
         """The stair that is drawn, its upper part as a fraction, and how its levels fall."""
         if self.arithmetic is EXACT:
             law, step = self._grid_steps, grid.grid_step(self._coarser)
-            return {"drawn_scale": self.drawn_stair, "step": step, "width": law.width,
-                    "top": law.upper, "stair": law.stair}  # fmt: skip
+            return {
+                "drawn_scale": self.drawn_stair,
+                "step": step,
+                "width": law.width,
+                "top": law.upper,
+                "stair": law.stair,
+            }
         top, stair = self.upper.as_integer_ratio()
         return {"drawn_scale": self.sensitivity, "step": 0.0, "top": top, "stair": stair}
 

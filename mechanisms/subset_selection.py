@@ -54,8 +54,9 @@ class SubsetSelection(FrequencyOracle):
     keep: float = param(
         lambda self: Interval(self.size / self.k, 1.0, "()"),
         "probability that the true label is among them, in (size / k, 1)",
-        typical=(0.5761169,), knob=True,
-    )  # fmt: skip
+        typical=(0.5761169,),
+        knob=True,
+    )
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:

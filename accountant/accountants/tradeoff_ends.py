@@ -149,8 +149,9 @@ def _heights(
     """Return bounds on ``1 - delta(e) - e^e level`` at epsilons of both signs."""
     size, low, high = np.abs(epsilon), np.empty(epsilon.shape), np.empty(epsilon.shape)
     for mask, side, near_epsilon in (
-        (epsilon >= 0, forward, max(centre, 0.0)), (epsilon < 0, backward, max(-centre, 0.0)),
-    ):  # fmt: skip
+        (epsilon >= 0, forward, max(centre, 0.0)),
+        (epsilon < 0, backward, max(-centre, 0.0)),
+    ):
         if not mask.any():
             continue
         delta_lower, delta_upper = side.near(near_epsilon, size[mask])

@@ -62,9 +62,15 @@ class BookLedger(Ledger):
             warn_of_large_delta(account.budget.delta, self._users)
         if self._plan is not None:
             meter.run = PlanRun(
-                account, self._plan, run, self._users, self.coin_words, meter.bucket_facts,
-                proof, verified,
-            )  # fmt: skip
+                account,
+                self._plan,
+                run,
+                self._users,
+                self.coin_words,
+                meter.bucket_facts,
+                proof,
+                verified,
+            )
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 

@@ -167,10 +167,13 @@ class DatasetTerms(NamedTuple):
             ("window", self.window, account.window and account.window.kind),
             ("carry", self.carry, account.window and account.window.carry),
             ("buckets", self.buckets, account.buckets),
-            ("plan", None if self.plan is None else to_dict(as_plan(self.plan)),
-             account.aside and account.aside["plan"]),
+            (
+                "plan",
+                None if self.plan is None else to_dict(as_plan(self.plan)),
+                account.aside and account.aside["plan"],
+            ),
             ("runs", self.runs, account.aside and account.aside["runs"]),
-        ):  # fmt: skip
+        ):
             if requested is not None and requested != stored:
                 raise ParameterError(argument, requested, f"{stored!r}, as the data set was opened")
 

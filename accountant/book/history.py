@@ -38,8 +38,9 @@ class Quotas(TableDisplay, list[Quota]):
 
     def _table(self) -> Table:
         rows = [(quota.author, quota.epsilon, quota.quota, quota.left) for quota in self]
-        return Table(("author", "epsilon", "quota", "left"), rows, upper=("epsilon",),
-                     lower=("left",))  # fmt: skip
+        return Table(
+            ("author", "epsilon", "quota", "left"), rows, upper=("epsilon",), lower=("left",)
+        )
 
 
 class Bucket(NamedTuple):
@@ -57,8 +58,12 @@ class Buckets(TableDisplay, list[Bucket]):
         return f"<Buckets: {len(self)}>"
 
     def _table(self) -> Table:
-        return Table(("bucket", "epsilon", "left"), [tuple(bucket) for bucket in self],
-                     upper=("epsilon",), lower=("left",))  # fmt: skip
+        return Table(
+            ("bucket", "epsilon", "left"),
+            [tuple(bucket) for bucket in self],
+            upper=("epsilon",),
+            lower=("left",),
+        )
 
 
 class StatusFields(NamedTuple):
@@ -145,13 +150,14 @@ def people_of(statuses: Iterable[Status]) -> PeopleTable:
             statuses_by_people.setdefault(status.people, []).append(status)
     return PeopleTable(
         People(
-            name, tuple(status.name for status in group),
+            name,
+            tuple(status.name for status in group),
             _sum_up(status.most for status in group),
             _sum_up(status.budget.delta for status in group),
             _sum_up(status.epsilon for status in group),
         )
         for name, group in statuses_by_people.items()
-    )  # fmt: skip
+    )
 
 
 def _sum_up(terms: Iterable[float]) -> float:

@@ -110,8 +110,10 @@ class LineReader:
         """Return the data set's last entry of some kinds, up to this number."""
         rows = self._log.storage.ask(
             "SELECT seq FROM entries WHERE dataset = :d AND seq <= :seq AND "
-            f"kind IN ({kinds}) ORDER BY seq DESC LIMIT 1", d=self._account.name, seq=seq,
-        )  # fmt: skip
+            f"kind IN ({kinds}) ORDER BY seq DESC LIMIT 1",
+            d=self._account.name,
+            seq=seq,
+        )
         return self._log.entry(rows[0][0]) if rows else None
 
     def _change_notion(self, counting: str | None) -> None:

@@ -127,6 +127,8 @@ def _entry_before_last(account: Account, lines: int, upto: int) -> int:
     rows = account.log.storage.ask(
         "SELECT seq FROM entries WHERE dataset = :d AND seq <= :upto AND "
         "kind IN ('plan', 'reserve', 'step', 'terms') ORDER BY seq DESC LIMIT 1 OFFSET :passed",
-        d=account.name, upto=upto, passed=lines - 1,
-    )  # fmt: skip
+        d=account.name,
+        upto=upto,
+        passed=lines - 1,
+    )
     return rows[0][0] - 1 if rows else 0

@@ -107,9 +107,14 @@ class Log(LogReader):
         """
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         entry_facts = {
-            **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1,
-            "time": self._time, "author": self.author,
-        }  # fmt: skip
+            **facts,
+            "kind": kind,
+            "dataset": dataset,
+            "key": key,
+            "seq": seq + 1,
+            "time": self._time,
+            "author": self.author,
+        }
         if self.latest > self._time:  # the clock ran back: expired budgets stay expired
             entry_facts["latest"] = self.latest
         keys = own_keys(LogEntry(seq + 1, "", entry_facts)) + ([] if also is None else [also])
@@ -130,8 +135,13 @@ class Log(LogReader):
         entry = LogEntry(seq + 1, next_hash(previous, body), entry_facts)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
-            seq=entry.seq, dataset=dataset, kind=kind, key=key, body=body, hash=entry.hash,
-        )  # fmt: skip
+            seq=entry.seq,
+            dataset=dataset,
+            kind=kind,
+            key=key,
+            body=body,
+            hash=entry.hash,
+        )
         self._head = entry
         return entry
 

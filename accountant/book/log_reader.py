@@ -58,8 +58,10 @@ class LogReader:
         if seq not in self._cached_entries:
             rows = self.storage.ask(
                 "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) "
-                "ORDER BY seq DESC", seq=seq, before=seq - 1,
-            )  # fmt: skip
+                "ORDER BY seq DESC",
+                seq=seq,
+                before=seq - 1,
+            )
             if len(self._cached_entries) >= ENTRIES_KEPT:
                 self._cached_entries.clear()
             self._cached_entries[seq] = self._checked(rows, seq)
@@ -122,8 +124,9 @@ class LogReader:
     def _last_charge_in_columns(self, dataset: str) -> LogEntry | None:
         rows = self.storage.ask(
             "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
-            "ORDER BY seq DESC LIMIT 1", d=dataset,
-        )  # fmt: skip
+            "ORDER BY seq DESC LIMIT 1",
+            d=dataset,
+        )
         return self.entry(rows[0][0]) if rows else None
 
     def bodies(
@@ -137,8 +140,11 @@ class LogReader:
         rows = self.storage.ask(
             "SELECT seq, hash, body FROM entries WHERE dataset = :d AND "
             f"kind IN ({quoted_kinds}) AND seq > :after AND seq <= :upto "
-            f"ORDER BY seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after, upto=upto,
-        )  # fmt: skip
+            f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
+            d=dataset,
+            after=after,
+            upto=upto,
+        )
         # the row before is mostly the entry before; for other rows its hash is queried
         gaps = [row[0] for before, row in pairwise([(0,), *rows]) if row[0] != before[0] + 1]
         hashes = self._hashes_before(dataset, quoted_kinds, after, gaps[-1]) if gaps else {}
@@ -159,8 +165,10 @@ class LogReader:
             "SELECT one.seq, before.hash FROM entries one JOIN entries before "
             "ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
             f"one.kind IN ({quoted_kinds}) AND one.seq > :after AND one.seq <= :upto",
-            d=dataset, after=after, upto=upto,
-        )  # fmt: skip
+            d=dataset,
+            after=after,
+            upto=upto,
+        )
         return dict(rows)
 
     def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
@@ -187,8 +195,9 @@ class LogReader:
         while True:
             rows = self.storage.ask(
                 "SELECT dataset, kind, key, seq, body, hash FROM entries WHERE seq > :after "
-                f"ORDER BY seq LIMIT {ROWS_PER_PAGE}", after=after,
-            )  # fmt: skip
+                f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
+                after=after,
+            )
             yield rows
             if len(rows) < ROWS_PER_PAGE:
                 return

@@ -38,9 +38,11 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
             raise ParameterError("budget", budget, allowed)
         before = account.standing()
         after = account.limit_under(
-            _notions_under(account, budget), account.counts_after_plan(before.notion),
-            account.log.last_charge(account.name), account.log.latest,
-        )  # fmt: skip
+            _notions_under(account, budget),
+            account.counts_after_plan(before.notion),
+            account.log.last_charge(account.name),
+            account.log.latest,
+        )
         if exceeds_every_way(after, before.total, account.each_total()):
             unit, spent, limit = after.shown(before.total)
             allowed = f"one that holds what was spent, {unit} {format_upper(spent)}"

@@ -80,9 +80,12 @@ class _LogCheck(ChargeCheck):
         elif kind == TERMS:
             account = self._accounts[name]
             self._standings[name] = self._terms.check_change(
-                account, entry, self._standings[name], self._each_total(account),
+                account,
+                entry,
+                self._standings[name],
+                self._each_total(account),
                 self._last_charge.get(name),
-            )  # fmt: skip
+            )
         elif kind in CHARGING_KINDS:
             if facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0):
                 self._refuse("does not name the charge before it")

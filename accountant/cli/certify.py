@@ -92,9 +92,12 @@ def _report(
 
     report = f"at delta {shown_delta(delta)} {certificate}"
     facts = {
-        "delta": delta, "lower": certificate.lower, "upper": certificate.upper,
-        "engine": certificate.engine, "terms": certificate.nodes,
-    }  # fmt: skip
+        "delta": delta,
+        "lower": certificate.lower,
+        "upper": certificate.upper,
+        "engine": certificate.engine,
+        "terms": certificate.nodes,
+    }
     if checked is None:
         return report, facts
     verdict, size = checked.verdict, len(checked.document)

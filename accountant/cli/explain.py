@@ -46,7 +46,10 @@ def explain(
         relation = None if whole_plan.relation is None else str(whole_plan.relation)
         rates = attack_rates(whole_plan).to_list()
         facts = {
-            "epsilon": cost, "delta": at, "relation": relation, "explanation": sentences,
+            "epsilon": cost,
+            "delta": at,
+            "relation": relation,
+            "explanation": sentences,
             "attack_rates": rates,
-        }  # fmt: skip
+        }
         write_json(json, facts if proved is None else {**facts, "proof": proved.facts()})

@@ -23,7 +23,9 @@ from accountant.cli.ledger_options import (
 )
 
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
     help="""Budgets of data sets in a book that every process can spend from.
 
 BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
@@ -32,7 +34,7 @@ FILE is signed, and opens no further data set without it.
 
 Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
 interrupted.""",
-)  # fmt: skip
+)
 
 
 app.command("open")(ledger_open.open_)

@@ -47,9 +47,13 @@ def history(
     line_limit = None if last is None else parse_number(last)
     with open_book(book, pin) as opened_book:
         lines = opened_book.iter_history(
-            name, since=place_of(since), last=line_limit, author=author, run=run,  # type: ignore[arg-type]  # checked there
+            name,
+            since=place_of(since),
+            last=line_limit,
+            author=author,
+            run=run,  # type: ignore[arg-type]  # checked there
             until=place_of(until),
-        )  # fmt: skip
+        )
         if json:
             sys.stdout.writelines(history_json(opened_book.status(name), lines))
         else:

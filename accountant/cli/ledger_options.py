@@ -69,10 +69,13 @@ def print_all_as_json(statuses: list[Status], people: PeopleTable) -> None:
     """Print where all data sets of a book stand, as one JSON document."""
     from accountant.book.export import SCHEMA, status_facts
 
-    print_json({
-        "schema": SCHEMA, "datasets": [status_facts(status) for status in statuses],
-        "people": people.to_records(),
-    })  # fmt: skip
+    print_json(
+        {
+            "schema": SCHEMA,
+            "datasets": [status_facts(status) for status in statuses],
+            "people": people.to_records(),
+        }
+    )
 
 
 def print_people(people: PeopleTable, names: list[str]) -> None:
@@ -96,9 +99,12 @@ def wrapped(text: str) -> str:
     from accountant.formatting import escape_control
 
     return fill(
-        escape_control(text), COLUMNS, subsequent_indent="    ", break_long_words=False,
+        escape_control(text),
+        COLUMNS,
+        subsequent_indent="    ",
+        break_long_words=False,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )
 
 
 def _words_of_status(status: Status) -> Iterator[str]:

@@ -147,11 +147,16 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
         return
     print(f"{'epsilon':>12}{'left':>12}  bucket")
     for bucket in table:
-        print(f"{format_upper(bucket.epsilon):>12}{format_lower(bucket.left):>12}  "
-              f"{escape_control(bucket.name)}")  # fmt: skip
+        print(
+            f"{format_upper(bucket.epsilon):>12}{format_lower(bucket.left):>12}  "
+            f"{escape_control(bucket.name)}"
+        )
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "close": close, "raise": raise_, "expire": expire, "quota": quota,
+    "close": close,
+    "raise": raise_,
+    "expire": expire,
+    "quota": quota,
     "buckets": buckets,
-}  # fmt: skip
+}

@@ -154,7 +154,13 @@ def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
 def _facts(verdict: Verdict, size: int, seconds: float) -> dict[str, Any]:
     """Return a verdict as plain values."""
     return {
-        "verdict": verdict.word, "reason": verdict.reason, "delta": verdict.delta,
-        "lower": verdict.lower, "upper": verdict.upper, "plan": verdict.plan,
-        "sha256": verdict.digest, "bytes": size, "seconds": seconds,
-    }  # fmt: skip
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "delta": verdict.delta,
+        "lower": verdict.lower,
+        "upper": verdict.upper,
+        "plan": verdict.plan,
+        "sha256": verdict.digest,
+        "bytes": size,
+        "seconds": seconds,
+    }

@@ -35,8 +35,13 @@ def verdicts() -> Iterator[dict[str, Any]]:
         grid = [epsilon for epsilon, _ in claim["profile"]]
         integers = sum(len(table.get("ends", ())) for table in claim["tables"])
         integers += len(claim["parameters"].get("words", ()))
-        yield row | {"epsilons": grid, "densities": len(claim["densities"]),
-                     "integers": integers, "verdict": word, "reason": reason}  # fmt: skip
+        yield row | {
+            "epsilons": grid,
+            "densities": len(claim["densities"]),
+            "integers": integers,
+            "verdict": word,
+            "reason": reason,
+        }
 
 
 def shown_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -52,8 +57,9 @@ def shown_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield from _wrapped(row["parameters"], 14 + width + 2)
         if row["reason"]:
             yield from _wrapped(row["reason"], 14 + width + 2)
-    others = [(row["verdict"], row["mechanism"], row["reason"])
-              for row in rows if not row["epsilons"]]  # fmt: skip
+    others = [
+        (row["verdict"], row["mechanism"], row["reason"]) for row in rows if not row["epsilons"]
+    ]
     for word, name, reason in dict.fromkeys(others):
         yield f"{word:<12}  {name:<{width}}  {reason}"
 

@@ -360,6 +360,11 @@ class CertifiedComposition:
     ) -> Iterator[Engine]:
         """Yield engines near ``epsilon``, cheapest first, until the interval is narrow."""
         return engines_near(
-            self.items, self._cgf, a, epsilon, self.width,
-            quick_only=quick_only, smoothed=smoothed,
-        )  # fmt: skip
+            self.items,
+            self._cgf,
+            a,
+            epsilon,
+            self.width,
+            quick_only=quick_only,
+            smoothed=smoothed,
+        )

@@ -70,9 +70,11 @@ class Enumeration:
         """Return ``ln sum P (1 - e^(eps - L))+`` at each epsilon, in blocks of bounded memory."""
         block = max(1, BLOCK // self.nodes)
         return np.concatenate(
-            [self._log_deltas_of_block(epsilon[i : i + block, None])
-             for i in range(0, epsilon.size, block)]
-        )  # fmt: skip
+            [
+                self._log_deltas_of_block(epsilon[i : i + block, None])
+                for i in range(0, epsilon.size, block)
+            ]
+        )
 
     def _log_deltas_of_block(self, epsilon: Array) -> Array:
         logs = np.where(self._loss > epsilon, self._log_mass, -np.inf)

@@ -166,10 +166,14 @@ def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
         _greatest_of_side(gram_side, uses - 1, separation) for gram_side in (_by_end(gram), gram)
     ]
     end = len(sides[0]) - 1
-    best = np.max(
-        [sides[0][min(use, end)] + sides[1][min(uses - 1 - use, end)] for use in range(uses)],
-        axis=0,
-    ) if uses - 1 < 2 * end else sides[0][end] + sides[1][end]  # fmt: skip
+    best = (
+        np.max(
+            [sides[0][min(use, end)] + sides[1][min(uses - 1 - use, end)] for use in range(uses)],
+            axis=0,
+        )
+        if uses - 1 < 2 * end
+        else sides[0][end] + sides[1][end]
+    )
     rows: Array = gram[0] + best
     return rows
 

@@ -166,9 +166,15 @@ class Toeplitz(Strategy):
 
 
 def _of_pattern(
-    c: Array, n: int, uses: int, separation: int, reason: str, *, exact: bool = True,
+    c: Array,
+    n: int,
+    uses: int,
+    separation: int,
+    reason: str,
+    *,
+    exact: bool = True,
     disjoint: bool = False,
-) -> Sensitivity:  # fmt: skip
+) -> Sensitivity:
     """Return the norm of the sum of the columns 0, b, 2 b, ...; ``disjoint``: no two overlap."""
     integral = bool((c == np.rint(c)).all())
     power = math.frexp(float(np.abs(c).max()))[1]

@@ -31,8 +31,15 @@ STATED = {
 }
 COUNT = IntegerRange(0)
 # a 0 here means that nothing is released; noise of 0, or an infinite claim, releases everything
-NEVER = ("sampling_probability", "num_selected", "sample_size", "count", "dataset_size",
-         "truncated_batch_size", "sensitivity")  # fmt: skip
+NEVER = (
+    "sampling_probability",
+    "num_selected",
+    "sample_size",
+    "count",
+    "dataset_size",
+    "truncated_batch_size",
+    "sensitivity",
+)
 NOISE = ("noise_multiplier", "standard_deviation", "sigma", "noise_parameter")
 CLAIM = ("epsilon", "rho", "xi")
 ORDER = Interval(1.0, 1e6, "(]")

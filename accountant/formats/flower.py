@@ -161,12 +161,15 @@ def _check_strategy(
     noises, sizes = (sorted({event[i] for event, _ in events}) for i in (0, 1))
     why = [
         f"noise {counted:g} is counted and {noise:g} is added: count what is added"
-        for counted in noises if not math.isclose(counted, noise, rel_tol=1e-9)
-    ]  # fmt: skip
+        for counted in noises
+        if not math.isclose(counted, noise, rel_tol=1e-9)
+    ]
     why += [
         f"{counted:,} clients a round are counted and noise is for {clients:,}: set both to the "
-        "number that is drawn" for counted in sizes if counted != clients
-    ]  # fmt: skip
+        "number that is drawn"
+        for counted in sizes
+        if counted != clients
+    ]
     if method == "poisson" and _draws_fixed_number(strategy):
         why.append(
             "Poisson samples are counted and a fixed number of clients is drawn: use sampling "

@@ -28,13 +28,27 @@ OTHER = "'poisson' or 'poisson batches'; for other draws dp_sgd(..., loader=...)
 PLAN_OF_NOISE = Callable[[float], Plan]
 SHARED = ("epsilon", "delta", "noise_multiplier", "rescale_to_unit_norm")
 KERAS = (
-    *SHARED, "clipping_norm", "batch_size", "gradient_accumulation_steps", "train_steps",
-    "train_size", "poisson_sampling_in_fit", "microbatch_size", "seed",
-)  # fmt: skip
+    *SHARED,
+    "clipping_norm",
+    "batch_size",
+    "gradient_accumulation_steps",
+    "train_steps",
+    "train_size",
+    "poisson_sampling_in_fit",
+    "microbatch_size",
+    "seed",
+)
 BANDED = (
-    *SHARED, "iterations", "expected_participations", "strategy", "l2_clip_norm", "normalize_by",
-    "truncated_batch_size", "num_examples", "column_normalize",
-)  # fmt: skip
+    *SHARED,
+    "iterations",
+    "expected_participations",
+    "strategy",
+    "l2_clip_norm",
+    "normalize_by",
+    "truncated_batch_size",
+    "num_examples",
+    "column_normalize",
+)
 UNSET = "a number: take that of model.get_noise_multiplier() or of the calibrated config"
 NO_LOADER = (
     "poisson_sampling_in_fit is off, so batches are those of the iterator that fit was given, and "

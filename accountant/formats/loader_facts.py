@@ -10,9 +10,15 @@ from accountant.errors import ParameterError
 
 RATE = Interval(0.0, 1.0, "(]")
 ORDERS: Final = (
-    "poisson", "fixed_size", "shuffled", "fixed_order", "part_of_shuffle", "repeated",
-    "weighted", "unknown",
-)  # fmt: skip
+    "poisson",
+    "fixed_size",
+    "shuffled",
+    "fixed_order",
+    "part_of_shuffle",
+    "repeated",
+    "weighted",
+    "unknown",
+)
 WORDS = {
     "poisson": "Poisson samples",
     "fixed_size": "samples of fixed size",

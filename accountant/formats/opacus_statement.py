@@ -96,11 +96,18 @@ def statement_of_opacus(
         problems += batch_problems
     refuse_differences(steps, facts, problems)
     return dp_sgd(
-        facts.records, max(1, min(facts.records, round(facts.drawn) * added)),
-        noise=run_steps.noise, delta=delta, loader=facts.order, steps=run_steps.steps,
-        relation=relation, rate=facts.rate, drop_last=facts.drop_last,
-        examples_per_user=examples_per_user, on_row=on_row,
-    )  # fmt: skip
+        facts.records,
+        max(1, min(facts.records, round(facts.drawn) * added)),
+        noise=run_steps.noise,
+        delta=delta,
+        loader=facts.order,
+        steps=run_steps.steps,
+        relation=relation,
+        rate=facts.rate,
+        drop_last=facts.drop_last,
+        examples_per_user=examples_per_user,
+        on_row=on_row,
+    )
 
 
 def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:

@@ -43,9 +43,11 @@ class PlanFile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as plain values."""
-        budget = {} if self.budget is None else {
-            "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
-        }  # fmt: skip
+        budget = (
+            {}
+            if self.budget is None
+            else {"budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}}
+        )
         return {**budget, "release": [to_table(release) for release in self.releases]}
 
     @classmethod

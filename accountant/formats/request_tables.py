@@ -44,8 +44,9 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
     inner = dict(table)
     kind = plan_kind(str(inner.get("kind")))
     kind_fields = constructor_fields(kind) if kind else {}
-    release_fields = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED)
-             if key in inner}  # fmt: skip
+    release_fields = {
+        key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED) if key in inner
+    }
     if "count" in inner and "count" not in kind_fields:
         release_fields["count"] = inner.pop("count")
     shares = [key for key in NOISE_CHOICES if key in release_fields]

@@ -125,10 +125,17 @@ def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> L
     aim = getattr(loader, "batch_size", None)
     batches = int(1 / rate) if steps is None else steps
     return LoaderFacts(
-        "poisson", type(sampler).__name__, records, batches, aim, rate,
-        bool(getattr(loader, "drop_last", False)), dataset, physical,
+        "poisson",
+        type(sampler).__name__,
+        records,
+        batches,
+        aim,
+        rate,
+        bool(getattr(loader, "drop_last", False)),
+        dataset,
+        physical,
         getattr(sampler, "num_replicas", 1),
-    )  # fmt: skip
+    )
 
 
 def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int]:

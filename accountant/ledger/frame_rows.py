@@ -100,7 +100,8 @@ def frozen_columns(frame: Any) -> dict[str, Any]:
         plain = isinstance(kind, np.dtype) and not kind.hasobject
         # a series, because pandas infers the type of an array of objects from its rows
         columns[name] = (
-            immutable(frame[name].to_numpy()) if plain
+            immutable(frame[name].to_numpy())
+            if plain
             else frame[name].reset_index(drop=True).copy()
-        )  # fmt: skip
+        )
     return columns

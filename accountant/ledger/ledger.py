@@ -117,11 +117,12 @@ class Ledger(TableDisplay, Gate):
                 shown_mechanisms[id(entry.mechanism)] = shown(entry.mechanism)
         return tuple(
             entry._replace(
-                mechanism=shown_mechanisms[id(entry.mechanism)], who=fresh_view(entry.who),
+                mechanism=shown_mechanisms[id(entry.mechanism)],
+                who=fresh_view(entry.who),
                 output=fresh_view(entry.output),
             )
             for entry in self._entries
-        )  # fmt: skip
+        )
 
     def _admitted(
         self, mechanism: Releasable, query: Query, shape: Shape | None
@@ -197,11 +198,14 @@ class Ledger(TableDisplay, Gate):
             return answers_of_held_blocks(self._data, like, held_blocks, executor)
         blocks = (
             UserBlock(
-                mechanism, query, take_rows(self._data, who), count_users(who),
+                mechanism,
+                query,
+                take_rows(self._data, who),
+                count_users(who),
                 self._block_noise(ours),
             )
             for who in charged
-        )  # fmt: skip
+        )
         return map(Answer, map_in_order(UserBlock.answer, blocks, executor))
 
     def _block_noise(self, ours: bool) -> Noise:

@@ -14,9 +14,11 @@ from accountant.plans.plan import Plan, Release, Repeat, Sequential
 from accountant.plans.plan_fields import is_plan_field
 
 NODES: dict[type[Any], tuple[str, ...]] = {
-    Sequential: ("parts",), Repeat: ("part", "count"), Parallel: ("parts", "by", "moves"),
+    Sequential: ("parts",),
+    Repeat: ("part", "count"),
+    Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
-}  # fmt: skip
+}
 MAX_COPIES = 4096  # copies that a gate keeps
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (

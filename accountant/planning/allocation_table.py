@@ -72,10 +72,15 @@ class Allocation(TableDisplay):
 
     def _table(self) -> Table:
         rows = [
-            (release.label, release.count, _own_scale(release) if scale is None else scale, error,
-             _noise_source(release))
+            (
+                release.label,
+                release.count,
+                _own_scale(release) if scale is None else scale,
+                error,
+                _noise_source(release),
+            )
             for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True)
-        ]  # fmt: skip
+        ]
         budget = f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}"
         caption = f"epsilon {format_upper(self.epsilon, 9)}; {budget}"
         return Table(COLUMNS, rows, caption)

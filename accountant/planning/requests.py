@@ -105,9 +105,14 @@ class Wanted:
         knob, domain = _noise_scale_parameter(family, fields)
         number = COUNT if weight is None and target is None else AT_LEAST_ONE
         values = {
-            "family": family, "error": error, "count": number.check("count", count), "name": name,
-            "fields": tuple(sorted(fields.items())), "knob": knob, "domain": domain,
-        }  # fmt: skip
+            "family": family,
+            "error": error,
+            "count": number.check("count", count),
+            "name": name,
+            "fields": tuple(sorted(fields.items())),
+            "knob": knob,
+            "domain": domain,
+        }
         for key, value in (values | dict.fromkeys(options) | settings).items():
             object.__setattr__(self, key, value)
 

@@ -56,9 +56,15 @@ def _with_larger_data(release: Wanted, factor: float) -> Wanted:
         raise ParameterError("releases", release.label, "of a class that is given its sensitivity")
     fields["sensitivity"] = fields["sensitivity"] / factor
     return Wanted(
-        release.family, release.error, count=release.count, scale=release.scale,
-        target=release.target, weight=release.weight, name=release.name, **fields,
-    )  # fmt: skip
+        release.family,
+        release.error,
+        count=release.count,
+        scale=release.scale,
+        target=release.target,
+        weight=release.weight,
+        name=release.name,
+        **fields,
+    )
 
 
 def one_more(found: Allocation, release: Wanted) -> Allocation:

@@ -86,9 +86,12 @@ class CheckedProof:
         """Return what was proved as plain values."""
         verdict = self.verdict
         return {
-            "sha256": verdict.digest, "verdict": verdict.word, "lower": verdict.lower,
-            "upper": verdict.upper, "delta": verdict.delta,
-        }  # fmt: skip
+            "sha256": verdict.digest,
+            "verdict": verdict.word,
+            "lower": verdict.lower,
+            "upper": verdict.upper,
+            "delta": verdict.delta,
+        }
 
 
 def checked_proof(plan: Plan, delta: float, proof: Proof | CheckedProof) -> CheckedProof:

@@ -85,8 +85,9 @@ class _Greatest:
 
     def log_moment(self, a: Array) -> Array:
         """Return the greatest sum of the logarithms of a part's moments."""
-        greatest: Array = np.max([sum(release.log_moment(a) for release in part) + 0 * a
-                               for part in self.parts], axis=0)  # fmt: skip
+        greatest: Array = np.max(
+            [sum(release.log_moment(a) for release in part) + 0 * a for part in self.parts], axis=0
+        )
         return greatest
 
     @property

@@ -143,10 +143,15 @@ class Comparison(TableDisplay):
         from accountant.serialisation.plan_json import to_dict
 
         rows = [
-            {"accountant": row.accountant, "epsilon": _finite(row.epsilon),
-             "delta": _finite(row.delta), "seconds": row.seconds, "note": row.note}
+            {
+                "accountant": row.accountant,
+                "epsilon": _finite(row.epsilon),
+                "delta": _finite(row.delta),
+                "seconds": row.seconds,
+                "note": row.note,
+            }
             for row in self.rows
-        ]  # fmt: skip
+        ]
         document = {"schema": 1, "plan": to_dict(self.plan), "asked": self.asked, "rows": rows}
         document["attack_rates"] = AttackRates(self.plan, self.rates).to_list()
         return json.dumps(document, indent=2, allow_nan=False) + "\n"

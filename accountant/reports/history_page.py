@@ -29,13 +29,19 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     if status.most > status.budget.epsilon:
         spending = Spending(status.counts, status.total, status.limit)
     return render(
-        "history.html", status=status, history=history, shares=shares, book=book,
-        command_line=command_line, used=spending,
+        "history.html",
+        status=status,
+        history=history,
+        shares=shares,
+        book=book,
+        command_line=command_line,
+        used=spending,
         left=format_remaining(spending.limit, spending.amount),
         percent=lambda part, total: format_upper(100 * part / total, 3) + " %",
-        to_come=_to_come(status, history), saved=csv_address(_total_rows(shares)),
+        to_come=_to_come(status, history),
+        saved=csv_address(_total_rows(shares)),
         meaning=explanation(status.most, status.budget.delta, status.relation),
-    )  # fmt: skip
+    )
 
 
 def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:

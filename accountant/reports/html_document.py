@@ -29,16 +29,24 @@ def _environment(*packages: str) -> Environment:
 
     loader = ChoiceLoader([PackageLoader(package) for package in packages])
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
         finalize=lambda value: value if isinstance(value, Markup) else escape_control(value),
-    )  # fmt: skip
+    )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])
     environment.filters |= {
-        "csp_hash": _csp_hash, "thousands": "{:,}".format, "px": "{:.1f}".format,
-        "format_upper": format_upper, "format_lower": format_lower, "format_short": format_short,
-    }  # fmt: skip
+        "csp_hash": _csp_hash,
+        "thousands": "{:,}".format,
+        "px": "{:.1f}".format,
+        "format_upper": format_upper,
+        "format_lower": format_lower,
+        "format_short": format_short,
+    }
     return environment
 
 

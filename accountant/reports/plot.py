@@ -52,9 +52,12 @@ def cost_figure(plan: Plan, delta: float) -> Any:
                 curve, deltas, color=colour, lw=2.6 if tight else 1.4, label=accountant.name
             )
     curve_axes.set(
-        yscale="log", xlabel="epsilon", ylabel="delta", ylim=(max(delta, 1e-300) * 1e-3, 1.0),
+        yscale="log",
+        xlabel="epsilon",
+        ylabel="delta",
+        ylim=(max(delta, 1e-300) * 1e-3, 1.0),
         title="What each accountant can promise",
-    )  # fmt: skip
+    )
     top = Tight().epsilon(plan, deltas[0])
     curve_axes.set_xlim(0.0, 1.5 * top if 0 < top < math.inf else 1.0)
     curve_axes.axhline(max(delta, 1e-300), color="#888888", lw=0.8, ls=":")
@@ -65,9 +68,13 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     attack_axes.plot(alpha, beta, color="#111111", lw=2, label="any test, at best")
     attack_axes.plot(alpha, 1 - alpha, color="#888888", lw=0.8, ls=":", label="guessing")
     attack_axes.set(
-        xlabel="type I error", ylabel="type II error", aspect="equal", xlim=(0, 1), ylim=(0, 1),
+        xlabel="type I error",
+        ylabel="type II error",
+        aspect="equal",
+        xlim=(0, 1),
+        ylim=(0, 1),
         title="What an attacker can do",
-    )  # fmt: skip
+    )
     attack_axes.legend(frameon=False)
     return figure
 

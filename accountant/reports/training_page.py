@@ -91,10 +91,15 @@ def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
         return 100 * min(max(scale.share(min(value, scale.high)), 0.0), 1.0)
 
     return [
-        Bar(row.loader, words.interval(row), share(row.lower), share(row.upper),
-            row.loader == statement.run.loader)
+        Bar(
+            row.loader,
+            words.interval(row),
+            share(row.lower),
+            share(row.upper),
+            row.loader == statement.run.loader,
+        )
         for row in _own_rows(statement)
-    ]  # fmt: skip
+    ]
 
 
 def _tables(statement: TrainingStatement) -> Iterator[CostTable]:
@@ -111,8 +116,9 @@ def _table(
     def texts(loader: str) -> tuple[str, ...]:
         rows = (
             statement.row(loader, unit=unit, relation=relation, microbatching=micro)
-            for relation in SAMPLING_RELATIONS for micro in columns
-        )  # fmt: skip
+            for relation in SAMPLING_RELATIONS
+            for micro in columns
+        )
         return tuple(map(words.interval, rows))
 
     heads = tuple(words.neighbours_words(unit, relation) for relation in SAMPLING_RELATIONS)

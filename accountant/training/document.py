@@ -107,10 +107,11 @@ def _rows_before_zero_out(rows: Any) -> Any:
     if not are_tables:
         return rows
     return [
-        row for row in rows
+        row
+        for row in rows
         if row.get("relation") != Adjacency.ZERO_OUT
         and (row.get("loader") not in PASSES or row.get("relation") != Adjacency.ADD_REMOVE)
-    ]  # fmt: skip
+    ]
 
 
 def _compare(path: str, ours: Any, theirs: Any) -> None:

@@ -97,13 +97,16 @@ def rows_of(
 
     wanted = [
         (loader, RECORD, relation, micro)
-        for micro in (False, True) for relation in SAMPLING_RELATIONS for loader in LOADERS
-    ]  # fmt: skip
+        for micro in (False, True)
+        for relation in SAMPLING_RELATIONS
+        for loader in LOADERS
+    ]
     if run.examples_per_user is not None:
         wanted += [
             (loader, USER, relation, run.microbatching)
-            for relation in SAMPLING_RELATIONS for loader in LOADERS
-        ]  # fmt: skip
+            for relation in SAMPLING_RELATIONS
+            for loader in LOADERS
+        ]
     for row_key in wanted:
         costs[row_key] = row(*row_key)
     return tuple(costs.values())

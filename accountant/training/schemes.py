@@ -39,8 +39,10 @@ from accountant.training.passes import (
 from accountant.training.run import TrainingRun
 
 ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
-    Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE,
-)  # fmt: skip
+    Adjacency.ADD_REMOVE,
+    Adjacency.ZERO_OUT,
+    Adjacency.REPLACE_ONE,
+)
 # why a removed record has no bound: a pass has one batch less, or other microbatches change
 FEWER_BATCHES, REGROUPED = "batches", "microbatches"
 UNBOUNDED = (FEWER_BATCHES, REGROUPED)

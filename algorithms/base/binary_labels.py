@@ -65,8 +65,11 @@ def public_classes(classes: Any, dtype: Any) -> Any:
             return np.array([False, True])
         raise ParameterError("classes", None, REMEDY)
     distinct = checked_classes(classes)
-    kinds = {"text" if labels.kind in "US" else "number"
-             for labels in (distinct.dtype, np.dtype(dtype)) if labels.kind != "O"}  # fmt: skip
+    kinds = {
+        "text" if labels.kind in "US" else "number"
+        for labels in (distinct.dtype, np.dtype(dtype))
+        if labels.kind != "O"
+    }
     if len(kinds) > 1:  # every label would count as the first class
         raise ParameterError("classes", distinct.dtype, f"labels of the type of y, {dtype}")
     return distinct

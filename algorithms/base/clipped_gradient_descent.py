@@ -245,9 +245,14 @@ class MeanOfClippedGradients:
             for block_rows, block_lengths in zip(blocks, lengths, strict=True)
         )
         block = BlockClippedGradient(
-            self._residuals, self.clip, self._features, self._weight_bound, self.theta, self._kept,
+            self._residuals,
+            self.clip,
+            self._features,
+            self._weight_bound,
+            self.theta,
+            self._kept,
             self.squares,
-        )  # fmt: skip
+        )
         summed = block.with_lengths
         return ordered_sum(summed, pieces, self._executor).ravel() / self._records
 

@@ -318,5 +318,6 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
 def cloned(estimator: Any) -> Any:
     """Return a clone that shares generators and executors with its original."""
     parameters, shared = estimator.get_params(deep=False).items(), (np.random.Generator, Executor)
-    return type(estimator)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
-                              for k, v in parameters})  # fmt: skip
+    return type(estimator)(
+        **{k: v if isinstance(v, shared) else clone(v, safe=False) for k, v in parameters}
+    )

@@ -229,9 +229,12 @@ class ExactMinimum:
             return value, gradient.ravel()
 
         solution = minimize(
-            at, np.zeros(size * self.outputs), jac=True, method="L-BFGS-B",
+            at,
+            np.zeros(size * self.outputs),
+            jac=True,
+            method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
-        )  # fmt: skip
+        )
         return coefficients(solution.x)
 
     def _whitening(self, gram: Array) -> Array:

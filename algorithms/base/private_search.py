@@ -281,8 +281,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _search(self) -> SearchPlan:
         """Return what the search releases, by the parameters as they are now."""
-        return SearchPlan(self.estimator, self.candidates, self.epsilon, self.delta, self.tries,
-                          self.validation)  # fmt: skip
+        return SearchPlan(
+            self.estimator, self.candidates, self.epsilon, self.delta, self.tries, self.validation
+        )
 
     def _family(self) -> Any:
         """Return an estimator that spends with the one that is tuned, at the whole budget."""

@@ -93,7 +93,8 @@ FITS: dict[str, Callable[[dict[str, Any]], int]] = {
     "permutation_test_score": lambda call: _folds(call) * (call["n_permutations"] + 1),
     "GridSearchCV": _search(lambda call: len(ParameterGrid(call["param_grid"]))),
     "RandomizedSearchCV": _search(
-        lambda call: len(list(ParameterSampler(call["param_distributions"], call["n_iter"],
-                                               random_state=0)))
+        lambda call: len(
+            list(ParameterSampler(call["param_distributions"], call["n_iter"], random_state=0))
+        )
     ),
-}  # fmt: skip
+}

@@ -52,9 +52,14 @@ class CellPlaces:
     """
 
     def __init__(
-        self, column: str, keys: tuple[Axis, ...], where: Condition | None,
-        used: tuple[str, ...], schema: Schema, public_rows: bool,
-    ) -> None:  # fmt: skip
+        self,
+        column: str,
+        keys: tuple[Axis, ...],
+        where: Condition | None,
+        used: tuple[str, ...],
+        schema: Schema,
+        public_rows: bool,
+    ) -> None:
         self._column, self._keys, self._where, self._used = column, keys, where, used
         self._schema, self._public_rows = schema, public_rows
         self._places: list[IndexArray] | None = None

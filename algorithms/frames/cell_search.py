@@ -96,9 +96,10 @@ class CellSearch:
         # The two parts of a single quantile are disjoint.  Of several quantiles, the upper part of
         # one and the lower part of the next may overlap.
         groups: list[list[list[EndPart]]] = (
-            [[[*low, *high] for low, high in parts]] if len(steps) == 1
+            [[[*low, *high] for low, high in parts]]
+            if len(steps) == 1
             else [[cell_parts[side] for cell_parts in parts] for side in (0, 1)]
-        )  # fmt: skip
+        )
         drawn = [
             self._drawn(
                 mechanism, partial(self.read.end_scores, parts=group, scale=mechanism.scale), group

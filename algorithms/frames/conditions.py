@@ -16,9 +16,14 @@ from algorithms.frames.columns.kinds import ColumnKind
 from algorithms.frames.schema import Schema
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-    "==": np.equal, "!=": np.not_equal, "in": np.isin,
-}  # fmt: skip
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "in": np.isin,
+}
 
 
 @final

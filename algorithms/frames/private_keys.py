@@ -87,9 +87,14 @@ def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
 
 
 def kept_keys(
-    query: Any, key: str, ledger: Gate, selection: PartitionSelection, schema: Schema,
-    facts: FrameFacts, max_cells: int,
-) -> list[Any]:  # fmt: skip
+    query: Any,
+    key: str,
+    ledger: Gate,
+    selection: PartitionSelection,
+    schema: Schema,
+    facts: FrameFacts,
+    max_cells: int,
+) -> list[Any]:
     """Release the selection, and return the selected keys, of at most ``max_cells`` cells."""
     counted = unseen(lambda frame: key_counts(query, frame, key, schema))
     selected = np.asarray(ledger.release(selection, counted)).tolist()

@@ -282,6 +282,12 @@ class QuantileQuery(Question[ListedAnswer]):
         value = quantiles[..., 0].reshape(shape)
         ends = None if self.level is None else quantiles[..., 1:].reshape(*shape, 2)
         return ListedAnswer(
-            str(self), labels, self.column, value if shape else value.item(), ends, self.level,
-            scale, backend,
-        )  # fmt: skip
+            str(self),
+            labels,
+            self.column,
+            value if shape else value.item(),
+            ends,
+            self.level,
+            scale,
+            backend,
+        )

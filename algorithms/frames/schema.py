@@ -136,9 +136,11 @@ class Schema:
     def unit(self) -> str:
         """Who is protected, in words."""
         owner = "each row is a person" if self.person is None else f"column {self.person!r}"
-        change = "one person more or less" if self.relation is Adjacency.ADD_REMOVE else (
-            "one person exchanged for another"
-        )  # fmt: skip
+        change = (
+            "one person more or less"
+            if self.relation is Adjacency.ADD_REMOVE
+            else ("one person exchanged for another")
+        )
         return f"{change} ({owner})"
 
     def kind(self, name: object) -> ColumnKind:

@@ -125,9 +125,15 @@ class TopQuery(Question[ListedAnswer]):
         named = named_cells(self.keys, counts.shape, schema)
         named.update(Axis(self.column).shown(top.ravel(), schema))
         return ListedAnswer(
-            str(self), named, "persons", counts.astype(np.int64), ends, self.level,
-            float(noise.scale), facts.backend,
-        )  # fmt: skip
+            str(self),
+            named,
+            "persons",
+            counts.astype(np.int64),
+            ends,
+            self.level,
+            float(noise.scale),
+            facts.backend,
+        )
 
     def persons_of_labels(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
         """Return how many persons have each label in each cell.

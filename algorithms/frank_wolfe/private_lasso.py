@@ -159,9 +159,12 @@ class L1Estimator(PrivateRegressor):
             bounds = self._bounds(self._descent_radius)
             if self.non_private:
                 minimum = ExactMinimum(
-                    self._exact_objective(bounds), partial(clipped_rows, bound=bounds.x),
-                    self.fit_intercept, l1_radius=bounds.radius, executor=executor,
-                )  # fmt: skip
+                    self._exact_objective(bounds),
+                    partial(clipped_rows, bound=bounds.x),
+                    self.fit_intercept,
+                    l1_radius=bounds.radius,
+                    executor=executor,
+                )
                 return np.asarray(ledger.release(plan.part, minimum, shape=(features + 1, 1)))[:, 0]
             return run_projected_descent(ledger, bounds, self._loss, self.fit_intercept, executor)
         bounds, constant = self._bounds(), 0.0

@@ -37,16 +37,28 @@ def run_projected_descent(
     steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
     norms = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
     query = MeanVector(
-        records, executor, x_bound=bounds.x, y_bound=bounds.y, intercept=constant,
-        row_square=longest**2, slope=loss.slope,
-    )  # fmt: skip
+        records,
+        executor,
+        x_bound=bounds.x,
+        y_bound=bounds.y,
+        intercept=constant,
+        row_square=longest**2,
+        slope=loss.slope,
+    )
     size = features + fit_intercept
 
     def project(theta: Array) -> Array:
         return np.append(project_to_l1_ball(theta[:features], bounds.radius), theta[features:])
 
     theta = descend_adaptively(
-        ledger, query, size, longest**2, norms, np.zeros(size), project, loss.smoothness,
+        ledger,
+        query,
+        size,
+        longest**2,
+        norms,
+        np.zeros(size),
+        project,
+        loss.smoothness,
         bounded_slopes=loss is LOGISTIC,
-    )  # fmt: skip
+    )
     return np.append(theta[:features], constant * theta[-1])

@@ -52,9 +52,10 @@ class CheckedPolytope:
             product = float(self.vertex(int(index), features) @ direction)
             if not abs(product - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
                 raise ParameterError(
-                    "vertices_or_oracle.products", f"a different number at vertex {index}",
+                    "vertices_or_oracle.products",
+                    f"a different number at vertex {index}",
                     "the inner products of the vertices",
-                )  # fmt: skip
+                )
         return declared_count
 
     def vertex(self, index: int, features: int) -> Array:

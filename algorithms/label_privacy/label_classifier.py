@@ -254,15 +254,23 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         POSITIVE.check("diameter", self.diameter)
         if logistic and method != "one pass":
             return LabelLikelihood(
-                epsilon=self.epsilon, classes=classes, penalty=self.penalty,
-                randomizer=self.randomizer, non_private=self.non_private,
+                epsilon=self.epsilon,
+                classes=classes,
+                penalty=self.penalty,
+                randomizer=self.randomizer,
+                non_private=self.non_private,
                 random_state=self.random_state,
-            )  # fmt: skip
+            )
         return LabelSGD(
-            epsilon=self.epsilon, classes=classes, loss=self.loss, diameter=self.diameter,
-            randomizer=self.randomizer, batch_size=min(size, users),
-            non_private=self.non_private, random_state=self.random_state,
-        )  # fmt: skip
+            epsilon=self.epsilon,
+            classes=classes,
+            loss=self.loss,
+            diameter=self.diameter,
+            randomizer=self.randomizer,
+            batch_size=min(size, users),
+            non_private=self.non_private,
+            random_state=self.random_state,
+        )
 
     def _checked_input(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Return features, labels as numbers, and the classes."""

@@ -175,9 +175,10 @@ class MulticlassHinge(ScoreLoss):
     def _best_other_labels(self, scores: Array) -> Any:
         """Return, for every label, the other label with the largest score."""
         order = np.argpartition(-scores, 1, axis=1)[:, :2]
-        swapped = scores[np.arange(len(scores)), order[:, 0]] < scores[
-            np.arange(len(scores)), order[:, 1]
-        ]  # fmt: skip
+        swapped = (
+            scores[np.arange(len(scores)), order[:, 0]]
+            < scores[np.arange(len(scores)), order[:, 1]]
+        )
         best = np.where(swapped, order[:, 1], order[:, 0])
         runner_up = np.where(swapped, order[:, 0], order[:, 1])
         labels = np.arange(scores.shape[1])

@@ -59,9 +59,13 @@ def close_descent(
     quiet = QUIET / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
     norm = min(max(WIDE, min(quiet, WIDER)) * deviation, WIDEST * mapped.length * y_bound)
     query = MeanOfClippedGradients(
-        partial(squared_residuals, y_bound=y_bound), norm, records, mapped.features, executor,
+        partial(squared_residuals, y_bound=y_bound),
+        norm,
+        records,
+        mapped.features,
+        executor,
         kept_weight=SHARES.kept,
-    )  # fmt: skip
+    )
     query.theta, query.squares = descent.theta, True
     released = ledger.release(part, query, shape=descent.theta.size + 1)
     square = max(0.0, float(released[-1]) / SHARES.kept) * norm**2

@@ -61,8 +61,11 @@ class BlockMoments:
         rows = clipped_rows(block[0], self.x_bound)
         lengths = np.sqrt(squared_lengths(rows)) / self.bound
         shorter = WITHIN / np.maximum(lengths, 1.0) / self.bound
-        total = np.asarray(rows.T @ shorter if not isinstance(rows, np.ndarray)
-                           else np.einsum("ij,i->j", rows, shorter))  # fmt: skip
+        total = np.asarray(
+            rows.T @ shorter
+            if not isinstance(rows, np.ndarray)
+            else np.einsum("ij,i->j", rows, shorter)
+        )
         return np.append(total, WITHIN * np.square(np.minimum(lengths, 1.0)).sum())
 
 
@@ -180,8 +183,9 @@ def mapped_features(
     if products is None:
         constant = min(1.0, longest_constant) * math.sqrt(square)
         features = FeatureMap(x_bound, constant, moments.centre, None, row_bound)
-        return MappedFeatures(features, math.hypot(constant, math.sqrt(square)),
-                              1 / (curvature * square + penalty))  # fmt: skip
+        return MappedFeatures(
+            features, math.hypot(constant, math.sqrt(square)), 1 / (curvature * square + penalty)
+        )
     # If all rows are shortened, their products are too small by this factor.
     unit = max(shortened**2, 1.0) * square
     upper = np.triu_indices(size)

@@ -313,8 +313,10 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _signal(self, sizes: Sizes) -> float:
         """Return the signal of the rounds, for the share of the budget that remains for them."""
-        rounds_share, usual_share = (1 - shares.moments - shares.products - shares.closing
-                       for shares in (self._shares(), SHARES))  # fmt: skip
+        rounds_share, usual_share = (
+            1 - shares.moments - shares.products - shares.closing
+            for shares in (self._shares(), SHARES)
+        )
         return signal_of(sizes, self._mu()) * math.sqrt(rounds_share / usual_share)
 
     def _mu(self) -> float:
@@ -322,8 +324,9 @@ class PrivateLinearRegression(PrivateRegressor):
         return mu_of_budget(self.epsilon, self.delta)
 
     def _row_bound(self, features: int) -> float:
-        longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2
-                            + self.fit_intercept)  # fmt: skip
+        longest = math.sqrt(
+            features * BOUND.check("x_bound", self.x_bound) ** 2 + self.fit_intercept
+        )
         if self.row_bound is None:
             return longest
         return min(BOUND.check("row_bound", self.row_bound), longest)

@@ -212,15 +212,25 @@ class PrivateLogisticRegression(LinearClassifier):
         # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
         # (Boehning & Lindsay).
         curvature = 0.25 if two else 0.5
-        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor, shares,
-                              curvature=curvature,
-                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
+        mapped = released_map(
+            ledger,
+            self.x_bound,
+            bound,
+            self.fit_intercept,
+            executor,
+            shares,
+            curvature=curvature,
+            row_bound=math.inf if self.row_bound is None else bound,
+        )
         clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
         gradient = MeanOfClippedGradients(
-            logistic_residuals if two else multinomial_residuals, clip,
-            records * (1.0 if self.batch_rate is None else self.batch_rate), mapped.features,
-            executor, self.weight_bound,
-        )  # fmt: skip
+            logistic_residuals if two else multinomial_residuals,
+            clip,
+            records * (1.0 if self.batch_rate is None else self.batch_rate),
+            mapped.features,
+            executor,
+            self.weight_bound,
+        )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
         theta = descend(

@@ -79,9 +79,13 @@ def descend_mapped(
     unit, features = mapped.length * y_bound, mapped.features
     norm = START * unit
     query = MeanOfClippedGradients(
-        partial(squared_residuals, y_bound=y_bound), norm, ledger.shape[0], features, executor,
+        partial(squared_residuals, y_bound=y_bound),
+        norm,
+        ledger.shape[0],
+        features,
+        executor,
         kept_weight=SHARES.kept,
-    )  # fmt: skip
+    )
     theta = np.zeros((ledger.shape[1] + bool(features.intercept), 1))
     (mean, start), norms, shares = (theta, 0), np.empty(rounds), np.empty(rounds)
     for t in range(1, rounds + 1):

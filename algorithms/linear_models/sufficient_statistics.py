@@ -125,8 +125,13 @@ def unpacked(released: Array, size: int, units: StatisticUnits, scale: float) ->
     gram[upper] = released[:triangle] / weights
     gram = gram + np.triu(gram, 1).T
     products = released[triangle:-1] * units.products
-    return Statistics(gram, products, float(released[-1]) * units.square,
-                      scale * units.gram, scale * units.products)  # fmt: skip
+    return Statistics(
+        gram,
+        products,
+        float(released[-1]) * units.square,
+        scale * units.gram,
+        scale * units.products,
+    )
 
 
 def solved(statistics: Statistics, penalty: Array) -> Array:

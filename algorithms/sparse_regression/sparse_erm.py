@@ -348,9 +348,13 @@ class ExactSparseMinimum:
                 gradient.theta = theta
         columns = np.flatnonzero(theta[:features])
         minimum = ExactMinimum(
-            ClippedSlopeObjective(self.loss), partial(_shortened, self.row_bound, columns),
-            bool(self.constant), executor=self.executor, ridge=self.penalty, columns=columns.size,
-        )  # fmt: skip
+            ClippedSlopeObjective(self.loss),
+            partial(_shortened, self.row_bound, columns),
+            bool(self.constant),
+            executor=self.executor,
+            ridge=self.penalty,
+            columns=columns.size,
+        )
         minimiser = minimum(data)[:, 0] if columns.size else np.zeros(1)
         theta = np.zeros(features + bool(self.constant))
         theta[columns] = minimiser[:-1]

@@ -235,10 +235,13 @@ def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
     candidates: list[Any] = [
         calibrate(DiscreteLaplace, sensitivity=moved, epsilon=epsilon, delta=delta),
         calibrate(
-            DiscreteGaussian, sensitivity=round_up(math.sqrt(moved)), dimension=size,
-            epsilon=epsilon, delta=delta,
+            DiscreteGaussian,
+            sensitivity=round_up(math.sqrt(moved)),
+            dimension=size,
+            epsilon=epsilon,
+            delta=delta,
         ),
-    ]  # fmt: skip
+    ]
     return min(candidates, key=lambda noise: noise.expected_maximum(size))
 
 

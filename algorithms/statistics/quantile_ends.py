@@ -182,9 +182,14 @@ def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float
 
 
 def end_parts(
-    centres: Sequence[int], quantiles: Sequence[float], ends: Ends, scale: float, level: float,
-    records: float, places: int,
-) -> tuple[list[EndPart], list[EndPart]]:  # fmt: skip
+    centres: Sequence[int],
+    quantiles: Sequence[float],
+    ends: Ends,
+    scale: float,
+    level: float,
+    records: float,
+    places: int,
+) -> tuple[list[EndPart], list[EndPart]]:
     """Return where the lower and the upper ends of ascending quantiles are sought.
 
     ``centres`` are the places of the quantiles, ``scale`` is the scale of the tree that released
@@ -222,9 +227,14 @@ def _records_lost(quantile: float, side: int, own_noise: float, records: float) 
 
 
 def ends_found(
-    indices: Sequence[Sequence[int]], parts: tuple[list[EndPart], list[EndPart]],
-    quantiles: Sequence[float], ends: Ends, scale: float, records: float, places: int,
-) -> list[tuple[int, int]]:  # fmt: skip
+    indices: Sequence[Sequence[int]],
+    parts: tuple[list[EndPart], list[EndPart]],
+    quantiles: Sequence[float],
+    ends: Ends,
+    scale: float,
+    records: float,
+    places: int,
+) -> list[tuple[int, int]]:
     """Return the places of the lower and upper end of each quantile, from the drawn indices."""
     count = len(quantiles)
     lower, upper = 0, places - 1

@@ -107,9 +107,13 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
     for node in range(variables):
         other_nodes = np.arange(variables) != node
         _, _, coefficients[node, other_nodes] = lars_path_gram(
-            R[other_nodes, node], R[np.ix_(other_nodes, other_nodes)], n_samples=1, method="lasso",
-            alpha_min=threshold, return_path=False,
-        )  # fmt: skip
+            R[other_nodes, node],
+            R[np.ix_(other_nodes, other_nodes)],
+            n_samples=1,
+            method="lasso",
+            alpha_min=threshold,
+            return_path=False,
+        )
     upper = np.triu_indices(variables, 1)
     forward, backward = coefficients[upper], coefficients.T[upper]
     strength = np.where(forward * backward > 0, np.minimum(np.abs(forward), np.abs(backward)), 0.0)
@@ -128,5 +132,7 @@ def finite_array(values: Any, axes: int) -> Array:
 
 
 SIGN_ESTIMATORS: dict[str, Callable[..., Array]] = {
-    "mean": mean_signs, "lasso": lasso_signs, "graph": graph_signs,
-}  # fmt: skip
+    "mean": mean_signs,
+    "lasso": lasso_signs,
+    "graph": graph_signs,
+}

@@ -28,9 +28,10 @@ def _difference_of_values(one: Any, other: Any) -> str:
             unshared = len(dict.keys(one) ^ dict.keys(other))
             return f"{unshared} keys in one of them alone" if unshared else "the order of the keys"
         pairs = zip(
-            [*dict.keys(one), *dict.values(one)], [*dict.keys(other), *dict.values(other)],
+            [*dict.keys(one), *dict.values(one)],
+            [*dict.keys(other), *dict.values(other)],
             strict=True,
-        )  # fmt: skip
+        )
         return next(filter(None, (difference(*pair) for pair in pairs)), "")
     if isinstance(one, (tuple, list)):
         kind: Any = tuple if isinstance(one, tuple) else list

@@ -180,8 +180,11 @@ def audit_algorithm(
             replayed = Replayed(False, False, True, np.nan, str(error))
     weights = [(weighted.first_weight, weighted.second_weight) for weighted in losses]
     return AlgorithmAudit(
-        declared_plan(algorithm, data, public), claim, replayed,
-        np.array([weighted.loss for weighted in losses]), np.array(weights).reshape(-1, 2),
+        declared_plan(algorithm, data, public),
+        claim,
+        replayed,
+        np.array([weighted.loss for weighted in losses]),
+        np.array(weights).reshape(-1, 2),
         np.array([weighted.untilted for weighted in losses], dtype=bool),
         np.array([weighted.pilot for weighted in losses], dtype=bool),
-    )  # fmt: skip
+    )

@@ -163,9 +163,12 @@ class ReplayGate(GateWithRefusals):
 
     def __init__(self, recorder: RecordingLedger, data: Any, public: Any = None) -> None:
         super().__init__(
-            data, recorder.plan, recorder.public if public is None else public, recorder.coin_words,
+            data,
+            recorder.plan,
+            recorder.public if public is None else public,
+            recorder.coin_words,
             undeclared=recorder.takes_undeclared,
-        )  # fmt: skip
+        )
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
         self._samples, self._sampled = iter(recorder.samples), np.empty(0, dtype=np.intp)
         self._both_data, self._changed_users = (recorder.records, self._data), set[int]()

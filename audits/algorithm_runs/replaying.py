@@ -204,9 +204,14 @@ def replay(
     except UnsupportedPlan:
         largest = math.inf
     verdict = Replayed(
-        leak_free, on_plan, deterministic, loss, witness, largest,
+        leak_free,
+        on_plan,
+        deterministic,
+        loss,
+        witness,
+        largest,
         _unchecked_parts(loss, largest, trusted),
-    )  # fmt: skip
+    )
     if verdict.within_claim:
         return verdict
     message = f"one run lost {loss:.4g}, its plan allows {largest:.4g}"

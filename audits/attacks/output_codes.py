@@ -60,9 +60,12 @@ def audit_by_codes(
 
     finding = distinguish(leveled, pair, claim, runs - pilot, confidence, delta, source)
     return dataclasses.replace(
-        finding, runs=runs, seed=seed, seconds=time.perf_counter() - start,
+        finding,
+        runs=runs,
+        seed=seed,
+        seconds=time.perf_counter() - start,
         witness=f"by {code_name}: {finding.witness}",
-    )  # fmt: skip
+    )
 
 
 def check_arguments(

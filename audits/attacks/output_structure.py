@@ -171,8 +171,10 @@ def _output_codes(
         _hash(np.shape(output) if isinstance(output, np.ndarray) else len(inside)),
         _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in inside}),
         2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
-        _hash(*atoms), _hash(first_atom), _hash(last_atom),
-    ]  # fmt: skip
+        _hash(*atoms),
+        _hash(first_atom),
+        _hash(last_atom),
+    ]
 
 
 def _paths(output: Any, inside: Sequence[Any], path: str) -> list[str]:

@@ -154,9 +154,12 @@ def search_pairs(
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
     finding = _audit_pair(release, best[0], claim, runs - spent, confidence, delta, source)
     finding = dataclasses.replace(
-        finding, seed=seed, runs=runs, witness=f"{best[0].kind}: {finding.witness}",
+        finding,
+        seed=seed,
+        runs=runs,
+        witness=f"{best[0].kind}: {finding.witness}",
         seconds=time.perf_counter() - start,
-    )  # fmt: skip
+    )
     finding = noted(finding, release, best[0].pair)
     ranked = sorted(ranking.values(), key=lambda row: -row[1])
     return Search(finding, best[0], tuple(ranked), refused, spent)

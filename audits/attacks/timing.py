@@ -143,11 +143,18 @@ def audit_timing(
     correlation = value_correlation if value_p <= noise_p else noise_correlation
     return Timing(
         Outcome.FALSIFIED if fell else survived,
-        value_correlation, value_p, noise_correlation, noise_p, confidence, pairs, batch,
+        value_correlation,
+        value_p,
+        noise_correlation,
+        noise_p,
+        confidence,
+        pairs,
+        batch,
         f"time against {what}: rank correlation {correlation:.3f}, "
         f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}",
-        time.perf_counter() - start, seed,
-    )  # fmt: skip
+        time.perf_counter() - start,
+        seed,
+    )
 
 
 def spearman(x: Array, y: Array) -> float:

@@ -197,12 +197,17 @@ class Finding(TableDisplay):
 
     def _table(self) -> Table:
         rows = [
-            ("outcome", self.outcome.name), ("epsilon, at least", self.epsilon_lower),
-            ("at delta", self.delta), ("claimed", self.claim), ("runs", self.runs),
-            ("confidence", self.confidence), ("seed", self.seed), ("seen", self.witness),
+            ("outcome", self.outcome.name),
+            ("epsilon, at least", self.epsilon_lower),
+            ("at delta", self.delta),
+            ("claimed", self.claim),
+            ("runs", self.runs),
+            ("confidence", self.confidence),
+            ("seed", self.seed),
+            ("seen", self.witness),
             *(("not looked into", part) for part in self.unseen),
             *(("note", note) for note in self.notes),
-        ]  # fmt: skip
+        ]
         return Table(FACTS, rows, lower=("epsilon, at least",))
 
     def refutes(self, confidence: float) -> bool:

@@ -106,9 +106,12 @@ def reduced_candidates(
     for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
         candidates = _number_candidates(
-            reduction.describe(column), take(first), take(second),
-            Pipeline((read(needed), take)), columns=needed,
-        )  # fmt: skip
+            reduction.describe(column),
+            take(first),
+            take(second),
+            Pipeline((read(needed), take)),
+            columns=needed,
+        )
         yield from itertools.islice(candidates, 1 if column < sums else None)
     if known is not None and len(known) == 1:
         return
@@ -116,10 +119,12 @@ def reduced_candidates(
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
     used_columns = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
     yield from _additive_candidates(
-        "additive log-odds of features", REDUCED_PENALTIES,
+        "additive log-odds of features",
+        REDUCED_PENALTIES,
         _split_folds(basis(first), basis(second)),
-        Pipeline((read(used_columns), basis)), used_columns,
-    )  # fmt: skip
+        Pipeline((read(used_columns), basis)),
+        used_columns,
+    )
 
 
 def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
@@ -179,10 +184,11 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
         few = distinct <= FEW_CELLS
         parts = [(atoms_a, atoms_b)] if few else _split_folds(atoms_a, atoms_b)
         yield ModelCandidate(
-            "log-odds of the whole output", parts,
+            "log-odds of the whole output",
+            parts,
             lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(parts, folds))),
             layout.categories,
-        )  # fmt: skip
+        )
     if layout.width > RAW_COLUMNS:
         yield from _screened_candidates(layout, *features)
         return
@@ -198,9 +204,11 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     rows = [layout.columns(side_features) for side_features in features]
     basis = fit_spline_basis(*_with_labels(*rows), layout.width)
     yield from _additive_candidates(
-        "additive log-odds of features", PENALTIES, _split_folds(*map(basis, rows)),
+        "additive log-odds of features",
+        PENALTIES,
+        _split_folds(*map(basis, rows)),
         Pipeline((layout.feature_matrix, basis)),
-    )  # fmt: skip
+    )
 
 
 def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCandidate:

@@ -22,9 +22,14 @@ ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not as
 EXACT = 1 << 53  # whole numbers up to here are exact as floats
 # elements of arrays and Python's own count as one type: chunks may come as either
 TYPE_NAMES = {
-    "float64": "float", "int64": "int", "bool_": "bool", "bool": "bool", "str_": "str",
-    "bytes_": "bytes", "complex128": "complex",
-}  # fmt: skip
+    "float64": "float",
+    "int64": "int",
+    "bool_": "bool",
+    "bool": "bool",
+    "str_": "str",
+    "bytes_": "bytes",
+    "complex128": "complex",
+}
 
 
 class EnoughRead(Exception):  # not an error: it ends a walk

@@ -159,9 +159,11 @@ def fit_reduction(
     if whitened is not None:
         sums.append(WeightedSum("number", whitened, f"a discriminant of {width:,} numbers"))
     for feature, of, noun in (
-        ("number", "mean", "numbers"), ("mean", "mean", "clipped numbers"),
-        ("step", "step", "steps of numbers"), ("size", "size", "sizes of numbers"),
-    ):  # fmt: skip
+        ("number", "mean", "numbers"),
+        ("mean", "mean", "clipped numbers"),
+        ("step", "step", "steps of numbers"),
+        ("size", "size", "sizes of numbers"),
+    ):
         contrast = contrast_of[of]
         clear = np.abs(contrast.z_scores) > CLEAR
         sums.append(WeightedSum(feature, contrast.weights, f"a weighted sum of {width:,} {noun}"))

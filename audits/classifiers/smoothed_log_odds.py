@@ -81,7 +81,7 @@ def histogram_cells(
         np.searchsorted(edges, pooled),
         np.nan_to_num(pooled.astype(float), nan=1e300, posinf=1e300, neginf=-1e300),
         minlength=edges.size + 1,
-    )  # fmt: skip
+    )
     centres = total / np.maximum(ones + zeros, 1.0)
     rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
     smooth_cells = (~rare).astype(float)

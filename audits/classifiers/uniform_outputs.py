@@ -154,9 +154,11 @@ def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
     labels, dtypes = first_frame.columns.tolist(), first_frame.dtypes.tolist()
     for frame in values:
         if (
-            len(frame) != len(first_frame) or frame.columns.tolist() != labels
-            or frame.dtypes.tolist() != dtypes or frame.attrs
-        ):  # fmt: skip
+            len(frame) != len(first_frame)
+            or frame.columns.tolist() != labels
+            or frame.dtypes.tolist() != dtypes
+            or frame.attrs
+        ):
             return None
     if not labels or not len(first_frame):
         return None

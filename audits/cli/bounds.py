@@ -136,8 +136,12 @@ def _problem_reports(
     from audits.minimax.performance.answers import report_problem
 
     streams = np.random.default_rng(seed).spawn(len(problems))
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("left"),
-               TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     answers = []
     with terminal_progress(*columns) as bar:
         task = bar.add_task("bounds", total=len(problems) + 1)

@@ -28,7 +28,7 @@ def libraries(
 
     Exit status: 0 all as known, 1 a fault was missed or a sound control was falsified, 2 bad
     usage, 3 inconclusive under --strict, 130 interrupted.
-    """  # fmt: skip
+    """
     from accountant.files import check_writable, write_text
     from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
     from audits.libraries import LIBRARIES, available_cases

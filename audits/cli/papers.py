@@ -15,7 +15,7 @@ def papers(options: Options) -> None:
     Examples: python -m audits papers; python -m audits papers LASSO --html papers.html
 
     Exit status: 0 all as known, 1 a verdict is not what it was, 2 bad usage, 130 interrupted.
-    """  # fmt: skip
+    """
     from audits.cli.perform import parse_request, run_and_report
     from audits.papers.cases import cases
     from audits.runner.execution import select_cases

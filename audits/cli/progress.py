@@ -30,9 +30,13 @@ def progress_bar(
     from audits.runner.cases import LOSS_SAMPLES
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with terminal_progress(*columns) as bar:
         longest = sum(case.kind == "algorithm" for case in todo) * LOSS_SAMPLES if ticking else 0
         task = bar.add_task("auditing", total=len(todo) + longest)

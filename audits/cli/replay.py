@@ -39,9 +39,11 @@ def replay(
     now = rerun(before, threads, allow_import, limits)
     screen = Console()
     if now.versions != before.versions:
-        changed = [f"{name} {before.versions.get(name, '-')} -> {now.versions.get(name, '-')}"
-                   for name in {**before.versions, **now.versions}
-                   if before.versions.get(name) != now.versions.get(name)]  # fmt: skip
+        changed = [
+            f"{name} {before.versions.get(name, '-')} -> {now.versions.get(name, '-')}"
+            for name in {**before.versions, **now.versions}
+            if before.versions.get(name) != now.versions.get(name)
+        ]
         screen.print(literal_text(f"versions differ: {', '.join(changed)}"), style="yellow")
     changes = differences(before, now)
     for line in changes[:20]:

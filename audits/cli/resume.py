@@ -51,11 +51,14 @@ def run_remaining(
     rows, request = _partial_rows(request, options, form)
     remaining_cases = [case for case in todo if case.subject not in rows]
     settings = Settings(
-        request.samples, request.confidence, request.seed, request.curves,
+        request.samples,
+        request.confidence,
+        request.seed,
+        request.curves,
         # Threads that are not needed for rows share the runs of each row.
         jobs=1 if options.dask is not None else max(1, threads // max(len(remaining_cases), 1)),
         repeats=request.options.get("repeats", 1),
-    )  # fmt: skip
+    )
 
     def done() -> list[Any]:
         return [rows[case.subject] for case in todo if case.subject in rows]

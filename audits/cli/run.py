@@ -27,7 +27,7 @@ def run(options: Options) -> None:
 
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
-    """  # fmt: skip
+    """
     from audits.cli.perform import parse_request, run_and_report
     from audits.runner.execution import select_cases
 

@@ -53,7 +53,7 @@ def scores(
 
     Exit status: 0 survived, 1 falsified, 2 bad usage or input, 3 inconclusive under --strict,
     130 interrupted.
-    """  # fmt: skip
+    """
     from accountant.cli.exit_status import parse_number
     from accountant.domains import IntegerRange
     from audits.claims.arguments import CONFIDENCE, seed_and_generator

@@ -78,12 +78,19 @@ def target(
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
     if options.dask is not None:
-        raise ParameterError("--dask", options.dask, "left out: a target stays on this machine, "
-                             "where --jobs gives it processes")  # fmt: skip
+        raise ParameterError(
+            "--dask",
+            options.dask,
+            "left out: a target stays on this machine, where --jobs gives it processes",
+        )
     extra_options = {
-        "epsilon": epsilon, "delta": delta, "pair": [str(Path(path)) for path in pair],
-        "bits": bits, "allow-import": True, **({"early": True} if early else {}),
-    }  # fmt: skip
+        "epsilon": epsilon,
+        "delta": delta,
+        "pair": [str(Path(path)) for path in pair],
+        "bits": bits,
+        "allow-import": True,
+        **({"early": True} if early else {}),
+    }
     limits = parse_limits(options)
     request, threads = parse_request("target", [name], options, extra_options)
     kept_outputs = (

@@ -59,11 +59,15 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
         colour = "green" if row.as_expected else "bold red"
         detected_at = "-" if row.detected_at is None else f"{row.detected_at:,}"
         table.add_row(
-            literal_text(row.name), format_number(row.true_epsilon, ".3f"),
-            format_number(row.epsilon_lower, ".3f"), format_number(row.share, ".0%"), detected_at,
-            f"{row.alarms}/{row.repeats}", f"{row.seconds:.1f}",
+            literal_text(row.name),
+            format_number(row.true_epsilon, ".3f"),
+            format_number(row.epsilon_lower, ".3f"),
+            format_number(row.share, ".0%"),
+            detected_at,
+            f"{row.alarms}/{row.repeats}",
+            f"{row.seconds:.1f}",
             f"[{colour}]{row.outcome.name}[/]",
-        )  # fmt: skip
+        )
     screen.print(table)
     sums = totals(rows)
     screen.print(

@@ -81,8 +81,10 @@ def worst_outcome_pair(mechanism: Mechanism, epsilon: float) -> OutcomePair:
     first_value, second_value = mechanism.worst_pair(epsilon)
     cells = mechanism.support.cells(first_value, second_value)
     if cells is not None:
-        p, q = (np.ravel(cells.measure * np.exp(mechanism.log_density(cells.outputs, value)))
-                for value in (first_value, second_value))  # fmt: skip
+        p, q = (
+            np.ravel(cells.measure * np.exp(mechanism.log_density(cells.outputs, value)))
+            for value in (first_value, second_value)
+        )
         keep = (p > 0) | (q > 0)
         return OutcomePair(repr(mechanism), p[keep], q[keep])
     rng, half = np.random.default_rng(0), DRAWS // 2

@@ -68,10 +68,14 @@ def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
     """The result of an audit as that of a check."""
     delta = claimed_delta(claim)
     return CheckResult(
-        finding.refutes(VERDICT_CONFIDENCE), finding.witness, finding.epsilon_lower, finding.runs,
-        (claim.epsilon_at(delta), delta), None,
+        finding.refutes(VERDICT_CONFIDENCE),
+        finding.witness,
+        finding.epsilon_lower,
+        finding.runs,
+        (claim.epsilon_at(delta), delta),
+        None,
         finding.guesses.epsilon_lower(delta, VERDICT_CONFIDENCE),
-    )  # fmt: skip
+    )
 
 
 def compare_with_certified(

@@ -54,15 +54,23 @@ def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
     def release(x: Any, rng: np.random.Generator) -> float:
         del rng
         model = library.models.LinearRegression(
-            epsilon=0.1, bounds_X=(0.0, 1.0), bounds_y=(0.0, 1.0), fit_intercept=False,
+            epsilon=0.1,
+            bounds_X=(0.0, 1.0),
+            bounds_y=(0.0, 1.0),
+            fit_intercept=False,
             accountant=library.BudgetAccountant(),
-        )  # fmt: skip
+        )
         return float(model.fit(x, y)._obj_coefs[2][0, 0])  # what the fit keeps  # noqa: SLF001
 
     finding = audit_atoms(
-        release, (data, neighbour), claim, min(settings.samples, 400), settings.confidence,
-        rng=rng, truth=lambda x: float(np.einsum("ij,ik", x, x)[0, 0]),
-    )  # fmt: skip
+        release,
+        (data, neighbour),
+        claim,
+        min(settings.samples, 400),
+        settings.confidence,
+        rng=rng,
+        truth=lambda x: float(np.einsum("ij,ik", x, x)[0, 0]),
+    )
     return result_of_finding(finding, claim)
 
 

@@ -68,9 +68,13 @@ def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckRes
     neighbour = data.copy()
     neighbour[0] = LARGE_BOUND + 0.5
     finding = audit_sensitivity(
-        lambda data: query(data.tolist()), (data, neighbour), Sensitivity(float(query.map(2))),
-        settings.samples, settings.confidence, rng,
-    )  # fmt: skip
+        lambda data: query(data.tolist()),
+        (data, neighbour),
+        Sensitivity(float(query.map(2))),
+        settings.samples,
+        settings.confidence,
+        rng,
+    )
     return CheckResult(finding.outcome.name == "FALSIFIED", finding.witness, runs=finding.runs)
 
 

@@ -81,8 +81,11 @@ def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step
     """The same records in another order: the same data if data are sets."""
     if len(value) < 2:
         return
-    orders = (np.arange(len(value))[::-1], np.argsort(value.reshape(len(value), -1)[:, 0]),
-              rng.permutation(len(value)))  # fmt: skip
+    orders = (
+        np.arange(len(value))[::-1],
+        np.argsort(value.reshape(len(value), -1)[:, 0]),
+        rng.permutation(len(value)),
+    )
     for name, order in zip(("reversed", "sorted", "shuffled"), orders, strict=True):
         if not np.array_equal(value[order], value):
             yield [("", value), (f"the same records, {name}", value[order])]
@@ -91,8 +94,12 @@ def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step
 def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
     """From all low to all high, one record a step, in several orders: some sums round or wrap."""
     rows = box.shape[0]
-    orders = (np.arange(rows), np.arange(rows)[::-1], rng.permutation(rows),
-              np.argsort(np.arange(rows) % 8, kind="stable"))  # fmt: skip
+    orders = (
+        np.arange(rows),
+        np.arange(rows)[::-1],
+        rng.permutation(rows),
+        np.argsort(np.arange(rows) % 8, kind="stable"),
+    )
     names = ("from the first", "from the last", "in random order", "every eighth first")
     for name, order in zip(names, orders, strict=True):
         yield _staircase(box, order, f"a staircase {name}")

@@ -66,8 +66,11 @@ class Canaries:
         raw = np.array(self.coins)
         if raw.dtype.kind != "b" or raw.ndim != 1 or raw.size < LEAST_COINS:
             shown = f"an array of {raw.dtype}, shape {raw.shape}"
-            raise ParameterError("coins", shown, f"at least {LEAST_COINS} booleans along one axis, "
-                                 "as Canaries.flip draws them")  # fmt: skip
+            raise ParameterError(
+                "coins",
+                shown,
+                f"at least {LEAST_COINS} booleans along one axis, as Canaries.flip draws them",
+            )
         raw.setflags(write=False)
         object.__setattr__(self, "coins", raw)
 
@@ -118,8 +121,9 @@ class Canaries:
             why = error.strerror or "not a .npz file"
             raise ParameterError("path", str(path), f"a file to read ({why})") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise ParameterError("path", str(path), "a .npz or .json file of coins, written by "
-                                 "Canaries.save") from None  # fmt: skip
+            raise ParameterError(
+                "path", str(path), "a .npz or .json file of coins, written by Canaries.save"
+            ) from None
         return cls(coins, None if seed < 0 else seed)
 
     def save(self, path: str | Path) -> None:

@@ -78,9 +78,14 @@ class OneRunFinding(TableDisplay):
 
     def _table(self) -> Table:
         rows = [
-            ("outcome", self.outcome.name), ("epsilon, at least", self.epsilon_lower),
-            ("at delta", self.delta), ("claimed", self.claim), ("coins", self.coins),
-            ("provable with so many coins", self.provable), ("confidence", self.confidence),
-            ("seed", self.seed), ("seen", self.witness),
-        ]  # fmt: skip
+            ("outcome", self.outcome.name),
+            ("epsilon, at least", self.epsilon_lower),
+            ("at delta", self.delta),
+            ("claimed", self.claim),
+            ("coins", self.coins),
+            ("provable with so many coins", self.provable),
+            ("confidence", self.confidence),
+            ("seed", self.seed),
+            ("seen", self.witness),
+        ]
         return Table(FACTS, rows, lower=("epsilon, at least",))

@@ -46,11 +46,14 @@ class Evidence:
         def refuted(epsilon: float, rules: tuple[GuessRule, ...]) -> bool:
             at, deltas = np.array([epsilon]), np.array([delta])
             return any(
-                float(tail_of_right_guesses(
-                    self.coins.right(rule), rule.guesses, at, self.leaks(deltas, both=rule.both)
-                )[0]) <= self.alpha * rule.share
+                float(
+                    tail_of_right_guesses(
+                        self.coins.right(rule), rule.guesses, at, self.leaks(deltas, both=rule.both)
+                    )[0]
+                )
+                <= self.alpha * rule.share
                 for rule in rules
-            )  # fmt: skip
+            )
 
         def lines(epsilon: float) -> tuple[Array, Array]:
             return np.array([epsilon]), np.array([delta])
@@ -79,11 +82,14 @@ class Evidence:
         epsilons, deltas = lines
         return any(
             refutes_curve(
-                self.coins.right(rule), rule.guesses, epsilons,
-                self.leaks(deltas, both=rule.both), self.alpha * rule.share,
+                self.coins.right(rule),
+                rule.guesses,
+                epsilons,
+                self.leaks(deltas, both=rule.both),
+                self.alpha * rule.share,
             )
             for rule in rules
-        )  # fmt: skip
+        )
 
     def _rules(self, lines: tuple[Array, Array]) -> tuple[GuessRule, ...]:
         """The planned rule for the lines of a hypothesis, and the ladder."""

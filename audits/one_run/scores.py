@@ -148,9 +148,11 @@ def checked_scores(argument: str, scores: Any) -> Array:
     checked: Array = raw.astype(float)
     if not np.isfinite(checked).all():
         wrong = int(np.count_nonzero(~np.isfinite(checked)))
-        raise ParameterError(argument, f"{wrong} scores that are NaN or infinite",
-                             "finite: put a number in their place that does not depend on the "
-                             "coins")  # fmt: skip
+        raise ParameterError(
+            argument,
+            f"{wrong} scores that are NaN or infinite",
+            "finite: put a number in their place that does not depend on the coins",
+        )
     return checked
 
 
@@ -182,13 +184,16 @@ def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
     coins = min(inside, outside) if paired else inside + outside
     if coins < LEAST_COINS:
         what = "pairs of one inside and one outside" if paired else "canaries"
-        raise ParameterError("inside, outside", (inside, outside),
-                             f"scores of at least {LEAST_COINS} {what}")  # fmt: skip
+        raise ParameterError(
+            "inside, outside", (inside, outside), f"scores of at least {LEAST_COINS} {what}"
+        )
     if not paired and 2 * float(bdtr(min(inside, outside), coins, 0.5)) < UNLIKELY:
         raise ParameterError(
-            "inside, outside", (inside, outside), "numbers that fair coins give: "
-            "each canary is inside by a coin of its own; split='fixed' is for fixed numbers"
-        )  # fmt: skip
+            "inside, outside",
+            (inside, outside),
+            "numbers that fair coins give: "
+            "each canary is inside by a coin of its own; split='fixed' is for fixed numbers",
+        )
 
 
 def _audited(
@@ -238,16 +243,19 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
     right, guesses, leaks, errors = np.array(
         [
             (
-                evidence.coins.right(rule), rule.guesses,
-                evidence.leaks(np.array(delta), both=rule.both), evidence.alpha * rule.share,
+                evidence.coins.right(rule),
+                rule.guesses,
+                evidence.leaks(np.array(delta), both=rule.both),
+                evidence.alpha * rule.share,
             )
             for rule in rules
         ]
-    ).T  # fmt: skip
+    ).T
     bounds = furthest_that(
         lambda e: tail_of_right_guesses(right, guesses, e, leaks) <= errors,
-        np.zeros(len(rules)), np.full(len(rules), MOST_EPSILON),
-    )  # fmt: skip
+        np.zeros(len(rules)),
+        np.full(len(rules), MOST_EPSILON),
+    )
     return rules[int(np.argmax(bounds))]
 
 

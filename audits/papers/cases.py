@@ -112,9 +112,13 @@ def _gaussian(claim: PublishedClaim, settings: Settings, rng: np.random.Generato
         raise TypeError("one Gaussian release is attacked so")
     with settings.workers() as pool:
         finding = audit(
-            plan, claim=ApproxLoss(claim.epsilon, claim.delta), runs=settings.samples,
-            confidence=settings.confidence, rng=rng, executor=pool,
-        )  # fmt: skip
+            plan,
+            claim=ApproxLoss(claim.epsilon, claim.delta),
+            runs=settings.samples,
+            confidence=settings.confidence,
+            rng=rng,
+            executor=pool,
+        )
     certain = exact_epsilon(plan, claim.delta)
     description = (
         f", exactly {certain:.4g} by its density; guesses show {finding.epsilon_lower:.3g}"

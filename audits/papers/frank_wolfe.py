@@ -44,8 +44,10 @@ def printed_selections(
     return PublishedClaim(
         f"private LASSO, {noise}, T={iterates}, {relation}",
         "Talwar, Thakurta & Zhang (2015), Algorithm 2",
-        epsilon, delta, plan,
-    )  # fmt: skip
+        epsilon,
+        delta,
+        plan,
+    )
 
 
 def attacked_epsilon(claim: PublishedClaim) -> float:
@@ -64,9 +66,9 @@ def attacked_epsilon(claim: PublishedClaim) -> float:
 def binomial_epsilon(p_heads: float, q_heads: float, count: int, delta: float) -> float:
     """The epsilon at ``delta`` of ``count`` Bernoulli draws of two probabilities."""
     heads = np.arange(count + 1)
-    log_choices = np.array([
-        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in heads
-    ])  # fmt: skip
+    log_choices = np.array(
+        [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in heads]
+    )
     log_p, log_q = (
         log_choices + heads * math.log(p) + (count - heads) * math.log1p(-p)
         for p in (p_heads, q_heads)

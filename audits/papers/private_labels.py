@@ -48,8 +48,9 @@ def printed_upper_rate(classes: int) -> PrintedRate:
     return PrintedRate(
         f"label-private convex optimisation, K={classes}, epsilon <= 1: sqrt(K / (epsilon n))",
         '"Convex Optimization with Local Label Differential Privacy", abstract and Section 1',
-        1.0, lambda epsilon: second_moments(classes, epsilon)["unary"],
-    )  # fmt: skip
+        1.0,
+        lambda epsilon: second_moments(classes, epsilon)["unary"],
+    )
 
 
 def printed_lower_rate(classes: int) -> PrintedRate:
@@ -57,8 +58,9 @@ def printed_lower_rate(classes: int) -> PrintedRate:
     return PrintedRate(
         f"lower bound on label-private convex optimisation, K={classes}, epsilon <= 1",
         '"Convex Optimization with Local Label Differential Privacy", Section 1',
-        1.0, lambda epsilon: lower_bound(classes, epsilon, 10**15) ** 2,
-    )  # fmt: skip
+        1.0,
+        lambda epsilon: lower_bound(classes, epsilon, 10**15) ** 2,
+    )
 
 
 def leading_constant(classes: int, epsilon: float) -> float:

@@ -69,8 +69,10 @@ def printed_label_noise(
     return PublishedClaim(
         f"label noise, s*={true_sparsity}, C={noise_bound:g}, {link_of(link).name}",
         "Wang, Smith & Xu (2018); Wang & Xu (2021), Algorithms 2 and 5",
-        epsilon, delta, Gaussian(tau, moved),
-    )  # fmt: skip
+        epsilon,
+        delta,
+        Gaussian(tau, moved),
+    )
 
 
 def public_label_noise(
@@ -81,8 +83,10 @@ def public_label_noise(
     return PublishedClaim(
         f"label noise in code, s*={true_sparsity}, C={noise_bound:g}",
         "public MATLAB code with the same experiment (authorship unverified)",
-        epsilon, delta, Gaussian(tau, 2 * label_bound(true_sparsity, noise_bound)),
-    )  # fmt: skip
+        epsilon,
+        delta,
+        Gaussian(tau, 2 * label_bound(true_sparsity, noise_bound)),
+    )
 
 
 class PrintedBound(LocalIHT):

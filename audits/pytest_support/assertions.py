@@ -161,13 +161,16 @@ def _attack(
     leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
     raise ClaimFailed(
         failure_text(
-            headline, trial, event=event, **optional_facts,
+            headline,
+            trial,
+            event=event,
+            **optional_facts,
             counts=f"{guesses.correct:,} right of {guesses.made:,} guesses ({guesses.share:.2%}; "
             f"the claim allows {allowed:.2%}{leaks}) in {guesses.runs:,} runs",
             bound=bound_text(epsilon_bound, point.delta, trial),
             claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {claim_source}",
         )
-    )  # fmt: skip
+    )
 
 
 def _assert_algorithm(
@@ -196,12 +199,14 @@ def _assert_algorithm(
         no_bound = "none: the replay already differs, so no losses were sampled"
         raise ClaimFailed(
             failure_text(
-                f"FALSIFIED: {name}", trial, event=why,
+                f"FALSIFIED: {name}",
+                trial,
+                event=why,
                 counts=f"a run and its replay, {algorithm_audit.losses.size:,} privacy losses",
                 bound=no_bound if bound is None else bound_text(bound, delta, trial),
                 claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {DECLARED_CLAIM}",
             )
-        )  # fmt: skip
+        )
 
 
 def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: Trial) -> None:
@@ -221,11 +226,12 @@ def _assert_costs(
     if cost > allowed * (1 + TOLERANCE):
         raise ClaimFailed(
             failure_text(
-                f"OVERCLAIMED: {name} costs more than the test claims (computed, no runs)", trial,
+                f"OVERCLAIMED: {name} costs more than the test claims (computed, no runs)",
+                trial,
                 cost=f"epsilon = {cost:.6g} at delta = {delta:g}, by the accountant",
                 claim=f"epsilon <= {allowed:.6g} at delta = {delta:g}",
             )
-        )  # fmt: skip
+        )
     return cost
 
 

@@ -100,10 +100,13 @@ def gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
     remaining = Constraints(released=list(constraints.released))
     for left_side, right_side, event in constraints.compared:
         kinds = [
-            {int(np.searchsorted([b.start for b in laws.blocks], k, side="right")) - 1
-             for k in side.noises.ravel() if k >= 0}
+            {
+                int(np.searchsorted([b.start for b in laws.blocks], k, side="right")) - 1
+                for k in side.noises.ravel()
+                if k >= 0
+            }
             for side in (left_side, right_side)
-        ]  # fmt: skip
+        ]
         if any(kind & gaussian for kind in kinds):
             remaining.released += [
                 (side, event) for side in (left_side, right_side) if (side.noises >= 0).any()

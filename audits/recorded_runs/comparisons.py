@@ -13,9 +13,15 @@ from audits.algorithm_runs.differences import difference
 from audits.recorded_runs.followed_steps import event_of, use
 
 SKIPPED = (
-    np.random.Generator, np.random.RandomState, np.random.BitGenerator, types.ModuleType,
-    types.FunctionType, types.BuiltinFunctionType, types.MethodType, type,
-)  # fmt: skip
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    type,
+)
 DEEPEST = 12
 ROUND_OFF = 1e-9  # relative rounding error of a sum of the same rows in another order
 

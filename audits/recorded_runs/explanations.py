@@ -47,10 +47,13 @@ def explained(
     pairs = list(pairs_of_events(first_tape, second_tape))
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
     findings = [
-        *unequal_inputs(pairs), *unequal_bounds(first_tape, second_tape), *bare_values(pairs),
-        *reused(conflicts), *too_far(pairs, first_tape.blocks, draws),
+        *unequal_inputs(pairs),
+        *unequal_bounds(first_tape, second_tape),
+        *bare_values(pairs),
+        *reused(conflicts),
+        *too_far(pairs, first_tape.blocks, draws),
         *_partings(pairs, first_run, second_run),
-    ]  # fmt: skip
+    ]
     verdict = judged(findings, spent, pairs, claim, delta, result, first_tape, draws)
     counts = not (spent.no_coins or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()

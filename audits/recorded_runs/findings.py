@@ -100,9 +100,11 @@ def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
 
 
 def _comparable(thing: Any) -> Any:
-    return np.asarray(thing, dtype=float) if isinstance(thing, (int, float, np.generic)) and not (
-        isinstance(thing, (bool, np.bool_))
-    ) else thing  # fmt: skip
+    return (
+        np.asarray(thing, dtype=float)
+        if isinstance(thing, (int, float, np.generic)) and not (isinstance(thing, (bool, np.bool_)))
+        else thing
+    )
 
 
 def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:

@@ -21,13 +21,22 @@ from audits.recorded_runs.followed_steps import (
 from audits.recorded_runs.tape import current_tape
 
 BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
-    "pow": np.power, "mod": np.mod, "floordiv": np.floor_divide,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "pow": np.power,
+    "mod": np.mod,
+    "floordiv": np.floor_divide,
+}
 COMPARED = {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
 CHOOSING_METHODS = (
     "reshape", "ravel", "transpose", "squeeze", "take", "repeat", "swapaxes", "diagonal",

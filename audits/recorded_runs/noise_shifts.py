@@ -19,8 +19,13 @@ from audits.recorded_runs.events import COMPARISON, Event, EventKind, NoiseBlock
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
 
 BOUNDED = {
-    "laplace", "log of uniform", "logistic", "exponential", "geometric", "negated exponential",
-}  # fmt: skip
+    "laplace",
+    "log of uniform",
+    "logistic",
+    "exponential",
+    "geometric",
+    "negated exponential",
+}
 RISES, FALLS = {"exponential", "geometric"}, {"negated exponential"}  # moves in one direction alone
 
 
@@ -125,10 +130,12 @@ def is_question(event: Event) -> bool:
 def some_rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
     """These numbers alone."""
     return moved._replace(
-        noises=moved.noises[rows], factors=moved.factors[rows],
-        value=moved.value[rows], moved=moved.moved[rows],
+        noises=moved.noises[rows],
+        factors=moved.factors[rows],
+        value=moved.value[rows],
+        moved=moved.moved[rows],
         other_factors=moved.other_factors[rows],
-    )  # fmt: skip
+    )
 
 
 def least_cost(
@@ -165,9 +172,14 @@ def least_cost(
         ok = (b_eq is None or np.abs(b_eq).max() <= 1e-9) and (b_ub is None or b_ub.min() >= -1e-9)
         return (0.0, "") if ok else (np.inf, "no noise is left that could move")
     solution: Any = linprog(  # type: ignore[call-overload]
-        np.ones(2 * count), A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=limits,
+        np.ones(2 * count),
+        A_ub=a_ub,
+        b_ub=b_ub,
+        A_eq=a_eq,
+        b_eq=b_eq,
+        bounds=limits,
         method="highs",
-    )  # fmt: skip
+    )
     return (
         (float(solution.fun), "")
         if solution.status == 0

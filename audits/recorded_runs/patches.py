@@ -278,9 +278,10 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     The new generators are returned.
     """
     new_of = {
-        id(old): vars(owner)[name] for owner, name, old in undo
+        id(old): vars(owner)[name]
+        for owner, name, old in undo
         if old is not _absent and not isinstance(owner, type) and callable(old)
-    }  # fmt: skip
+    }
     replaced, kinds = frozenset(new_of), frozenset(map(id, PLAIN_KINDS))
     generators: dict[int, Any] = {}
 
@@ -300,9 +301,10 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         if replaced.isdisjoint(map(id, values)) and kinds.isdisjoint(map(id, map(type, values))):
             return
         references = [
-            (name, thing) for name, thing in list(names.items())
+            (name, thing)
+            for name, thing in list(names.items())
             if id(thing) in replaced or id(type(thing)) in kinds
-        ]  # fmt: skip
+        ]
         for name, thing in references:
             undo.append((names, name, thing))
             names[name] = replacement(thing)

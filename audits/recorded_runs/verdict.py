@@ -154,9 +154,15 @@ def _count(tape: Tape) -> int:
 
 
 def judged(
-    findings: list[RecordedFinding], spent: Spent, pairs: list[tuple[Event, Event]], claim: Claim,
-    delta: float | None, result: Any, first_tape: Tape, draws: dict[str, Primitive],
-) -> Recorded:  # fmt: skip
+    findings: list[RecordedFinding],
+    spent: Spent,
+    pairs: list[tuple[Event, Event]],
+    claim: Claim,
+    delta: float | None,
+    result: Any,
+    first_tape: Tape,
+    draws: dict[str, Primitive],
+) -> Recorded:
     """The verdict on what the checks and the cost say."""
     loss = _loss_of(claim, result)
     tested_delta = claimed_delta(loss) if delta is None else delta

@@ -141,10 +141,16 @@ def as_document(
         "seed": seed,
         "bounds": [_bound_document(answer) for answer in answers],
         "checks": [
-            {"claim": check.claim, "case": check.case, "exact": check.exact, "bound": check.bound,
-             "holds": check.holds} for check in checks
+            {
+                "claim": check.claim,
+                "case": check.case,
+                "exact": check.exact,
+                "bound": check.bound,
+                "holds": check.holds,
+            }
+            for check in checks
         ],
-    }  # fmt: skip
+    }
 
 
 def _bound_document(answer: ProblemReport) -> dict[str, Any]:
@@ -152,8 +158,11 @@ def _bound_document(answer: ProblemReport) -> dict[str, Any]:
     kind = None
     if family is not None:
         # The number of points may have more digits than JSON readers accept.
-        kind = {"kind": type(family).__name__, "points": size_text(family.points),
-                "separation": float(family.separation)}  # fmt: skip
+        kind = {
+            "kind": type(family).__name__,
+            "points": size_text(family.points),
+            "separation": float(family.separation),
+        }
     return {
         "problem": answer.problem, "setting": answer.setting, "value": bound.value,
         "published": bound.published, "statement": bound.statement, "valid_for": bound.valid_for,
@@ -166,10 +175,15 @@ def _algorithm_document(gap: RiskGap) -> dict[str, Any]:
     risk, error = gap.risk
     free, free_error = gap.noiseless_risk
     document = {
-        "name": gap.algorithm, "runs": len(gap.losses), "risk": risk, "standard_error": error,
-        "free": free, "free_standard_error": free_error, "promise": gap.theorem_bound,
+        "name": gap.algorithm,
+        "runs": len(gap.losses),
+        "risk": risk,
+        "standard_error": error,
+        "free": free,
+        "free_standard_error": free_error,
+        "promise": gap.theorem_bound,
         "ratio": gap.ratio,
-    }  # fmt: skip
+    }
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in document.items()

@@ -21,9 +21,15 @@ from audits.report.words import format_number
 def to_html(answers: Sequence[ProblemReport], checks: Sequence[Check], repeat_command: str) -> str:
     """The page; every word that came from outside is escaped."""
     return render(
-        "bounds.html", "audits.report", answers=answers, repeat_command=repeat_command,
-        checks=checks, shown=[check_cells(check) for check in closest_checks(checks)],
-        number=format_number, facts=bound_facts,
+        "bounds.html",
+        "audits.report",
+        answers=answers,
+        repeat_command=repeat_command,
+        checks=checks,
+        shown=[check_cells(check) for check in closest_checks(checks)],
+        number=format_number,
+        facts=bound_facts,
         algorithm_rows=lambda answer: map(algorithm_cells, answer.gaps),
-        algorithm_head=ALGORITHM_HEAD, check_head=CHECK_HEAD,
-    )  # fmt: skip
+        algorithm_head=ALGORITHM_HEAD,
+        check_head=CHECK_HEAD,
+    )

@@ -46,8 +46,11 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> Figu
     truths = _epsilon_scale([x for x, _ in guess])
     axes = Axes(truths, scale, f"true epsilon, where {claim} is claimed", "runs", HEIGHT)
     here = [(truths.low, float(samples)), (truths.high, float(samples))]
-    lines = (("mean", "guess test", guess), ("exact", "any test (limit)", limit),
-             ("claimed", f"here: {samples:,} runs", here))  # fmt: skip
+    lines = (
+        ("mean", "guess test", guess),
+        ("exact", "any test (limit)", limit),
+        ("claimed", f"here: {samples:,} runs", here),
+    )
     drawn = [
         Line(name, label, axes.points([(x, y) for x, y in points if math.isfinite(y)]))
         for name, label, points in lines

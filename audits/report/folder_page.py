@@ -151,7 +151,11 @@ def folder_page(index: FolderIndex, name: str, repeat_command: str) -> str:
     """Return the index as HTML; every word that came from outside is escaped."""
     fallen = Outcome.FALSIFIED
     return render(
-        "folder.html", "audits.report", index=index, name=name, repeat_command=repeat_command,
+        "folder.html",
+        "audits.report",
+        index=index,
+        name=name,
+        repeat_command=repeat_command,
         falsified=lambda result: sum(row.outcome is fallen for row in result.rows),
         percent=lambda status: min(100 * status.epsilon / status.budget.epsilon, 100.0),
-    )  # fmt: skip
+    )

@@ -80,11 +80,12 @@ def interval_bar(row: ReportRow, axis: EpsilonAxis) -> IntervalBar | None:
     if lower is None or not math.isfinite(lower):
         return None
     return IntervalBar(
-        axis.across(lower), axis.across(claim) if math.isfinite(claim) else None,
+        axis.across(lower),
+        axis.across(claim) if math.isfinite(claim) else None,
         axis.across(exact) if exact is not None and math.isfinite(exact) else None,
         f"{verdict_shape(row)}: at least {format_bound(lower)}, claimed {format_number(claim)}, "
         f"exact {format_number(exact)}",
-    )  # fmt: skip
+    )
 
 
 def verdict_shape(row: ReportRow) -> str:

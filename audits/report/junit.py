@@ -14,14 +14,26 @@ from audits.results.rows import ReportRow
 def to_junit(result: Result) -> str:
     """A test suite: a row that is not as expected fails, a missing library is skipped."""
     rows = result.rows
-    suite = Xml.Element("testsuite", {
-        "name": "audits", "tests": str(len(rows) + len(result.absent)),
-        "failures": str(sum(not row.as_expected for row in rows)), "errors": "0",
-        "skipped": str(len(result.absent)), "time": f"{sum(row.seconds for row in rows):.6f}",
-    })  # fmt: skip
+    suite = Xml.Element(
+        "testsuite",
+        {
+            "name": "audits",
+            "tests": str(len(rows) + len(result.absent)),
+            "failures": str(sum(not row.as_expected for row in rows)),
+            "errors": "0",
+            "skipped": str(len(result.absent)),
+            "time": f"{sum(row.seconds for row in rows):.6f}",
+        },
+    )
     properties = Xml.SubElement(suite, "properties")
-    facts = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
-            "date": result.date, "code": result.code, **result.versions}  # fmt: skip
+    facts = {
+        "command": result.request.repeat_command,
+        "seed": result.request.seed,
+        "note": CLOSING,
+        "date": result.date,
+        "code": result.code,
+        **result.versions,
+    }
     for name, value in facts.items():
         Xml.SubElement(
             properties, "property", {"name": escape_control(name), "value": escape_control(value)}
@@ -41,10 +53,15 @@ def to_junit(result: Result) -> str:
 
 
 def _case(suite: Xml.Element, row: ReportRow) -> None:
-    case = Xml.SubElement(suite, "testcase", {
-        "classname": f"audits.{escape_control(row.kind)}", "name": escape_control(row.subject),
-        "time": f"{row.seconds:.6f}",
-    })  # fmt: skip
+    case = Xml.SubElement(
+        suite,
+        "testcase",
+        {
+            "classname": f"audits.{escape_control(row.kind)}",
+            "name": escape_control(row.subject),
+            "time": f"{row.seconds:.6f}",
+        },
+    )
     message = row.outcome.name.lower()
     message += "" if row.own else f", expected {row.expected.name.lower()}"
     lines = [

@@ -50,8 +50,10 @@ class Power:
         claim += f" at delta {format_short(self.delta)}" if self.delta else ""
         runs = f"{self.runs:,} runs"
         if self.least is None:
-            return f"No violation of {claim} up to {self.truths[-1]:g} by Laplace noise would " \
-                   f"have been seen in {runs}."  # fmt: skip
+            return (
+                f"No violation of {claim} up to {self.truths[-1]:g} by Laplace noise would "
+                f"have been seen in {runs}."
+            )
         return (
             f"Violations of {claim} from {self.least:g} on by Laplace noise would have been seen "
             f"with {format_percent(POWER)} probability in {runs}."
@@ -85,9 +87,13 @@ def power_of(result: Result) -> Power | None:
     shares = [row.guesses[2] / row.runs for row in rows if row.guesses and row.runs]
     tested = max(1, int(runs * min([*shares, 1.0])))
     smallest_truth = next(
-        (truth for truth in _truths(claim)
-         if guess_test_sees(laplace(truth), tested, claim, delta, alpha, POWER)), None,
-    )  # fmt: skip
+        (
+            truth
+            for truth in _truths(claim)
+            if guess_test_sees(laplace(truth), tested, claim, delta, alpha, POWER)
+        ),
+        None,
+    )
     return Power(claim, delta, runs, tested, alpha, smallest_truth)
 
 

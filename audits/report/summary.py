@@ -112,11 +112,15 @@ def closest_sentences(rows: Sequence[ReportRow]) -> Iterator[str]:
     survived = [row for row in judged if row.outcome is Outcome.SURVIVED]
     fell = [row for row in judged if row.outcome is Outcome.FALSIFIED and shares[id(row)] > 1]
     if survived:
-        yield _closest("Nearest to its claim of those that survived", max(
-            survived, key=lambda row: shares[id(row)]))  # fmt: skip
+        yield _closest(
+            "Nearest to its claim of those that survived",
+            max(survived, key=lambda row: shares[id(row)]),
+        )
     if fell:
-        yield _closest("Above its claim by least of those that fell", min(
-            fell, key=lambda row: shares[id(row)]))  # fmt: skip
+        yield _closest(
+            "Above its claim by least of those that fell",
+            min(fell, key=lambda row: shares[id(row)]),
+        )
 
 
 def _closest(opening: str, row: ReportRow) -> str:

@@ -68,8 +68,13 @@ def _print_verdict(result: Result, console: Console) -> None:
     """The first lines of a report."""
     rows, seed = result.rows, result.request.seed
     right = all(row.as_expected for row in rows)
-    style = "bold red" if not right else "bold yellow" if not rows or not all(
-        row.decisive for row in rows) else "bold"  # fmt: skip
+    style = (
+        "bold red"
+        if not right
+        else "bold yellow"
+        if not rows or not all(row.decisive for row in rows)
+        else "bold"
+    )
     console.print(Text(verdict_sentence(rows), style))
     for sentence in (power_sentence(result, power_of(result)), _expected_sentence(rows)):
         if sentence:
@@ -112,16 +117,27 @@ def literal_text(value: object) -> Text:
 def borderless_table(title: str, *, head: bool = True) -> Table:
     """A table without borders."""
     return Table(
-        title=literal_text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD,
-        show_header=head, pad_edge=False, collapse_padding=True, show_edge=False,
-    )  # fmt: skip
+        title=literal_text(title),
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        show_header=head,
+        pad_edge=False,
+        collapse_padding=True,
+        show_edge=False,
+    )
 
 
 def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     table = borderless_table(f"{title} ({bound_percent(rows)})")
     # evidence stands under its subject: in a column of its own it is too narrow to read
-    below = {"specimen": "what caught it", "paper": "why", "library": "seen", "target": "seen",
-             "scores": "seen"}  # fmt: skip
+    below = {
+        "specimen": "what caught it",
+        "paper": "why",
+        "library": "seen",
+        "target": "seen",
+        "scores": "seen",
+    }
     kinds = {row.kind for row in rows}
     shown = {below[kind] for kind in kinds if kind in below}
     table.add_column(", ".join(["subject", *sorted(shown)[:1]]), overflow="fold")
@@ -137,9 +153,12 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
         if row.kind in below:
             subject.append("\n").append(literal_text(row.evidence)).append("\n")
         table.add_row(
-            subject, claim_text(row.claim), format_number(row.exact_epsilon, ".4f"),
-            format_bound(row.verdict_lower), Text(row.outcome.name, colour),
-        )  # fmt: skip
+            subject,
+            claim_text(row.claim),
+            format_number(row.exact_epsilon, ".4f"),
+            format_bound(row.verdict_lower),
+            Text(row.outcome.name, colour),
+        )
     return table
 
 

@@ -136,9 +136,13 @@ def request_of(contents: dict[str, Any]) -> Request:
     fields = dict(contents["request"])
     request = Request(**{**fields, "names": tuple(fields["names"])})
     kinds: dict[str, Any] = {
-        "command": str, "samples": int, "confidence": (int, float), "seed": int, "curves": bool,
+        "command": str,
+        "samples": int,
+        "confidence": (int, float),
+        "seed": int,
+        "curves": bool,
         "options": dict,
-    }  # fmt: skip
+    }
     if not all(isinstance(getattr(request, name), kind) for name, kind in kinds.items()):
         raise TypeError("a field of the request is of another kind")
     if not all(isinstance(name, str) for name in request.names):
@@ -193,10 +197,10 @@ def _detail(row: ReportRow) -> dict[str, Any]:
         "guesses": None if row.guesses is None else list(row.guesses),
         "facts": [list(fact) for fact in row.facts],
         "notes": list(row.notes),
-        "curve": None if row.curve is None else {
-            name: list(map(_finite, values)) for name, values in _columns(row.curve).items()
-        },
-    }  # fmt: skip
+        "curve": None
+        if row.curve is None
+        else {name: list(map(_finite, values)) for name, values in _columns(row.curve).items()},
+    }
 
 
 def _columns(curve: ProfileCurve) -> dict[str, tuple[float, ...]]:

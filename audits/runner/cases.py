@@ -64,9 +64,15 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
         exact = exact_epsilon(mechanism, finding.delta)
         curve = mechanism_curve(mechanism, settings) if settings.curves else None
         return guess_test_row(
-            subject, "mechanism", mechanism.loss, finding, expected, exact,
-            verdict_confidence(), curve,
-        )  # fmt: skip
+            subject,
+            "mechanism",
+            mechanism.loss,
+            finding,
+            expected,
+            exact,
+            verdict_confidence(),
+            curve,
+        )
 
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
 
@@ -113,17 +119,27 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
                 executor=pool,
             )
         return guess_test_row(
-            name, "specimen", claim, finding, expected, specimen.true_epsilon,
+            name,
+            "specimen",
+            claim,
+            finding,
+            expected,
+            specimen.true_epsilon,
             verdict_confidence(),
-        )  # fmt: skip
+        )
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
         start = time.perf_counter()
         result = audit_algorithm(specimen.implementation, *specimen.pair, claim, LOSS_SAMPLES, rng)
         return _algorithm_row(
-            name, "specimen", result, expected, settings,
-            specimen.true_epsilon, time.perf_counter() - start,
-        )  # fmt: skip
+            name,
+            "specimen",
+            result,
+            expected,
+            settings,
+            specimen.true_epsilon,
+            time.perf_counter() - start,
+        )
 
     check = guess if specimen.caught_by == "guess test" else replayed
     return AuditCase(name, "specimen", specimen.description, expected, check)
@@ -135,13 +151,24 @@ def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
 
     start = time.perf_counter()
     data = load()
-    lasso = PrivateLasso(EPSILON, DELTA, radius=RADIUS, rounds=ROUNDS, fit_intercept=False,
-                         random_state=rng.spawn(1)[0])  # fmt: skip
+    lasso = PrivateLasso(
+        EPSILON,
+        DELTA,
+        radius=RADIUS,
+        rounds=ROUNDS,
+        fit_intercept=False,
+        random_state=rng.spawn(1)[0],
+    )
     claim = ApproxLoss(EPSILON, DELTA)
     result = audit_algorithm(
-        lasso, data.train, data.neighbour(), claim, LOSS_SAMPLES, rng,
+        lasso,
+        data.train,
+        data.neighbour(),
+        claim,
+        LOSS_SAMPLES,
+        rng,
         tick=lambda: settings.tick(HOUSING),
-    )  # fmt: skip
+    )
     lasso.fit(*data.train)
     story = tuple(algorithm_facts(lasso, data, result, (EPSILON, DELTA)))
     return _algorithm_row(

@@ -16,9 +16,11 @@ from audits.runner.cases import cases
 
 # Other processes look up a case by its name here.
 FAMILIES = {
-    "run": "audits.runner.cases", "papers": "audits.papers.cases", "libraries": "audits.libraries",
+    "run": "audits.runner.cases",
+    "papers": "audits.papers.cases",
+    "libraries": "audits.libraries",
     "zoo": "audits.zoo.scorecard",
-}  # fmt: skip
+}
 Done = TypeVar("Done")  # a row, or a score
 Row_co = TypeVar("Row_co", covariant=True)
 

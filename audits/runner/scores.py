@@ -87,9 +87,14 @@ def _audit(
     """The row; its verdict holds at the confidence of its bound."""
     del rng  # the seed itself, so that a call from Python gives the same
     finding = audit_scores(
-        request.inside, request.outside, request.claim, request.delta, settings.confidence,
-        split=request.split, rng=settings.seed,
-    )  # fmt: skip
+        request.inside,
+        request.outside,
+        request.claim,
+        request.delta,
+        settings.confidence,
+        split=request.split,
+        rng=settings.seed,
+    )
     epsilon = _claimed_epsilon(request.claim, finding.delta)
     return ReportRow(
         subject, "scores", (epsilon, finding.delta), None, finding.epsilon_lower,

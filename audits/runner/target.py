@@ -102,11 +102,14 @@ def target_cases(
     kinds = ["outputs", "bits"] if target.bits else ["outputs"]
     return [
         AuditCase(
-            _subject(target, kind), "target", "a function of yours", Outcome.SURVIVED,
+            _subject(target, kind),
+            "target",
+            "a function of yours",
+            Outcome.SURVIVED,
             functools.partial(_audit, target, kind, verdict, limits, kept_outputs, say),
         )
         for kind in kinds
-    ]  # fmt: skip
+    ]
 
 
 def _audit(

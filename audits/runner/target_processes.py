@@ -77,15 +77,20 @@ class TargetProcesses(IsolatedRelease):
         ends = [socket.socketpair() for _ in range(processes)]
         numbers = [theirs.fileno() for _, theirs in ends]
         work = {
-            "command": [sys.executable, "-m", "audits.runner.target_sampler"], "sockets": numbers,
-            "memory": limits.memory_bytes, "processes": limits.processes,
-        }  # fmt: skip
+            "command": [sys.executable, "-m", "audits.runner.target_sampler"],
+            "sockets": numbers,
+            "memory": limits.memory_bytes,
+            "processes": limits.processes,
+        }
         self._supervisor = subprocess.Popen(
             # With -I no file of the folder replaces a module of Python.
             [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            pass_fds=numbers, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=numbers,
+            start_new_session=True,
+        )
         deadline = time.monotonic() + limits.seconds
         self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
         for ours, theirs in ends:

@@ -51,9 +51,14 @@ def _start(command: list[str], number: int, memory: int) -> int:
 
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(
-        [*command, str(number)], stdin=quiet, stdout=quiet, stderr=quiet, pass_fds=[number],
-        start_new_session=True, preexec_fn=limit,  # this process has one thread  # noqa: PLW1509
-    )  # fmt: skip
+        [*command, str(number)],
+        stdin=quiet,
+        stdout=quiet,
+        stderr=quiet,
+        pass_fds=[number],
+        start_new_session=True,
+        preexec_fn=limit,  # this process has one thread  # noqa: PLW1509
+    )
     os.close(number)
     return process.pid
 

@@ -93,6 +93,9 @@ def _needs(library: str) -> str:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    ".npy": _load_array, ".npz": _load_arrays, ".json": _load_json, ".csv": _load_table,
+    ".npy": _load_array,
+    ".npz": _load_arrays,
+    ".json": _load_json,
+    ".csv": _load_table,
     ".parquet": _load_table,
-}  # fmt: skip
+}

@@ -52,8 +52,9 @@ def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float
         return max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
     epsilon = furthest_that(
         lambda e: tail_of_right_guesses(right, guesses, e, np.full(e.shape, leak)) <= alpha,
-        np.zeros(1), np.full(1, MOST_EPSILON),
-    )  # fmt: skip
+        np.zeros(1),
+        np.full(1, MOST_EPSILON),
+    )
     return float(epsilon[0])
 
 

@@ -124,23 +124,34 @@ def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = 
     """Audit one specimen by the kind of audit that it names."""
     start, source = time.perf_counter(), seed_and_generator(rng)[1]
     how, broken, pair, claim = (
-        specimen.caught_by, specimen.implementation, specimen.pair, specimen.claim,
-    )  # fmt: skip
+        specimen.caught_by,
+        specimen.implementation,
+        specimen.pair,
+        specimen.claim,
+    )
     lower: float | None = None
     if how in GUESS_AUDITS:
         finding = GUESS_AUDITS[how](broken, pair, claim, runs, confidence, rng=source)
         outcome, lower, runs_used, witness = (
-            finding.outcome, finding.epsilon_lower, finding.runs, finding.witness,
-        )  # fmt: skip
+            finding.outcome,
+            finding.epsilon_lower,
+            finding.runs,
+            finding.witness,
+        )
     elif how == "timing":
         pairs = min(max(runs // 40, 100), 500)
         timed = audit_timing(broken, pair, pairs, 1, confidence, source)
         outcome, runs_used, witness = timed.outcome, 2 * pairs, timed.witness
     elif how == "sensitivity":
         probe = probe_sensitivity(
-            broken.query, broken.space, broken.relation, broken.declared,
-            budget=min(runs, 5000), rng=source, hostile=broken.hostile,
-        )  # fmt: skip
+            broken.query,
+            broken.space,
+            broken.relation,
+            broken.declared,
+            budget=min(runs, 5000),
+            rng=source,
+            hostile=broken.hostile,
+        )
         outcome, runs_used, witness = probe.outcome, probe.evaluations, probe.witness
     else:
         algorithm_audit = audit_algorithm(broken, *pair, claim, LOSSES_PER_SPECIMEN, source)

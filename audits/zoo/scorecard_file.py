@@ -16,12 +16,15 @@ from audits.zoo.scorecard import SpecimenScore
 def to_json(request: Request, scores: list[SpecimenScore]) -> str:
     """The scores and their request as text; infinite and NaN numbers become null."""
     contents = {
-        "schema": SCHEMA, "seed": request.seed, "runs": request.samples,
-        "confidence": request.confidence, "repeats": request.options["repeats"],
+        "schema": SCHEMA,
+        "seed": request.seed,
+        "runs": request.samples,
+        "confidence": request.confidence,
+        "repeats": request.options["repeats"],
         "request": {**dataclasses.asdict(request), "names": list(request.names)},
         "command": request.repeat_command,
         "scores": [_encoded(score) for score in scores],
-    }  # fmt: skip
+    }
     return json.dumps(contents, indent=2, allow_nan=False) + "\n"
 
 

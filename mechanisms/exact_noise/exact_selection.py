@@ -79,8 +79,13 @@ class WeightTable:
     @property
     def table(self) -> dict[str, Any]:
         """The ranges of the only row, in plain numbers."""
-        return {"table": "WeightTable", "scores": self.scores[0].tolist(), "scale": self.scale,
-                "height": float(self.tops[0]), "ends": self.ends[0].tolist()}  # fmt: skip
+        return {
+            "table": "WeightTable",
+            "scores": self.scores[0].tolist(),
+            "scale": self.scale,
+            "height": float(self.tops[0]),
+            "ends": self.ends[0].tolist(),
+        }
 
     def draw(self, size: int | None, rng: np.random.Generator) -> IndexArray:
         """Return one winner of each row, or ``size`` winners of the only row."""
@@ -170,9 +175,14 @@ def digit_bounds(gaps: Array) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
 
 
 def flipped_heads(
-    scores: Array, scale: float, gaps: Array, low: NDArray[np.uint16], high: NDArray[np.uint16],
-    rows: slice, rng: np.random.Generator,
-) -> Bits:  # fmt: skip
+    scores: Array,
+    scale: float,
+    gaps: Array,
+    low: NDArray[np.uint16],
+    high: NDArray[np.uint16],
+    rows: slice,
+    rng: np.random.Generator,
+) -> Bits:
     """Return coins of heads with probability ``exp(-gap)`` for the rows of a chunk."""
     shape = (rows.stop - rows.start, scores.shape[1])
     uniform_words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)

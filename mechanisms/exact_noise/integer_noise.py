@@ -82,9 +82,14 @@ class IntegerNoise:
         """The proposal table in plain numbers."""
         table = proposal_table(self)
         return {
-            "table": "IntegerNoise", "width": self.width, "power": self.power, "reach": self.reach,
-            "shift": table.shift, "height": table.height_at_zero, "ends": list(table.whole_ends),
-        }  # fmt: skip
+            "table": "IntegerNoise",
+            "width": self.width,
+            "power": self.power,
+            "reach": self.reach,
+            "shift": table.shift,
+            "height": table.height_at_zero,
+            "ends": list(table.whole_ends),
+        }
 
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""

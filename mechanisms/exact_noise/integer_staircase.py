@@ -52,8 +52,14 @@ class IntegerStaircase:
     def tables(self) -> list[dict[str, Any]]:
         """The share of the first level between two fractions, and the table of the levels below."""
         low, high = (list(bound.as_integer_ratio()) for bound in self.first_level(40))
-        top_table = {"table": "IntegerStaircase", "stair": self.stair, "top": self.upper,
-                 "width": self.width, "low": low, "high": high}  # fmt: skip
+        top_table = {
+            "table": "IntegerStaircase",
+            "stair": self.stair,
+            "top": self.upper,
+            "width": self.width,
+            "low": low,
+            "high": high,
+        }
         return [top_table, IntegerNoise(self.width, 1, cells=True).table]
 
     def level(self, k: int) -> int:

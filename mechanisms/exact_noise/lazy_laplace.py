@@ -72,9 +72,13 @@ def draw_noisy_max(
 
 
 def exact_winner(
-    scores: Array, scale: float, words: WordArray, noisy: Array, imprecise: Bits,
+    scores: Array,
+    scale: float,
+    words: WordArray,
+    noisy: Array,
+    imprecise: Bits,
     rng: np.random.Generator,
-) -> int:  # fmt: skip
+) -> int:
     """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
     top = noisy[~imprecise].max(initial=-math.inf)
     # Scores further below lose to the top score: floats have a relative error below 2^-50.
@@ -119,9 +123,14 @@ def draw_first_above(
 
 
 def decide_in_order(
-    answers: Array, threshold: float, scale: float, words: WordArray, above: Bits, unsure: Bits,
+    answers: Array,
+    threshold: float,
+    scale: float,
+    words: WordArray,
+    above: Bits,
+    unsure: Bits,
     rng: np.random.Generator,
-) -> None:  # fmt: skip
+) -> None:
     """Settle the unsure comparisons of a row, up to the first answer that is above."""
     bar = NoisyTerm(Fraction(0), 1, LazyLaplace.from_word(int(words[0])))
     for j in np.flatnonzero(above | unsure):

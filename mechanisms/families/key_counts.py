@@ -151,9 +151,10 @@ class KeptKeys(Support):
         subsets = bit_rows(keys.size).astype(bool)
         bit_weights = np.int64(1) << np.arange(keys.size)
         return Cells(
-            kept_rows(keys, subsets), np.ones(len(subsets)),
+            kept_rows(keys, subsets),
+            np.ones(len(subsets)),
             lambda output: (held(output, keys) * bit_weights).sum(axis=-1),
-        )  # fmt: skip
+        )
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
         """Return whether outputs are keys."""

@@ -61,9 +61,11 @@ class Postgres:
         self._parameters = self._connection_parameters(url)
         self.name = _shown_name(self._parameters)
         settings = {
-            "lock_timeout": max(int(wait * 1000), 1), "statement_timeout": 0,
-            "idle_in_transaction_session_timeout": HOLDING_TIMEOUT, "synchronous_commit": "on",
-        }  # fmt: skip
+            "lock_timeout": max(int(wait * 1000), 1),
+            "statement_timeout": 0,
+            "idle_in_transaction_session_timeout": HOLDING_TIMEOUT,
+            "synchronous_commit": "on",
+        }
         options = (f"-c {name}={value}" for name, value in settings.items())
         self._parameters["options"] = " ".join([str(self._parameters.get("options", "")), *options])
         self._db: Any = None

@@ -66,9 +66,12 @@ class SQLite:
             raise LedgerCorrupt(self.name, "its log ahead is damaged")
         mode = self._mode()
         self._db = db = sqlite3.connect(
-            f"{self._path.as_uri()}?mode={mode}", uri=True, timeout=self._wait,
-            isolation_level=None, check_same_thread=False,
-        )  # fmt: skip
+            f"{self._path.as_uri()}?mode={mode}",
+            uri=True,
+            timeout=self._wait,
+            isolation_level=None,
+            check_same_thread=False,
+        )
         if mode == "rwc":
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()  # makes the log ahead

@@ -40,10 +40,13 @@ class Terms(NamedTuple):
     def of(cls, facts: dict[str, Any]) -> Terms:
         """Return the terms that an entry states: the first one of a data set, or one of terms."""
         return cls(
-            Budget(facts["epsilon"], facts["delta"]), facts.get("expires"),
-            facts.get("quotas", {}), facts["time"] if facts.get("change") == "closed" else "",
-            facts.get("reason", ""), facts.get("largest", facts["epsilon"]),
-        )  # fmt: skip
+            Budget(facts["epsilon"], facts["delta"]),
+            facts.get("expires"),
+            facts.get("quotas", {}),
+            facts["time"] if facts.get("change") == "closed" else "",
+            facts.get("reason", ""),
+            facts.get("largest", facts["epsilon"]),
+        )
 
     def facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them."""

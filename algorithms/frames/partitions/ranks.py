@@ -111,10 +111,11 @@ class WorkerRanks:
     def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
         """Return how many rows of cells lie below points."""
         batch_counts = [
-            self._asked(partial(PointCounts.below, cells=cells[batch], points=points[batch]),
-                        operator.add)
+            self._asked(
+                partial(PointCounts.below, cells=cells[batch], points=points[batch]), operator.add
+            )
             for batch in (slice(at, at + MOST_ASKED) for at in range(0, cells.size, MOST_ASKED))
-        ]  # fmt: skip
+        ]
         return np.concatenate([np.zeros(0, dtype=np.int64), *batch_counts])
 
     def below_places(self, cells: IndexArray, places: IndexArray) -> IndexArray:
@@ -147,8 +148,14 @@ class WorkerRanks:
             low[active], high[active] = grid[rows, at], grid[rows, at + 1] - 1
         return low
 
-    def places(self, cells: IndexArray, first: IndexArray, last: IndexArray,
-               low: IndexArray, high: IndexArray) -> list[IndexArray]:  # fmt: skip
+    def places(
+        self,
+        cells: IndexArray,
+        first: IndexArray,
+        last: IndexArray,
+        low: IndexArray,
+        high: IndexArray,
+    ) -> list[IndexArray]:
         """Return the places of the ranks from ``first`` to before ``last`` of cells.
 
         They lie at points from ``low`` to ``high``.

@@ -212,9 +212,16 @@ class RegressionQuery(Question[RegressionAnswer]):
         released = ledger.release(mechanism, exact_sums, label, shape=self._numbers(schema))
         row = self.products(schema)
         return RegressionAnswer(
-            str(self), self.target, tuple(row.terms), self.keys, schema, mechanism,
-            np.asarray(released), row.units, facts.backend,
-        )  # fmt: skip
+            str(self),
+            self.target,
+            tuple(row.terms),
+            self.keys,
+            schema,
+            mechanism,
+            np.asarray(released),
+            row.units,
+            facts.backend,
+        )
 
     def sums(self, frame: Any, schema: Schema) -> Array:
         """Return what is released, before noise: exact sums of whole numbers.
@@ -235,8 +242,10 @@ class RegressionQuery(Question[RegressionAnswer]):
         from algorithms.frames.partitions.reduction import Reading, reduced
 
         arguments: dict[str, Any] = {
-            "keys": self.keys, "schema": schema, "added": self.products(schema)
-        }  # fmt: skip
+            "keys": self.keys,
+            "schema": schema,
+            "added": self.products(schema),
+        }
         work = partial(summed_in_cells, largest=STEPS, **arguments)
         totals: Array = reduced(frame, Reading(self.used, self.where, schema), work)
         return totals.T.ravel()

@@ -180,9 +180,12 @@ class Fingerprints:
         unanimous = float(np.mean(np.abs(self.code.sum(axis=0)) == self.points))
         tau = 1 / self.rows  # k / (w p) with k = p rows in the ridge
         return Certificate(
-            bool((gram == self.features * np.eye(self.features)).all()), unanimous, tau, a,
+            bool((gram == self.features * np.eye(self.features)).all()),
+            unanimous,
+            tau,
+            a,
             agreement(a, 1 - unanimous, tau),
-        )  # fmt: skip
+        )
 
 
 def agreement(loss_factor: float, split: float, tau: float) -> float:

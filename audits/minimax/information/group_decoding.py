@@ -13,7 +13,7 @@ from accountant.numerics.rounding import ULP, round_up
 
 def most_right_at_distance(
     log_points: float, records: int, epsilon: float, delta: float = 0.0
-) -> float:  # fmt: skip
+) -> float:
     """The largest probability of a right decode if any two data sets are ``records`` records apart.
 
     ``1 / (1 + (N-1) e^-K) + delta_K`` with ``K = records * epsilon``, delta_K of the group; rounded

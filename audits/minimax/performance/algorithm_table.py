@@ -45,9 +45,12 @@ def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) ->
 
         bound = float(setting.get("noise_bound", 2.0))
         return LocalIHT(
-            epsilon=epsilon_of(setting), sparsity=1, noise_bound=bound, rounds=1,
+            epsilon=epsilon_of(setting),
+            sparsity=1,
+            noise_bound=bound,
+            rounds=1,
             residual_clip=bound / 2 if clipped else None,
-        )  # fmt: skip
+        )
 
     loss: LossFunction = estimator_loss(make)
     return loss
@@ -58,9 +61,13 @@ def _label_iht(setting: Setting) -> Any:
     from algorithms.sparse_regression.label_iht import LabelIHT
 
     return LabelIHT(
-        epsilon=setting["epsilon"], delta=0.0, sparsity=setting["s"], noise="bounded",
-        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"], step=default_step(),
-    )  # fmt: skip
+        epsilon=setting["epsilon"],
+        delta=0.0,
+        sparsity=setting["s"],
+        noise="bounded",
+        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
+        step=default_step(),
+    )
 
 
 def _lasso(setting: Setting) -> Any:
@@ -75,10 +82,16 @@ def _erm(setting: Setting) -> Any:
     from algorithms.sparse_regression.sparse_erm import SparseERM
 
     return SparseERM(
-        loss="squared", epsilon=setting["epsilon"], delta=setting["delta"], sparsity=setting["s"],
-        row_bound=math.sqrt(setting["p"]), step=0.5, rounds=8,
-        residual_clip=1.0, fit_intercept=False,
-    )  # fmt: skip
+        loss="squared",
+        epsilon=setting["epsilon"],
+        delta=setting["delta"],
+        sparsity=setting["s"],
+        row_bound=math.sqrt(setting["p"]),
+        step=0.5,
+        rounds=8,
+        residual_clip=1.0,
+        fit_intercept=False,
+    )
 
 
 def _local_mean(setting: Setting) -> Any:

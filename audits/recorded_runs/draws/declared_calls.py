@@ -112,12 +112,16 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
                 return function(*map(use, arguments), **{k: use(v) for k, v in options.items()})
 
         event = tape.event(
-            EventKind.CALL, function.__name__, make, shape=(),
+            EventKind.CALL,
+            function.__name__,
+            make,
+            shape=(),
             equal={key: use(part) for key, part in named.items() if key != value},
-            given=use(named.get(value)), sensitivity=sensitivity_of(declared, named),
+            given=use(named.get(value)),
+            sensitivity=sensitivity_of(declared, named),
             declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
             norm=NORMS[declared.norm],
-        )  # fmt: skip
+        )
         return _copied(event)
 
     return call

@@ -55,12 +55,10 @@ NOISE = {
     "chisquare": DrawTable({"df": None, "size": None}, "unknown"),
     "rayleigh": DrawTable({"scale": 1.0, "size": None}, "unknown"),
     "negative_binomial": DrawTable({"n": None, "p": None, "size": None}, "unknown"),
-    "triangular": DrawTable(
-        {"left": None, "mode": None, "right": None, "size": None}, "unknown"
-    ),
+    "triangular": DrawTable({"left": None, "mode": None, "right": None, "size": None}, "unknown"),
     "rand": DrawTable({}, "uniform", size="*"),
     "randn": DrawTable({}, "gaussian", size="*"),
-}  # fmt: skip
+}
 # draws whose output is frozen and handed out as it is
 COINS = {
     "integers": DrawTable(
@@ -69,9 +67,7 @@ COINS = {
     "randint": DrawTable({"low": None, "high": None, "size": None, "dtype": None}, ""),
     "random_integers": DrawTable({"low": None, "high": None, "size": None}, ""),
     "bytes": DrawTable({"length": None}, ""),
-    "hypergeometric": DrawTable(
-        {"ngood": None, "nbad": None, "nsample": None, "size": None}, ""
-    ),
+    "hypergeometric": DrawTable({"ngood": None, "nbad": None, "nsample": None, "size": None}, ""),
     "beta": DrawTable({"a": None, "b": None, "size": None}, ""),
     "dirichlet": DrawTable({"alpha": None, "size": None}, ""),
     "wald": DrawTable({"mean": None, "scale": None, "size": None}, ""),
@@ -83,7 +79,7 @@ COINS = {
     "zipf": DrawTable({"a": None, "size": None}, ""),
     "logseries": DrawTable({"p": None, "size": None}, ""),
     "f": DrawTable({"dfnum": None, "dfden": None, "size": None}, ""),
-}  # fmt: skip
+}
 
 
 def bound(table: DrawTable, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

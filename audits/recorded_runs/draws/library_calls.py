@@ -69,9 +69,13 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
                 return function(*map(use, arguments), **options)
 
         event = tape.event(
-            EventKind.CALL, function.__name__, make, shape=(), equal={"epsilon": epsilon},
+            EventKind.CALL,
+            function.__name__,
+            make,
+            shape=(),
+            equal={"epsilon": epsilon},
             declared=PureLoss(epsilon),
-        )  # fmt: skip
+        )
         return copy.deepcopy(event.output)
 
     return call
@@ -89,9 +93,10 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
                 return function(self, *map(use, values))
 
         facts = {
-            name: value for name, value in vars(self).items()
+            name: value
+            for name, value in vars(self).items()
             if name not in LEFT_OUT and name[0] != "_"
-        }  # fmt: skip
+        }
         argument, norm = use(values[0]) if values else facts.pop("utility", None), 1.0
         if not values:
             norm = math.inf
@@ -100,9 +105,16 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
             # a function, or a matrix whose norm is the mechanism's own
             argument = sensitivity = None
         event = tape.event(
-            EventKind.CALL, type(self).__name__, make, shape=(), equal=facts, given=argument,
-            sensitivity=sensitivity, norm=norm, declared=_loss(self),
-        )  # fmt: skip
+            EventKind.CALL,
+            type(self).__name__,
+            make,
+            shape=(),
+            equal=facts,
+            given=argument,
+            sensitivity=sensitivity,
+            norm=norm,
+            declared=_loss(self),
+        )
         return event.output
 
     return randomise
@@ -142,10 +154,15 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
             data_metric and "L" not in str(self.input_metric)[:2]
         )
         event = tape.event(
-            EventKind.CALL, "Measurement", make, shape=(), declared=_loss_at_one(self),
-            given=numeric_argument if scalar else None, sensitivity=1.0 if scalar else None,
+            EventKind.CALL,
+            "Measurement",
+            make,
+            shape=(),
+            declared=_loss_at_one(self),
+            given=numeric_argument if scalar else None,
+            sensitivity=1.0 if scalar else None,
             norm=2.0 if "L2" in str(self.input_metric) else 1.0,
-        )  # fmt: skip
+        )
         return event.output
 
     return call

@@ -101,8 +101,11 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
 
         def draw() -> Any:
             with running(None):
-                return original(self, *map(use, arguments), **{k: use(v) for k, v in options.items()
-                                                               if k != "out"})  # fmt: skip
+                return original(
+                    self,
+                    *map(use, arguments),
+                    **{k: use(v) for k, v in options.items() if k != "out"},
+                )
 
         return recorded_noise(tape, name, table, draw, bound_arguments)
 
@@ -195,9 +198,12 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
     x = np.asarray(use(x))
     shape = x.shape if axis is not None else (x.size,)
     keys = tape.event(
-        EventKind.DRAW, "permuted", lambda: PLAIN_GENERATOR.random(self, shape), coins=True,
+        EventKind.DRAW,
+        "permuted",
+        lambda: PLAIN_GENERATOR.random(self, shape),
+        coins=True,
         equal={"the shape of the argument": x.shape},
-    ).output  # fmt: skip
+    ).output
     places = np.argsort(keys, axis=-1 if axis is None else axis)
     if axis is None:
         permuted = x.ravel()[places].reshape(x.shape)

@@ -69,9 +69,15 @@ def _of_means(recorded: Event, replayed: Event) -> Losses:
 
 
 def choice(
-    tape: Tape, sample: Sample, a: Any, size: Any = None, replace: bool = True, p: Any = None,
-    axis: int = 0, shuffle: bool = True,
-) -> Any:  # fmt: skip
+    tape: Tape,
+    sample: Sample,
+    a: Any,
+    size: Any = None,
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    shuffle: bool = True,
+) -> Any:
     """Choose places; the elements there are of this run's own candidates."""
     del shuffle  # the recorded places are handed out in their recorded order
     a = use(a)
@@ -84,10 +90,13 @@ def choice(
         p = np.asarray(use(p), dtype=float)
         number = 1 if size is None else int(np.prod(size))
         event = tape.event(
-            EventKind.DRAW, "choice", lambda: sample(count, size, replace, p),
+            EventKind.DRAW,
+            "choice",
+            lambda: sample(count, size, replace, p),
             equal={"the number of candidates": count, "size": size},
-            given=p, losses=_of_probabilities(number),
-        )  # fmt: skip
+            given=p,
+            losses=_of_probabilities(number),
+        )
         places = event.output
     if candidates is None:
         return np.copy(places) if np.ndim(places) else places
@@ -117,9 +126,13 @@ def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> An
     """Draw numbers of heads; the probability may be private."""
     n, p = use(n), use(p)
     event = tape.event(
-        EventKind.DRAW, "binomial", lambda: sample(n, p, size), equal={"n": n, "size": size},
-        given=p, losses=_of_heads(int(np.max(n))),
-    )  # fmt: skip
+        EventKind.DRAW,
+        "binomial",
+        lambda: sample(n, p, size),
+        equal={"n": n, "size": size},
+        given=p,
+        losses=_of_heads(int(np.max(n))),
+    )
     return np.copy(event.output) if np.ndim(event.output) else event.output
 
 
@@ -128,9 +141,13 @@ def multinomial(tape: Tape, sample: Sample, n: Any, pvals: Any, size: Any = None
     n, pvals = use(n), np.asarray(use(pvals), dtype=float)
     number = int(np.sum(n)) * (1 if size is None else int(np.prod(size)))
     event = tape.event(
-        EventKind.DRAW, "multinomial", lambda: sample(n, pvals, size),
-        equal={"n": n, "size": size}, given=pvals, losses=_of_probabilities(number),
-    )  # fmt: skip
+        EventKind.DRAW,
+        "multinomial",
+        lambda: sample(n, pvals, size),
+        equal={"n": n, "size": size},
+        given=pvals,
+        losses=_of_probabilities(number),
+    )
     return np.copy(event.output)
 
 
@@ -141,9 +158,13 @@ def multivariate_normal(
     mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
     draws = 1 if size is None else int(np.prod(size))
     event = tape.event(
-        EventKind.DRAW, "multivariate_normal", lambda: sample(mean, cov, size, **options),
-        equal={"cov": cov, "size": size}, given=(mean, cov, draws), losses=_of_means,
-    )  # fmt: skip
+        EventKind.DRAW,
+        "multivariate_normal",
+        lambda: sample(mean, cov, size, **options),
+        equal={"cov": cov, "size": size},
+        given=(mean, cov, draws),
+        losses=_of_means,
+    )
     return np.copy(event.output)
 
 
@@ -157,6 +178,8 @@ def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
 
 
 PARAMETRIC = {
-    "choice": choice, "binomial": binomial, "multinomial": multinomial,
+    "choice": choice,
+    "binomial": binomial,
+    "multinomial": multinomial,
     "multivariate_normal": multivariate_normal,
-}  # fmt: skip
+}

@@ -70,9 +70,12 @@ class RecordingRandom(PLAIN_RANDOM):
         if tape is None or is_importing():
             return PLAIN_RANDOM.getrandbits(self, k)
         event = tape.event(
-            EventKind.DRAW, "getrandbits", lambda: PLAIN_RANDOM.getrandbits(self, k),
-            equal={"the number of bits": k}, coins=True,
-        )  # fmt: skip
+            EventKind.DRAW,
+            "getrandbits",
+            lambda: PLAIN_RANDOM.getrandbits(self, k),
+            equal={"the number of bits": k},
+            coins=True,
+        )
         return int(event.output)
 
     def choices(

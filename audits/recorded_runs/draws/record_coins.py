@@ -43,9 +43,7 @@ def _first(size: Any) -> Any:
 
 def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dict[str, Any]) -> Any:
     """Draw coins for ``count`` records, and return the coins of all of them."""
-    return tape.event(
-        EventKind.DRAW, name, draw, equal=equal, coins=True, of_records=count
-    ).output  # fmt: skip
+    return tape.event(EventKind.DRAW, name, draw, equal=equal, coins=True, of_records=count).output
 
 
 def _lacks(tape: Tape, count: int) -> bool:

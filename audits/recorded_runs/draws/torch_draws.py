@@ -91,12 +91,14 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
 
     def randn(*size: Any, dtype: Any = None, **options: Any) -> Any:
-        return _noise("gaussian", "randn", 0.0, 1.0, shape_of(size or [options["size"]]),
-                      dtype or default())  # fmt: skip
+        return _noise(
+            "gaussian", "randn", 0.0, 1.0, shape_of(size or [options["size"]]), dtype or default()
+        )
 
     def rand(*size: Any, dtype: Any = None, **options: Any) -> Any:
-        return _noise("uniform", "rand", 0.0, 1.0, shape_of(size or [options["size"]]),
-                      dtype or default())  # fmt: skip
+        return _noise(
+            "uniform", "rand", 0.0, 1.0, shape_of(size or [options["size"]]), dtype or default()
+        )
 
     def randn_like(like: Any, **_: Any) -> Any:
         return _noise("gaussian", "randn_like", 0.0, 1.0, like.shape, like.dtype)
@@ -124,9 +126,12 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return _noise("laplace", "Laplace", self.loc, self.scale, size, self.loc.dtype)
 
     functions: dict[str, Callable[..., Any]] = {
-        "randn": randn, "rand": rand, "randn_like": randn_like, "rand_like": rand_like,
+        "randn": randn,
+        "rand": rand,
+        "randn_like": randn_like,
+        "rand_like": rand_like,
         "normal": normal,
-    }  # fmt: skip
+    }
     yield from ((torch, name, draw) for name, draw in functions.items())
     methods: dict[str, Callable[..., Any]] = {
         "normal_": normal_,
