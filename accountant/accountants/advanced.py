@@ -21,8 +21,11 @@ from accountant.accountants.bounded_range_composition import (
     adaptive_epsilon,
     nonadaptive_epsilon,
 )
-from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.composition import Composition
+from accountant.composition.engine import certify, delta_interval
+from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.plan_totals import infinity_mass
+from accountant.composition.query import Query
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import single_loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -36,6 +39,7 @@ MAX_BINOMIAL_RELEASES = (
     10**8
 )  # beyond, the binomial takes seconds; the martingale bound is sound too
 MAX_DISTINCT_EPSILONS = 1000
+WIDTH = 1e-8  # of epsilon, of unequal ones
 MAX_NONADAPTIVE_RELEASES = 1000
 MAX_RANGE = 5.0
 MIN_RANGE = 1e-12
@@ -116,7 +120,8 @@ class Advanced(Accountant):
         if not others and number <= MAX_BINOMIAL_RELEASES:
             finite_delta = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
         else:
-            finite_delta = _randomised_responses(bounds).delta(epsilon)[1]
+            responses = _randomised_responses(bounds)
+            finite_delta = delta_interval(responses, epsilon, WIDTH, ENGINES_NEAR_EPSILON)[1]
         return round_up(mass + (1 - mass) * finite_delta)
 
 
@@ -173,12 +178,13 @@ def unequal_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
 
     The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
     """
-    return _randomised_responses(epsilon_counts).certify(delta).upper
+    query = Query(_randomised_responses(epsilon_counts), delta, WIDTH)
+    return certify(query, ENGINES_NEAR_EPSILON).upper
 
 
-def _randomised_responses(epsilon_counts: dict[float, int]) -> CertifiedComposition:
+def _randomised_responses(epsilon_counts: dict[float, int]) -> Composition:
     """Return randomised responses with these epsilons and counts."""
-    return CertifiedComposition([(PureLoss(e), n) for e, n in epsilon_counts.items()], 1e-8)
+    return Composition([(PureLoss(e), n) for e, n in epsilon_counts.items()])
 
 
 def drv_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:

@@ -12,15 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from accountant.composition.certified_composition import (
-    CertifiedComposition,
-    ignore_overflow,
-    total_rounding,
-)
-from accountant.composition.cgf import PlanCGF
-from accountant.composition.closed_form import Engine
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
+from accountant.composition.composition import Composition, ignore_overflow, total_rounding
+from accountant.composition.engine import DeltaBounds, delta_bounds_near
+from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.exact_cgf import with_exact_cgf
+from accountant.composition.query import Neighbourhood
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
@@ -119,47 +116,48 @@ class _Composition:
     """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'."""
 
     def __init__(self, items: list[tuple[Loss, int]], rounding: float, narrow_width: float) -> None:
-        self._whole = CertifiedComposition(items, WIDTH, 0.0)
-        self._rounding, self.max_loss = rounding, self._whole.max_loss
-        self.infinity = self._whole.infinity * (1 - 8 * ULP) * math.exp(-rounding)
-        self._cgf = PlanCGF(self._whole.items)
-        self._engines: list[Engine] = []
+        self._composition = Composition(items, 0.0)
+        self._rounding, self.max_loss = rounding, self._composition.max_loss
+        self.infinity = self._composition.infinity * (1 - 8 * ULP) * math.exp(-rounding)
+        self._known_bounds: list[DeltaBounds] = []
         self._enough = narrow_width
 
     @ignore_overflow
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
         """Return a lower and an upper bound on delta at each epsilon."""
-        infinity, r = self._whole.infinity, self._rounding
+        infinity, r = self._composition.infinity, self._rounding
         low = np.full(epsilon.shape, infinity * (1 - 8 * ULP))
         high = np.full(epsilon.shape, infinity * (1 + 16 * ULP))
         inside = epsilon[epsilon < self.max_loss]
-        engine = None
-        if self._whole.items and inside.size and infinity < 1:
-            engine = self._engine(min(centre, float(np.max(inside))))
+        bounds = None
+        if self._composition.items and inside.size and infinity < 1:
+            bounds = self._bounds_near(min(centre, float(np.max(inside))))
         for i, e in enumerate(epsilon.tolist()):
             if e < self.max_loss:
-                logs = (-math.inf, 0.0) if engine is None else engine.bounds(e + 2 * r)
+                logs = (-math.inf, 0.0) if bounds is None else bounds.bounds(e + 2 * r)
                 low[i] += math.exp(min(logs[0], 0.0)) * (1 - 4 * ULP)
                 if r:
-                    logs = (-math.inf, 0.0) if engine is None else engine.bounds(e)
+                    logs = (-math.inf, 0.0) if bounds is None else bounds.bounds(e)
                 high[i] += math.exp(min(logs[1], 0.0)) * (1 + 4 * ULP)
         return low * math.exp(-r), np.minimum(high, 1.0)
 
-    def _engine(self, epsilon: float) -> Engine | None:
-        """Return the first engine that is narrow at ``epsilon``, or the narrowest of all."""
-        best, gap = None, math.inf
-        for engine in self._candidates(epsilon):
-            low, high = engine.bounds(epsilon)
-            if best is None or high - low < gap:
-                best, gap = engine, high - low
-            if gap <= self._enough:
+    def _bounds_near(self, epsilon: float) -> DeltaBounds | None:
+        """Return the first bounds that are narrow at ``epsilon``, or the narrowest of all."""
+        best, least_gap = None, math.inf
+        for bounds in self._candidates(epsilon):
+            low, high = bounds.bounds(epsilon)
+            if best is None or high - low < least_gap:
+                best, least_gap = bounds, high - low
+            if least_gap <= self._enough:
                 break
         else:  # near here there is none better
-            self._enough = min(max(2 * gap, self._enough), LEAST_NARROW)
-        if best is not None and best not in self._engines:
-            self._engines.append(best)
+            self._enough = min(max(2 * least_gap, self._enough), LEAST_NARROW)
+        if best is not None and best not in self._known_bounds:
+            self._known_bounds.append(best)
         return best
 
-    def _candidates(self, epsilon: float) -> Iterator[Engine]:
-        yield from list(self._engines)
-        yield from self._whole.engines(saddlepoint(self._cgf, epsilon=epsilon), epsilon)
+    def _candidates(self, epsilon: float) -> Iterator[DeltaBounds]:
+        yield from list(self._known_bounds)
+        tilt = saddlepoint(self._composition.cgf, epsilon=epsilon)
+        neighbourhood = Neighbourhood(self._composition, tilt, epsilon, WIDTH)
+        yield from delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON)

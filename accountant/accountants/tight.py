@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.accountants.base import USUAL_DELTA, Accountant, least_delta
-from accountant.accountants.one_way import chernoff_epsilon, one_way
+from accountant.accountants.direction import Direction, chernoff_epsilon
 from accountant.composition.certificate import Certificate
 from accountant.composition.plan_totals import infinity_mass
 from accountant.domains import DELTA, EPSILON, Interval, each_checked
@@ -110,21 +110,19 @@ class Tight(Accountant):
 
     def _interval(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval of a checked plan, over both directions."""
-        first_direction, *others = directions(plan)
-        first_way = one_way(first_direction, self.width, at_zero=delta == 0)
-        interval = first_way.certify(delta)
-        for direction in others:
-            other_way = one_way(direction, self.width, at_zero=delta == 0)
-            if interval.upper == 0 and other_way.exact is not None:
+        first, *others = (Direction(direction, self.width) for direction in directions(plan))
+        first_query = first.query(delta) if others and delta > 0 else None
+        interval = first.certify(delta, query=first_query)
+        for other in others:
+            if delta > 0 and interval.upper == 0 and other.is_exact:
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
-            if other_way.is_surely_within(interval.lower, delta, first_way):
+            if other.is_surely_within(interval.lower, delta, first_query):
                 continue  # it cannot be the worse direction
-            rough_interval = other_way.rough_certificate(delta) if interval.lower > 0 else None
-            if rough_interval is not None and rough_interval.upper <= interval.lower:
+            if interval.lower > 0 and other.rough_certificate(delta).upper <= interval.lower:
                 continue
-            other_certificate = other_way.certify(delta, interval.lower)
-            worse = max(interval, other_certificate, key=lambda candidate: candidate.upper)
-            lower = max(interval.lower, other_certificate.lower)
+            other_interval = other.certify(delta, interval.lower)
+            worse = max(interval, other_interval, key=lambda candidate: candidate.upper)
+            lower = max(interval.lower, other_interval.lower)
             interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
         return interval
 
@@ -168,7 +166,7 @@ class Tight(Accountant):
                 for d in positive
                 if not (d in uppers and chernoff_epsilon(direction, d) <= uppers[d])
             ]
-            bounds = one_way(direction, self.width).upper_epsilons(
+            bounds = Direction(direction, self.width).upper_epsilons(
                 open_deltas, with_envelopes=with_envelopes
             )
             for delta, bound in zip(open_deltas, bounds, strict=True):
@@ -201,10 +199,10 @@ class Tight(Accountant):
         """Return the least delta at which the upper end of an interval is at most ``epsilon``."""
         if interval(0.0).upper <= epsilon:
             return 0.0
-        routes = [one_way(direction, self.width) for direction in plans]
-        if epsilon == 0 and routes[0].exact is not None:
-            routes = routes[:1]  # the total variation, which is that of both directions
-        ends = [route.quick_delta(epsilon) for route in routes]
+        checked = [Direction(direction, self.width) for direction in plans]
+        if epsilon == 0 and checked[0].is_exact:
+            checked = checked[:1]  # the total variation, which is that of both directions
+        ends = [direction.quick_delta(epsilon) for direction in checked]
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
@@ -228,7 +226,7 @@ class Tight(Accountant):
         Certificate
             Lower end rounded down, upper end rounded up.
         """
-        return one_way(plan, self.width, at_zero=delta == 0).certify(delta)
+        return Direction(plan, self.width).certify(delta)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the upper end of one direction of a checked plan."""

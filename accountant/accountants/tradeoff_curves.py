@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
+from accountant.composition.composition import Composition
 from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.profile_curve import ProfileCurve
 from accountant.errors import ParameterError
@@ -122,8 +122,8 @@ def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileC
         return loss
     losses = losses_of_items(list(plan.losses()))
     width = ACCURACY if accuracy is not None else WIDTH
-    composition = CertifiedComposition(with_exact_cgf(losses, TAIL, upper=True), width)
-    return ProfileCurve(composition, accuracy)
+    composition = Composition(with_exact_cgf(losses, TAIL, upper=True))
+    return ProfileCurve(composition, width, accuracy)
 
 
 def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve) -> Array:

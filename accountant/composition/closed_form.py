@@ -1,9 +1,8 @@
-"""The interface of all engines, and the engine of a single loss, a closed form."""
+"""A single loss, released once: its own profile, a closed form."""
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from accountant.composition.certificate import Certificate
 from accountant.losses.loss import Loss
@@ -12,26 +11,8 @@ from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, ULP
 ENVELOPE = "a bound on many pairs"
 
 
-class Engine(Protocol):
-    """An engine: bounds on the finite part of delta near the epsilon it was made for."""
-
-    @property
-    def name(self) -> str:
-        """The name of the engine in a certificate."""
-        ...
-
-    @property
-    def nodes(self) -> float:
-        """The number of terms of its sum."""
-        ...
-
-    def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Return logarithms of a lower and an upper bound on delta."""
-        ...
-
-
 class ClosedForm:
-    """The engine of a single loss: its own profile."""
+    """Bounds on delta by the profile of a single loss."""
 
     name, nodes = "closed form", 0
 

@@ -10,7 +10,7 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.composition import Composition
 from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.lattice_above import LatticeCurve
 from accountant.composition.plan_totals import all_losses, infinity_mass
@@ -27,6 +27,7 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
+CURVE_WIDTH = 1e-6  # of epsilon: how loose a profile may be
 LONG_CHORD, POINTS_BETWEEN = 8, 32  # of a hull over points
 
 
@@ -236,10 +237,11 @@ def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.int
 def _profile_curve(plan: Plan) -> ProfileCurve | LatticeCurve:
     items = [(loss_of_item(item), n) for item, n in plan.losses()]
     if all(loss.numerics.has_exact_cgf for loss, _ in items):
-        curve = ProfileCurve(CertifiedComposition(items, 1e-6))
+        curve = ProfileCurve(Composition(items), CURVE_WIDTH)
         if curve.is_exact:
             return curve
     lattice = LatticeCurve(items, usual_step(spread_of(all_losses(plan))))
     if lattice.is_made:
         return lattice
-    return ProfileCurve(CertifiedComposition(with_exact_cgf(items, 1e-14, upper=True), 1e-6))
+    finite_losses = with_exact_cgf(items, 1e-14, upper=True)
+    return ProfileCurve(Composition(finite_losses), CURVE_WIDTH)

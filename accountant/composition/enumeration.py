@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
+from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
+from accountant.composition.query import Neighbourhood
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000
+QUESTIONS = 20  # epsilons at which all sums are looked at
 BLOCK = 2**20  # sums times epsilons that are held in memory at once: some arrays of 8 MB
 
 
@@ -95,3 +99,17 @@ def _count_vectors(count: int, kinds: int) -> Array:
     ends = np.full((len(bars), 1), count + kinds - 1)
     shares: Array = np.diff(np.hstack([np.full((len(bars), 1), -1), bars, ends]), axis=1) - 1.0
     return shares
+
+
+class EnumerationEngine(EngineNearEpsilon):
+    """Every sum of a few finite losses."""
+
+    name = "enumeration"
+    least_cost = 0.0
+
+    def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
+        """Yield the enumeration, where there are not too many sums."""
+        items = neighbourhood.composition.items
+        sums = number_of_sums(items)
+        if sums <= MAX_SUMS:
+            yield Attempt(QUESTIONS * sums, lambda: Enumeration(items))

@@ -7,14 +7,18 @@ wrong: the cuts, the steps, and where the answer roughly is.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.certified_composition import total_rounding
+from accountant.composition.composition import total_rounding
+from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.composition.grid_engine import GridEngine
 from accountant.composition.grid_pairs import centred_offset
 from accountant.composition.loss_outline import LADDER, Outline
+from accountant.composition.query import Query
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
@@ -26,6 +30,10 @@ NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of ro
 USUAL_NATS = 6.0  # by which Chernoff's bound is above delta
 LEAST_LOG_SHARE = -25.0  # round-off is more than what is less
 NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of the lattice
+LEAST_COST, COST_OF_ONE = 4e6, 1e6  # exponentials that take as long: of a lattice, of one release
+MAX_RELEASES = 10**5  # the round-off of a lattice grows with them
+# of epsilon: what is finer takes long where a profile is expensive
+COARSE_WIDTH, COARSE_SHARE = 1e-5, 10
 LOG_DELTA_STEP = 2.0**-12  # of ln delta: lattices are made for multiples of it
 
 
@@ -143,7 +151,7 @@ class _GridSearch:
     def _ends(self, engine: GridEngine, delta: float, start: float) -> tuple[float, float]:
         """Return the ends of the interval that an engine proves at a delta."""
         log_delta = math.log(delta)
-        # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`
+        # the lower end of the mechanisms' own truth, as in `Query.of_mechanisms`
         ends = (log_delta, log_delta + self._rounding)
         low, high = bracket_epsilon(engine.bounds, ends, start, engine.tilt, self._most)
         return low - 2 * self._rounding, high
@@ -202,3 +210,31 @@ class _GridSearch:
         many = mean + deviation * math.sqrt(-math.log(self._delta))
         epsilon = max(min(single, self._most), min(many, self._most), 1e-9)
         return epsilon, 1 / epsilon
+
+
+class GridPairsEngine(Engine):
+    """Finite pairs above and below each loss, composed on one lattice."""
+
+    name = "grid pairs"
+    least_cost = LEAST_COST
+    least_width = 1e-7
+
+    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+        """Yield one lattice, where round-off does not add up to more than its width."""
+        items, releases = query.composition.items, query.composition.releases
+        if releases > MAX_RELEASES:
+            return
+        width = max(query.width, self.least_width)
+        if any(loss.numerics.is_coarse for loss, _ in items):
+            width = max(COARSE_WIDTH, width / COARSE_SHARE)
+
+        def certified() -> Certificate:
+            interval = grid_certificate(items, query.delta, width) or NOTHING_KNOWN
+            if any(loss.numerics.is_numerical for loss, _ in items):
+                # of these profiles no more than an upper bound is known
+                return replace(interval, lower=0.0)
+            return interval
+
+        # a sum of n losses is sqrt(n) times as wide as one, and has as many more points
+        cost = max(self.least_cost, COST_OF_ONE * math.sqrt(releases)) * len(items)
+        yield Attempt(cost, certified)

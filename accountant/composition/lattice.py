@@ -10,11 +10,14 @@ integral is a sum over one period, exact but for aliases a whole period of the s
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from accountant.composition.aliasing import aliasing_bound
 from accountant.composition.cgf import PlanCGF
+from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
+from accountant.composition.query import Neighbourhood
 from accountant.composition.saddlepoint import log_interval
 from accountant.losses.loss import Loss
 from accountant.numerics.rounding import ULP
@@ -111,3 +114,27 @@ class Lattice:
         noise += (2 * self._height_error + 4 * ULP * size) * abs(total)
         alias = math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))
         return log_interval(total - noise - alias, total + noise, scale)
+
+
+class LatticeEngine(EngineNearEpsilon):
+    """A finite Fourier sum over the lattice of losses whose values share a unit."""
+
+    name = "lattice"
+    least_cost = 1e5
+
+    def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
+        """Yield the lattice, where the losses have one and it is short."""
+        composition = neighbourhood.composition
+        unit = common_unit(composition.items)
+        if unit is None:
+            return
+        lattice = Lattice(composition.cgf, neighbourhood.tilt, neighbourhood.epsilon, unit)
+        if lattice.nodes > MAX_LATTICE_POINTS:
+            return
+
+        def integrated() -> DeltaBounds:
+            lattice.integrate(composition.cgf)
+            return lattice
+
+        terms, _ = composition.cgf.quadrature_terms(math.pi / lattice.unit)
+        yield Attempt(lattice.nodes * terms, integrated)

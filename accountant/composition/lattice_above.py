@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accountant.composition.certified_composition import ignore_overflow
+from accountant.composition.composition import ignore_overflow
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_engine import good_tilts, mass_beyond, rough_log_height
 from accountant.composition.loss_outline import Outline

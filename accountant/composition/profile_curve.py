@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accountant.composition.certified_composition import CertifiedComposition, ignore_overflow
-from accountant.composition.cgf import PlanCGF
-from accountant.composition.closed_form import Engine
+from accountant.composition.composition import Composition, ignore_overflow
 from accountant.composition.contour import Contour
-from accountant.composition.engines import engines_near, has_exact_engine
+from accountant.composition.engine import DeltaBounds, delta_bounds_near, least_cost_near
+from accountant.composition.engines import ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.enumeration import Enumeration
+from accountant.composition.query import Neighbourhood, neighbourhood_at
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
@@ -23,37 +23,59 @@ DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
 MAX_SUMMED_NODES = 2**11  # for each epsilon; of more, a table is made
+MAX_COST = 4e6  # exponentials of a sum that is quick at many epsilons
 
 
 class ProfileCurve:
-    """Upper bounds on delta, in the direction of ``composition``.
+    """Upper bounds on the delta of a composition with exact cumulants.
 
-    About ``accuracy`` loose; where it is None, as loose as the composition's ``width``, which is
-    relative to epsilon, makes it.
+    Parameters
+    ----------
+    composition : Composition
+        Losses with exact cumulants.
+    width : float
+        How loose the bounds may be, relative to epsilon.
+    accuracy : float, optional
+        How loose they may be as numbers, in place of ``width``.
     """
 
     @ignore_overflow
-    def __init__(self, composition: CertifiedComposition, accuracy: float | None = None) -> None:
+    def __init__(
+        self, composition: Composition, width: float, accuracy: float | None = None
+    ) -> None:
         self._composition, self._accuracy = composition, accuracy
         self.max_loss, self.loss_pmf = composition.max_loss, None
-        self._cgf = PlanCGF(composition.items)
         self._bounds: dict[int, Callable[[Array], Array]] = {}
-        # where an engine's range starts, its real part, about delta
-        self._aims: list[tuple[float, float, float]] = []
+        # one for each engine, from the epsilon where its range starts
+        self._neighbourhoods: list[Neighbourhood] = []
         if composition.items and composition.max_loss > 0 and composition.infinity < 1:
-            aims = [(0.0, saddlepoint(self._cgf, epsilon=0.0), 1.0)]
+            at_zero = saddlepoint(composition.cgf, epsilon=0.0)
+            neighbourhoods = [self._neighbourhood(at_zero, 0.0, 1.0, width)]
             for delta in RELATIVE_DELTAS if accuracy is None else DELTAS:
-                a, epsilon = composition.tilt_and_epsilon(math.log(delta))
-                aims.append((epsilon, a, delta))
-            self._aims = sorted(aim for aim in aims if aim[0] >= 0)
+                near = neighbourhood_at(
+                    composition, math.log(delta), width, composition.rough_epsilon(math.log(delta))
+                )
+                neighbourhoods.append(self._neighbourhood(near.tilt, near.epsilon, delta, width))
+            self._neighbourhoods = sorted(
+                (near for near in neighbourhoods if near.epsilon >= 0),
+                key=lambda near: near.epsilon,
+            )
+
+    def _neighbourhood(
+        self, tilt: float, epsilon: float, delta: float, width: float
+    ) -> Neighbourhood:
+        if self._accuracy is not None:
+            # a contour that is `width` of epsilon wide has about tilt * delta as much of delta
+            slope = tilt * delta * max(epsilon, 1e-3 / tilt)
+            width = min(3 * self._accuracy / slope, 1e-2)
+        return Neighbourhood(self._composition, tilt, epsilon, width)
 
     @property
     @ignore_overflow
     def is_exact(self) -> bool:
         """Whether no bound is smoothed or a chord: they are exact but for round-off."""
         return all(
-            has_exact_engine(self._composition.items, self._cgf, a, epsilon, MAX_SUMMED_NODES)
-            for epsilon, a, _ in self._aims
+            least_cost_near(near, EXACT_ENGINES) <= MAX_COST for near in self._neighbourhoods
         )
 
     @ignore_overflow
@@ -64,8 +86,9 @@ class ProfileCurve:
         result = np.full(flat.shape, infinity)
         result[flat < 0] = 1.0
         inside = (flat >= 0) & (flat < self.max_loss)
-        if self._aims and inside.any():
-            served = np.searchsorted([e for e, _, _ in self._aims[1:]], flat, side="right")
+        if self._neighbourhoods and inside.any():
+            starts = [near.epsilon for near in self._neighbourhoods[1:]]
+            served = np.searchsorted(starts, flat, side="right")
             for i in np.unique(served[inside]).tolist():
                 mask = inside & (served == i)
                 result[mask] += self._finite_part(i, flat[mask])
@@ -75,30 +98,26 @@ class ProfileCurve:
     def _finite_part(self, i: int, epsilon: Array) -> Array:
         """Return the delta of the finite losses, by the ``i``-th engine."""
         if i not in self._bounds:
-            ends = [e for e, _, _ in self._aims[i + 1 :]] + [self.max_loss]
-            self._bounds[i] = _upper_bounds(self._engine(*self._aims[i]), self._aims[i][0], ends[0])
+            ends = [near.epsilon for near in self._neighbourhoods[i + 1 :]] + [self.max_loss]
+            near = self._neighbourhoods[i]
+            cheapest = next(delta_bounds_near(near, ENGINES_NEAR_EPSILON), None)
+            self._bounds[i] = _upper_bounds(cheapest, near.epsilon, ends[0])
         delta: Array = np.exp(np.minimum(self._bounds[i](epsilon), 0.0))
         return delta
 
-    def _engine(self, epsilon: float, a: float, delta: float) -> Engine | None:
-        width = self._composition.width
-        if self._accuracy is not None:
-            # smoothing S raises delta by S / 2 times the density, about a (a + 1) delta, and
-            # `engines_near` takes S = 0.7 width epsilon / (a + 1)
-            width = min(3 * self._accuracy / (a * delta * max(epsilon, 1e-3 / a)), 1e-2)
-        return next(engines_near(self._composition.items, self._cgf, a, epsilon, width), None)
 
-
-def _upper_bounds(engine: Engine | None, low: float, high: float) -> Callable[[Array], Array]:
+def _upper_bounds(
+    delta_bounds: DeltaBounds | None, low: float, high: float
+) -> Callable[[Array], Array]:
     """Return what gives logarithms of upper bounds at epsilons between two ends."""
-    if engine is None:
+    if delta_bounds is None:
         return np.zeros_like
-    if isinstance(engine, Enumeration):
-        return engine.log_upper_bounds
-    if not isinstance(engine, Contour):
-        return lambda epsilon: np.array([engine.bounds(e)[1] for e in epsilon.tolist()])
-    table = engine.upper_table(low, high) if engine.nodes > MAX_SUMMED_NODES else None
-    return engine.log_upper_bounds if table is None else functools.partial(_chord, *table)
+    if isinstance(delta_bounds, Enumeration):
+        return delta_bounds.log_upper_bounds
+    if not isinstance(delta_bounds, Contour):
+        return lambda epsilon: np.array([delta_bounds.bounds(e)[1] for e in epsilon.tolist()])
+    table = delta_bounds.upper_table(low, high) if delta_bounds.nodes > MAX_SUMMED_NODES else None
+    return delta_bounds.log_upper_bounds if table is None else functools.partial(_chord, *table)
 
 
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:

@@ -5,18 +5,24 @@ The delta of these certain violations is known; the contour is that of what rema
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
-from accountant.composition.cgf import PlanCGF
+from accountant.composition.certificate import Certificate, bracket_epsilon
+from accountant.composition.cgf import PlanCGF, exact_cgf
 from accountant.composition.contour import Contour
+from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
+from accountant.composition.query import Query
 from accountant.composition.saddlepoint import log_interval, saddlepoint
 from accountant.numerics import Array, Complex
 
 ACCURACY = 1e-11  # relative to delta: a hundredth of it is left of epsilon
 MANY_NODES = 2**15  # beyond which another tilt is tried
+MAX_ATTEMPTS = 4
 MAX_NODES, MAX_TERMS = 2**18, 2e9  # of a contour; products of its nodes and the quadratures' points
 
 
@@ -134,3 +140,45 @@ class TruncatedContour:
         low, high = (math.exp(min(log_bound, 700.0)) for log_bound in self._contour.bounds(epsilon))
         certain = self._loss.sure_delta(epsilon)
         return log_interval(low + certain[0], high + certain[1], 0.0)
+
+
+class TruncatedContourEngine(Engine):
+    """Contours of sampled losses without their certain violations."""
+
+    name = "truncated contour"
+    least_cost = 5e5
+
+    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+        """Yield contours whose cut is closer and closer above epsilon."""
+        if not query.composition.has_exact_cgf or query.rough_epsilon is None:
+            return
+        cut, floor, last_width = query.rough_epsilon, 0.0, math.inf
+        losses, counts = query.composition.losses_and_counts
+        for _ in range(MAX_ATTEMPTS):
+            part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
+            contour = None if part is None else TruncatedContour(part, query.log_delta[0], cut)
+            if contour is None or not contour.is_affordable:
+                return
+            attempt = Attempt(contour.terms, functools.partial(_bracket, query, contour))
+            yield attempt
+            if attempt.result is None:
+                return  # another engine was narrow enough
+            if math.isinf(attempt.result.upper):
+                cut, floor = 2 * cut, cut  # the true epsilon may be above the cut
+                continue
+            if attempt.result.width > last_width / 2:
+                return  # it is as narrow as it becomes
+            cut = max(1.02 * attempt.result.upper, floor)
+            last_width = attempt.result.width
+
+
+def _bracket(query: Query, contour: TruncatedContour) -> Certificate:
+    """Return the interval of epsilon; nothing is known of an epsilon above the cut."""
+    contour.integrate()
+    cut, log_delta = contour.largest, query.log_delta
+    if contour.bounds(cut)[1] > log_delta[0]:
+        return NOTHING_KNOWN
+    max_epsilon = min(cut, query.composition.max_loss)
+    lower, upper = bracket_epsilon(contour.bounds, log_delta, 0.8 * cut, contour.tilt, max_epsilon)
+    interval = Certificate(min(lower, upper), upper, contour.name, math.ceil(contour.nodes))
+    return query.of_mechanisms(interval)

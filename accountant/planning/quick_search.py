@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from accountant.accountants.one_way import FEW_RELEASES, MAX_CHOICES, OneWay, one_way
+from accountant.accountants.direction import FEW_RELEASES, MAX_CHOICES, Direction
 from accountant.composition.cgf import exact_cgf
 from accountant.composition.exact_cgf import HIGH_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
@@ -139,29 +139,31 @@ def _rough_costs(
     plan_directions = directions(plan)
     if backwards is not None and len(plan_directions) == 2:
         plan_directions = (plan_directions[backwards],)
-    epsilons = [_rough_epsilon(one_way(direction, width), delta) for direction in plan_directions]
+    epsilons = [_rough_epsilon(Direction(direction, width), delta) for direction in plan_directions]
     return None if any(map(math.isnan, epsilons)) else epsilons
 
 
-def _rough_epsilon(direction: OneWay, delta: float) -> float:
-    if sum(n for _, n in direction.losses) > MAX_RELEASES or not _is_expensive(direction):
+def _rough_epsilon(direction: Direction, delta: float) -> float:
+    composition = direction.composition
+    if composition.releases > MAX_RELEASES or delta == 0 or not _is_expensive(direction):
         return math.nan
-    certificate = grid_certificate(direction.losses, delta, direction.width, MAX_POINTS)
+    certificate = grid_certificate(composition.items, delta, direction.width, MAX_POINTS)
     return math.nan if certificate is None else certificate.upper
 
 
 def is_expensive(plan: Plan, delta: float) -> bool:
     """Return whether one answer of `Tight` takes some tens of milliseconds."""
-    return _is_expensive(one_way(plan, ROUGH_WIDTHS[0][0], at_zero=delta == 0))
+    return delta > 0 and _is_expensive(Direction(plan, ROUGH_WIDTHS[0][0]))
 
 
-def _is_expensive(direction: OneWay) -> bool:
+def _is_expensive(direction: Direction) -> bool:
     """Return whether some cumulant is a quadrature, or sampled Gaussians are few."""
-    if direction.exact is None or direction.choices or len(direction.losses) > MAX_CHOICES:
+    composition = direction.composition
+    if not direction.is_exact or direction.choices or len(composition.items) > MAX_CHOICES:
         return False
-    if direction.exact.may_have_certain_violations:
-        return sum(n for _, n in direction.losses) <= FEW_RELEASES
-    for loss, _ in direction.losses:
+    if composition.rough_epsilon(-1.0) is not None:
+        return composition.releases <= FEW_RELEASES
+    for loss, _ in composition.items:
         terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)
         if loss.loss_pmf is None and terms > FEW_TERMS:
             return True

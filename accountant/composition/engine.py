@@ -1,0 +1,220 @@
+"""What an engine is, and the search that asks the cheapest one first.
+
+An engine proposes attempts at a question, each with what it costs.  `certify` makes the cheapest
+attempt of all engines, intersects its interval with what is known, and stops where that is narrow.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from accountant.composition.certificate import Certificate, bracket_epsilon, intersection
+from accountant.composition.closed_form import ClosedForm, closed_form
+from accountant.composition.composition import TILT_FACTORS, Composition, ignore_overflow
+from accountant.composition.query import Neighbourhood, Query
+from accountant.composition.saddlepoint import saddlepoint
+from accountant.numerics.rounding import ULP, round_up
+
+NOTHING_KNOWN = Certificate(0.0, math.inf, "nothing known")
+
+Answer = TypeVar("Answer")
+
+
+class DeltaBounds(Protocol):
+    """Bounds on the delta of finite losses, near the epsilon that they were made for."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method in a certificate."""
+        ...
+
+    @property
+    def nodes(self) -> float:
+        """The number of terms of its sum."""
+        ...
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Return logarithms of a lower and an upper bound on delta."""
+        ...
+
+
+@dataclass(slots=True)
+class Attempt(Generic[Answer]):
+    """An answer that is computed when it is asked for.
+
+    ``cost`` is about how many exponentials that takes, of some 2 ns each; ``result`` is the answer
+    once it was computed.
+    """
+
+    cost: float
+    compute: Callable[[], Answer]
+    result: Answer | None = None
+
+    def answer(self) -> Answer:
+        """Compute the answer, keep and return it."""
+        self.result = answer = self.compute()
+        return answer
+
+
+class Engine(ABC):
+    """A method that bounds the epsilon of a composition.
+
+    ``least_cost`` is what any attempt costs at least: comparing costs below it would take longer
+    than the attempts.  ``least_width`` is the relative width of its narrowest intervals.
+    """
+
+    name: ClassVar[str]
+    least_cost: ClassVar[float]
+    least_width: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+        """Yield attempts; each may use what the one before has shown."""
+
+
+class EngineNearEpsilon(Engine):
+    """An engine that bounds delta near an epsilon, from which `certify` comes back to epsilon."""
+
+    @abstractmethod
+    def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
+        """Yield attempts to bound delta near an epsilon."""
+
+    def neighbourhoods(self, query: Query) -> list[Neighbourhood]:
+        """Return where the bounds of a query are made."""
+        return [query.neighbourhood]
+
+    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+        """Yield attempts to bracket the epsilon of a composition with exact cumulants."""
+        if not query.composition.has_exact_cgf:
+            return
+        for neighbourhood in self.neighbourhoods(query):
+            for attempt in self.near(neighbourhood):
+                yield Attempt(attempt.cost, partial(_bracket, query, neighbourhood, attempt))
+
+
+def _bracket(
+    query: Query, neighbourhood: Neighbourhood, attempt: Attempt[DeltaBounds]
+) -> Certificate:
+    """Return the interval of epsilon, from bounds on delta."""
+    delta_bounds, max_loss = attempt.answer(), query.composition.max_loss
+    lower, upper = bracket_epsilon(
+        delta_bounds.bounds,
+        query.log_delta,
+        neighbourhood.epsilon,
+        neighbourhood.tilt,
+        max_loss,
+    )
+    upper = min(upper, max_loss)
+    nodes = math.ceil(delta_bounds.nodes)
+    return query.of_mechanisms(Certificate(min(lower, upper), upper, delta_bounds.name, nodes))
+
+
+def cheapest_first(
+    proposals: Iterable[tuple[float, Iterator[Attempt[Answer]]]],
+) -> Iterator[tuple[int, Attempt[Answer]]]:
+    """Yield the attempts of several engines with the engine's index, always the cheapest next.
+
+    ``proposals``: of each engine, what it costs at least and its attempts.  An engine is asked for
+    its next attempt when nothing cheaper than its least cost, or than its last attempt, remains.
+    """
+    engines = [(cost, index, attempts) for index, (cost, attempts) in enumerate(proposals)]
+    queue: list[tuple[float, int]] = [(cost, index) for cost, index, _ in engines]
+    heapq.heapify(queue)
+    pending: dict[int, Attempt[Answer]] = {}
+    while queue:
+        _, index = heapq.heappop(queue)
+        if index in pending:
+            yield index, pending.pop(index)
+        attempt = next(engines[index][2], None)
+        if attempt is not None:
+            pending[index] = attempt
+            heapq.heappush(queue, (attempt.cost, index))
+
+
+@ignore_overflow
+def certify(query: Query, engines: tuple[Engine, ...], rival: float = 0.0) -> Certificate:
+    """Return the interval that holds the epsilon of a query.
+
+    It may be wide where its upper end is at most ``rival``, what another direction costs, or where
+    no engine is narrower.
+    """
+    if (loss := query.composition.single_loss) is not None:
+        return closed_form(loss, query.delta)
+    interval = query.outcome_bounds()
+    if query.finite_delta[0] <= 0 or query.is_narrow(interval) or interval.upper <= rival:
+        return interval
+    proposals = ((engine.least_cost, engine.attempts(query)) for engine in engines)
+    for index, attempt in cheapest_first(proposals):
+        if query.is_narrow(interval, engines[index].least_width):
+            continue
+        interval = intersection(attempt.answer(), interval)
+        if query.is_narrow(interval) or interval.upper <= rival:
+            break
+    return interval
+
+
+@ignore_overflow
+def least_cost(query: Query, engines: tuple[Engine, ...]) -> float:
+    """Return about how many exponentials the cheapest attempt takes; 0 where none is needed."""
+    if query.composition.single_loss is not None or query.finite_delta[0] <= 0:
+        return 0.0
+    if query.is_narrow(query.outcome_bounds()):
+        return 0.0
+    proposals = ((engine.least_cost, engine.attempts(query)) for engine in engines)
+    return next((attempt.cost for _, attempt in cheapest_first(proposals)), math.inf)
+
+
+def delta_bounds_near(
+    neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsilon, ...]
+) -> Iterator[DeltaBounds]:
+    """Yield bounds on delta near an epsilon, cheapest first, until the caller's are narrow."""
+    if (loss := neighbourhood.composition.single_loss) is not None:
+        yield ClosedForm(loss)
+        return
+    proposals = ((engine.least_cost, engine.near(neighbourhood)) for engine in engines)
+    for _, attempt in cheapest_first(proposals):
+        yield attempt.answer()
+
+
+def least_cost_near(neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsilon, ...]) -> float:
+    """Return what the cheapest bounds on delta cost; 0 for one loss, infinite where none are."""
+    if neighbourhood.composition.single_loss is not None:
+        return 0.0
+    proposals = ((engine.least_cost, engine.near(neighbourhood)) for engine in engines)
+    return next((attempt.cost for _, attempt in cheapest_first(proposals)), math.inf)
+
+
+@ignore_overflow
+def delta_interval(
+    composition: Composition,
+    epsilon: float,
+    width: float,
+    engines: tuple[EngineNearEpsilon, ...],
+) -> tuple[float, float]:
+    """Return a lower and an upper bound on delta at ``epsilon``, of losses with exact cumulants.
+
+    They are as wide as Chernoff's bound where no engine is narrower than ``width``, of epsilon.
+    """
+    infinity, low = composition.infinity, 0.0
+    if epsilon >= composition.max_loss or not composition.items or infinity >= 1:
+        return infinity * (1 - 8 * ULP), round_up(infinity, 16)
+    tilt = saddlepoint(composition.cgf, epsilon=epsilon)
+    # real orders alone give a bound already
+    orders = tilt * TILT_FACTORS
+    exponents = composition.cgf.log_chernoff(orders) - orders * epsilon
+    exponent = float(min(exponents[exponents < math.inf], default=0.0))
+    high = math.exp(min(exponent + 1e-12 * (1 + abs(exponent)), 0.0))
+    neighbourhood = Neighbourhood(composition, tilt, epsilon, width)
+    for delta_bounds in delta_bounds_near(neighbourhood, engines):
+        log_low, log_high = delta_bounds.bounds(epsilon)
+        low, high = max(low, math.exp(log_low)), min(high, math.exp(min(log_high, 0.0)))
+        # a width of epsilon is about `tilt` times as much of delta
+        if high - low <= 4 * max(1.0, tilt * epsilon) * width * high:
+            break
+    return infinity * (1 - 8 * ULP) + low, round_up(infinity + high, 16)
