@@ -30,7 +30,7 @@ from accountant.composition.engine import NOTHING_KNOWN, certify, delta_interval
 from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
-from accountant.composition.grid_certificate import delta_of_lattice
+from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.composition.query import Query
@@ -47,7 +47,8 @@ INEXACT_WIDTH = 1e-6  # of epsilon: what losses without exact cumulants reach
 COARSE_WIDTH = 1e-4  # the same of an expensive profile, and where many deltas are asked for
 LOOSE_WIDTH = 0.01
 ROUGH_WIDTH = 0.05  # of epsilon: enough to see that another direction or part costs less
-QUICK_COST = 4e6  # exponentials of a query that needs no rough answer first: 10 ms
+QUICK_COST = 1e7  # of a query that needs no rough answer first: 20 ms
+MAX_ROUGH_RELEASES = 1_800  # of more a rough answer takes as long as a narrow one
 MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
 MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small against its width
 FEW_RELEASES = 19  # of samples, whose contours are long and wide
@@ -124,9 +125,10 @@ class Direction:
         intervals: list[Certificate] = []
         lower = 0.0
         for part in self.parts:
-            interval = part.rough_certificate(delta) if lower > 0 else NOTHING_KNOWN
+            query = part.query(delta)
+            interval = part.rough_certificate(query) if lower > 0 else NOTHING_KNOWN
             if interval.upper > lower:
-                interval = part.certify(delta, lower)
+                interval = part.certify(delta, lower, query)
             intervals.append(interval)
             lower = max(lower, interval.lower)
         worst = max(intervals, key=lambda interval: interval.upper)
@@ -243,11 +245,14 @@ class Direction:
         )
         return tuple(Direction(plan, self.width) for plan in plans)
 
-    def rough_certificate(self, delta: float) -> Certificate:
+    def rough_certificate(self, query: Query) -> Certificate:
         """Return a wide interval, where the narrow one takes long; else nothing is known."""
-        if not self.is_exact or self.choices or least_cost(self.query(delta), ENGINES) < QUICK_COST:
+        if not self.is_exact or self.choices or self.composition.releases > MAX_ROUGH_RELEASES:
             return NOTHING_KNOWN
-        return certify(Query(self.composition, delta, ROUGH_WIDTH), ENGINES)
+        if least_cost(query, ENGINES) < QUICK_COST:
+            return NOTHING_KNOWN
+        rough_interval = grid_certificate(self.composition.items, query.delta, ROUGH_WIDTH)
+        return rough_interval or NOTHING_KNOWN
 
     def is_surely_within(self, epsilon: float, delta: float, like: Query | None = None) -> bool:
         """Return whether a bound quicker than the interval says it costs at most ``epsilon``.

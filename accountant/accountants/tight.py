@@ -118,9 +118,10 @@ class Tight(Accountant):
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
             if other.is_surely_within(interval.lower, delta, first_query):
                 continue  # it cannot be the worse direction
-            if interval.lower > 0 and other.rough_certificate(delta).upper <= interval.lower:
+            query = other.query(delta) if delta > 0 else None
+            if query is not None and other.rough_certificate(query).upper <= interval.lower:
                 continue
-            other_interval = other.certify(delta, interval.lower)
+            other_interval = other.certify(delta, interval.lower, query)
             worse = max(interval, other_interval, key=lambda candidate: candidate.upper)
             lower = max(interval.lower, other_interval.lower)
             interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)

@@ -14,6 +14,9 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 
+# what it costs to plan a contour: cumulants at some thirty real orders, bounds at high frequencies
+PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 1e5, 1e4, 1e3
+HIGH_FREQUENCY = 1e4
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 LEAST_LOG_DELTA = -650.0  # deltas below are not far from what a float can be
 
@@ -70,6 +73,14 @@ class Composition:
     def cgf(self) -> PlanCGF:
         """The cumulant of the sum."""
         return PlanCGF(self.items)
+
+    @functools.cached_property
+    def contour_planning_cost(self) -> float:
+        """About what it costs to find the nodes of a contour."""
+        cost = PLANNING_COST_OF_A_LOSS * len(self.items)
+        cost += PLANNING_COST_OF_A_TERM * self.cgf.quadrature_terms(0.0)[1]
+        cost += PLANNING_COST_OF_A_HIGH_TERM * self.cgf.quadrature_terms(HIGH_FREQUENCY)[1]
+        return cost
 
     def is_within_variations(self, delta: float) -> bool:
         """Return whether the deltas of all losses at epsilon 0 add up to at most ``delta``.

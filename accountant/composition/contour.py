@@ -21,6 +21,7 @@ from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
+NODE_COST, RULE_COST = 300, 2000  # products that take as long, of some 2 ns each
 MANY_EPSILONS = 256  # summed at a time
 TABLE_SIZE = 2**19  # the least, of points of a period
 # where a cutoff is looked for, over that of a normal loss; and then, over the last of them
@@ -67,12 +68,11 @@ class Contour:
             self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
         # what smoothing added to delta at most where `bounds` was asked last, relatively
         self.added_share = math.inf
-        self.found_width = 0.0  # of epsilon, relative to it, where the caller found one
         self.operations = math.inf
         if math.isfinite(self.nodes):
-            # a quadrature has a price of its own, however few the nodes
+            # a node takes some .7 us beside its exponentials; a quadrature has a price of its own
             total, largest_rule = cgf.quadrature_terms(self.cutoff)
-            self.operations = self.nodes * total + 5000 * largest_rule
+            self.operations = self.nodes * (NODE_COST + total) + RULE_COST * largest_rule
 
     def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""

@@ -9,7 +9,7 @@ from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilo
 from accountant.composition.query import Neighbourhood, Query
 
 MAX_NODES = 2**20
-MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
+MAX_OPERATIONS = 4e8  # products, in a second
 LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough one shows
 ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
 LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
@@ -20,11 +20,13 @@ class ContourEngine(EngineNearEpsilon):
     """One contour integral of the composition as it is: exact but for round-off."""
 
     name = "contour"
-    least_cost = 2e5
+    planning_cost, contours_planned = 5e4, 1
 
-    def neighbourhoods(self, query: Query) -> list[Neighbourhood]:
-        """Return the neighbourhood of Chernoff's order; then the flattest, with fewer nodes."""
-        return list(dict.fromkeys([query.neighbourhood, query.flat_neighbourhood]))
+    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+        """Yield the neighbourhood of Chernoff's order; then the flattest, with fewer nodes."""
+        yield query.neighbourhood
+        if query.flat_neighbourhood is not query.neighbourhood:
+            yield query.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield one contour, where it is affordable."""
@@ -37,11 +39,11 @@ class SmoothedContourEngine(EngineNearEpsilon):
     """A contour integral of the composition with a fictitious Gaussian, and the way back."""
 
     name = "smoothed contour"
-    least_cost = 1e6
+    planning_cost, contours_planned = 4e6, 2
 
-    def neighbourhoods(self, query: Query) -> list[Neighbourhood]:
-        """Return the flattest neighbourhood, where the transform decays soonest."""
-        return [query.flat_neighbourhood]
+    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+        """Yield the flattest neighbourhood, where the transform decays soonest."""
+        yield query.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield contours with less and less smoothing, each affordable."""

@@ -48,8 +48,8 @@ class DeltaBounds(Protocol):
 class Attempt(Generic[Answer]):
     """An answer that is computed when it is asked for.
 
-    ``cost`` is about how many exponentials that takes, of some 2 ns each; ``result`` is the answer
-    once it was computed.
+    ``cost`` is about how many products of complex numbers take as long, of some 2 ns each;
+    ``result`` is the answer once it was computed.
     """
 
     cost: float
@@ -65,13 +65,21 @@ class Attempt(Generic[Answer]):
 class Engine(ABC):
     """A method that bounds the epsilon of a composition.
 
-    ``least_cost`` is what any attempt costs at least: comparing costs below it would take longer
-    than the attempts.  ``least_width`` is the relative width of its narrowest intervals.
+    ``planning_cost`` is about what it costs to find out what an attempt costs, ``contours_planned``
+    how many contours that takes.  ``least_width`` is the relative width of its narrowest intervals.
     """
 
     name: ClassVar[str]
-    least_cost: ClassVar[float]
+    planning_cost: ClassVar[float]
+    contours_planned: ClassVar[int] = 0
     least_width: ClassVar[float] = 0.0
+
+    def least_cost(self, composition: Composition) -> float:
+        """Return what any attempt costs at least: nothing cheaper waits for it."""
+        cost = self.planning_cost
+        if self.contours_planned and composition.has_exact_cgf:
+            cost += self.contours_planned * composition.contour_planning_cost
+        return cost
 
     @abstractmethod
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
@@ -85,9 +93,9 @@ class EngineNearEpsilon(Engine):
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield attempts to bound delta near an epsilon."""
 
-    def neighbourhoods(self, query: Query) -> list[Neighbourhood]:
-        """Return where the bounds of a query are made."""
-        return [query.neighbourhood]
+    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+        """Yield where the bounds of a query are made."""
+        yield query.neighbourhood
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
         """Yield attempts to bracket the epsilon of a composition with exact cumulants."""
@@ -116,22 +124,23 @@ def _bracket(
 
 
 def cheapest_first(
-    proposals: Iterable[tuple[float, Iterator[Attempt[Answer]]]],
-) -> Iterator[tuple[int, Attempt[Answer]]]:
-    """Yield the attempts of several engines with the engine's index, always the cheapest next.
+    composition: Composition, proposals: Iterable[tuple[Engine, Iterator[Attempt[Answer]]]]
+) -> Iterator[tuple[Engine, Attempt[Answer]]]:
+    """Yield the attempts of several engines, always the cheapest next.
 
-    ``proposals``: of each engine, what it costs at least and its attempts.  An engine is asked for
-    its next attempt when nothing cheaper than its least cost, or than its last attempt, remains.
+    An engine is asked for its next attempt when nothing cheaper than its least cost, or than its
+    last attempt, remains.
     """
-    engines = [(cost, index, attempts) for index, (cost, attempts) in enumerate(proposals)]
-    queue: list[tuple[float, int]] = [(cost, index) for cost, index, _ in engines]
+    engines = list(proposals)
+    queue = [(engine.least_cost(composition), index) for index, (engine, _) in enumerate(engines)]
     heapq.heapify(queue)
     pending: dict[int, Attempt[Answer]] = {}
     while queue:
         _, index = heapq.heappop(queue)
+        engine, attempts = engines[index]
         if index in pending:
-            yield index, pending.pop(index)
-        attempt = next(engines[index][2], None)
+            yield engine, pending.pop(index)
+        attempt = next(attempts, None)
         if attempt is not None:
             pending[index] = attempt
             heapq.heappush(queue, (attempt.cost, index))
@@ -149,9 +158,9 @@ def certify(query: Query, engines: tuple[Engine, ...], rival: float = 0.0) -> Ce
     interval = query.outcome_bounds()
     if query.finite_delta[0] <= 0 or query.is_narrow(interval) or interval.upper <= rival:
         return interval
-    proposals = ((engine.least_cost, engine.attempts(query)) for engine in engines)
-    for index, attempt in cheapest_first(proposals):
-        if query.is_narrow(interval, engines[index].least_width):
+    proposals = ((engine, engine.attempts(query)) for engine in engines)
+    for engine, attempt in cheapest_first(query.composition, proposals):
+        if query.is_narrow(interval, engine.least_width):
             continue
         interval = intersection(attempt.answer(), interval)
         if query.is_narrow(interval) or interval.upper <= rival:
@@ -161,13 +170,14 @@ def certify(query: Query, engines: tuple[Engine, ...], rival: float = 0.0) -> Ce
 
 @ignore_overflow
 def least_cost(query: Query, engines: tuple[Engine, ...]) -> float:
-    """Return about how many exponentials the cheapest attempt takes; 0 where none is needed."""
+    """Return what the cheapest attempt costs; 0 where none is needed."""
     if query.composition.single_loss is not None or query.finite_delta[0] <= 0:
         return 0.0
     if query.is_narrow(query.outcome_bounds()):
         return 0.0
-    proposals = ((engine.least_cost, engine.attempts(query)) for engine in engines)
-    return next((attempt.cost for _, attempt in cheapest_first(proposals)), math.inf)
+    proposals = ((engine, engine.attempts(query)) for engine in engines)
+    attempts = cheapest_first(query.composition, proposals)
+    return next((attempt.cost for _, attempt in attempts), math.inf)
 
 
 def delta_bounds_near(
@@ -177,8 +187,7 @@ def delta_bounds_near(
     if (loss := neighbourhood.composition.single_loss) is not None:
         yield ClosedForm(loss)
         return
-    proposals = ((engine.least_cost, engine.near(neighbourhood)) for engine in engines)
-    for _, attempt in cheapest_first(proposals):
+    for attempt in _attempts_near(neighbourhood, engines):
         yield attempt.answer()
 
 
@@ -186,8 +195,15 @@ def least_cost_near(neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsil
     """Return what the cheapest bounds on delta cost; 0 for one loss, infinite where none are."""
     if neighbourhood.composition.single_loss is not None:
         return 0.0
-    proposals = ((engine.least_cost, engine.near(neighbourhood)) for engine in engines)
-    return next((attempt.cost for _, attempt in cheapest_first(proposals)), math.inf)
+    return next((attempt.cost for attempt in _attempts_near(neighbourhood, engines)), math.inf)
+
+
+def _attempts_near(
+    neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsilon, ...]
+) -> Iterator[Attempt[DeltaBounds]]:
+    proposals = ((engine, engine.near(neighbourhood)) for engine in engines)
+    for _, attempt in cheapest_first(neighbourhood.composition, proposals):
+        yield attempt
 
 
 @ignore_overflow

@@ -16,7 +16,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000
-QUESTIONS = 20  # epsilons at which all sums are looked at
+COST_OF_A_SUM = 500  # products that take as long: it is looked at for many epsilons
 BLOCK = 2**20  # sums times epsilons that are held in memory at once: some arrays of 8 MB
 
 
@@ -105,11 +105,11 @@ class EnumerationEngine(EngineNearEpsilon):
     """Every sum of a few finite losses."""
 
     name = "enumeration"
-    least_cost = 0.0
+    planning_cost = 0.0
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield the enumeration, where there are not too many sums."""
         items = neighbourhood.composition.items
         sums = number_of_sums(items)
         if sums <= MAX_SUMS:
-            yield Attempt(QUESTIONS * sums, lambda: Enumeration(items))
+            yield Attempt(COST_OF_A_SUM * sums, lambda: Enumeration(items))

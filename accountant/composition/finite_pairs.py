@@ -12,7 +12,7 @@ from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.query import Query
 
 MAX_TERMS = 5000  # of a cumulant at high frequency: one with more is replaced
-COST, COST_OF_ONE = 2.5e8, 1e7  # exponentials that take as long: of the sum, of a loss (20 ms)
+COST, COST_OF_ONE = 2.5e8, 1e7  # products that take as long: of the sum, of a loss (20 ms)
 MAX_LOSSES = 200  # of exact cumulants: with more it would take seconds and gain little
 
 
@@ -26,7 +26,7 @@ class FinitePairsEngine(Engine):
     """
 
     name = "connect-the-dots"
-    least_cost = COST
+    planning_cost = COST
     least_width = 1e-6  # by how much a discretised loss is too large
 
     def __init__(self, engines: tuple[Engine, ...]) -> None:

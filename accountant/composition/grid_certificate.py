@@ -1,6 +1,6 @@
 """The interval around epsilon by pairs on a lattice: coarse lattices find it, a fine one is narrow.
 
-`GridEngine` gives bounds near an epsilon; here are its parameters, none of which can make a bound
+`GridBounds` gives bounds near an epsilon; here are its parameters, none of which can make a bound
 wrong: the cuts, the steps, and where the answer roughly is.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.composition import total_rounding
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
-from accountant.composition.grid_engine import GridEngine
+from accountant.composition.grid_bounds import GridBounds
 from accountant.composition.grid_pairs import centred_offset
 from accountant.composition.loss_outline import LADDER, Outline
 from accountant.composition.query import Query
@@ -30,10 +30,10 @@ NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of ro
 USUAL_NATS = 6.0  # by which Chernoff's bound is above delta
 LEAST_LOG_SHARE = -25.0  # round-off is more than what is less
 NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of the lattice
-LEAST_COST, COST_OF_ONE = 4e6, 1e6  # exponentials that take as long: of a lattice, of one release
+POINTS_COST = 2.5e6  # products that take as long as the points of one release
 MAX_RELEASES = 10**5  # the round-off of a lattice grows with them
-# of epsilon: what is finer takes long where a profile is expensive
-COARSE_WIDTH, COARSE_SHARE = 1e-5, 10
+# of epsilon: what is finer takes long where a profile is expensive; of a bound on many pairs
+EXPENSIVE_WIDTH, COARSE_WIDTH = 1e-6, 1e-5
 LOG_DELTA_STEP = 2.0**-12  # of ln delta: lattices are made for multiples of it
 
 
@@ -97,8 +97,8 @@ class _GridSearch:
         lower, upper, nodes = 0.0, self._most, 0.0
         epsilon, tilt = self._guess()
         per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
-        lower_engine: GridEngine | None = None  # the engines of the two ends
-        upper_engine: GridEngine | None = None
+        lower_engine: GridBounds | None = None  # the engines of the two ends
+        upper_engine: GridBounds | None = None
         for _ in range(24):
             margin = max(2 * gap, 1e-4) * epsilon + LOG_DELTA_STEP / tilt
             window = (epsilon - margin, epsilon + margin) if gap < 0.3 else (0.0, 1.3 * epsilon)
@@ -146,9 +146,9 @@ class _GridSearch:
             lower = max(lower, 0.0)
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # a bound that is no profile of a pair, for it is not convex
-        return Certificate(min(lower, upper), upper, GridEngine.name, math.ceil(nodes))
+        return Certificate(min(lower, upper), upper, GridBounds.name, math.ceil(nodes))
 
-    def _ends(self, engine: GridEngine, delta: float, start: float) -> tuple[float, float]:
+    def _ends(self, engine: GridBounds, delta: float, start: float) -> tuple[float, float]:
         """Return the ends of the interval that an engine proves at a delta."""
         log_delta = math.log(delta)
         # the lower end of the mechanisms' own truth, as in `Query.of_mechanisms`
@@ -158,7 +158,7 @@ class _GridSearch:
 
     def _engine(
         self, epsilon: float, window: tuple[float, float], tilt: float, step: float
-    ) -> GridEngine | None:
+    ) -> GridBounds | None:
         tail = NEGLIGIBLE * self._width * self._delta / self._releases
         step, offsets = self._lattice(step)
         parts = [
@@ -169,7 +169,7 @@ class _GridSearch:
         if not span < self._max_points * step:
             return None
         log_wrapped = math.log(self._width) - 12 + max(self._log_share, LEAST_LOG_SHARE)
-        engine = GridEngine(parts, epsilon, window, step, log_wrapped, self._max_points)
+        engine = GridBounds(parts, epsilon, window, step, log_wrapped, self._max_points)
         return engine if engine.is_small else None
 
     def _lattice(self, step: float) -> tuple[float, list[float]]:
@@ -216,7 +216,7 @@ class GridPairsEngine(Engine):
     """Finite pairs above and below each loss, composed on one lattice."""
 
     name = "grid pairs"
-    least_cost = LEAST_COST
+    planning_cost = 5e6
     least_width = 1e-7
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
@@ -225,16 +225,18 @@ class GridPairsEngine(Engine):
         if releases > MAX_RELEASES:
             return
         width = max(query.width, self.least_width)
-        if any(loss.numerics.is_coarse for loss, _ in items):
-            width = max(COARSE_WIDTH, width / COARSE_SHARE)
+        all_numerics = [loss.numerics for loss, _ in items]
+        if any(numerics.is_coarse for numerics in all_numerics):
+            are_bounds = any(numerics.is_upper_envelope for numerics in all_numerics)
+            width = COARSE_WIDTH if are_bounds else EXPENSIVE_WIDTH
 
         def certified() -> Certificate:
             interval = grid_certificate(items, query.delta, width) or NOTHING_KNOWN
-            if any(loss.numerics.is_numerical for loss, _ in items):
+            if any(numerics.is_numerical for numerics in all_numerics):
                 # of these profiles no more than an upper bound is known
                 return replace(interval, lower=0.0)
             return interval
 
-        # a sum of n losses is sqrt(n) times as wide as one, and has as many more points
-        cost = max(self.least_cost, COST_OF_ONE * math.sqrt(releases)) * len(items)
-        yield Attempt(cost, certified)
+        # a sum of n losses is sqrt(n) times as wide as one, and its lattice has as many more points
+        cost_of_a_loss = self.planning_cost + POINTS_COST * math.sqrt(releases)
+        yield Attempt(cost_of_a_loss * len(items), certified)

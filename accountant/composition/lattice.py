@@ -120,7 +120,7 @@ class LatticeEngine(EngineNearEpsilon):
     """A finite Fourier sum over the lattice of losses whose values share a unit."""
 
     name = "lattice"
-    least_cost = 1e5
+    planning_cost = 1e5
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield the lattice, where the losses have one and it is short."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from accountant.composition.composition import ignore_overflow
 from accountant.composition.fft_composition import SumOnGrid
-from accountant.composition.grid_engine import good_tilts, mass_beyond, rough_log_height
+from accountant.composition.grid_bounds import good_tilts, mass_beyond, rough_log_height
 from accountant.composition.loss_outline import Outline
 from accountant.composition.profile_pairs import pair_above_at_all_points
 from accountant.losses.loss import Loss

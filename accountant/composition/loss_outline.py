@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from accountant.composition.grid_engine import Component
+from accountant.composition.grid_bounds import Component
 from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above
 from accountant.losses.loss import Loss

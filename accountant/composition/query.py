@@ -13,7 +13,9 @@ from accountant.composition.contour import Contour
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.numerics.rounding import ULP
 
-LONG_CONTOUR = 2.0**21  # operations from which a flatter contour is looked for: 5 ms
+# A flatter contour may gain a factor of some two: it is planned where planning costs less than
+# that gain, and where the contour is not out of reach.
+LEAST_COST, SHARE_OF_PLANNING, HOPELESS_COST = 2.5e6, 0.1, 5e8
 FLATTER_TILTS = (0.9, 0.75, 0.5)  # over the saddle point
 
 
@@ -41,9 +43,10 @@ class Neighbourhood:
         """The contour of the composition itself, without smoothing; not integrated yet."""
         cgf, epsilon = self.composition.cgf, self.epsilon
         contour = Contour(cgf, self.tilt, epsilon, 0.0)
+        long = max(LEAST_COST, self.composition.contour_planning_cost / SHARE_OF_PLANNING)
         for share in FLATTER_TILTS:
             # near the edge of where the cumulant is small, a smaller real part needs fewer nodes
-            if contour.operations > LONG_CONTOUR:
+            if long < contour.operations < HOPELESS_COST:
                 flatter = Contour(cgf, share * self.tilt, epsilon, 0.0)
                 contour = min(contour, flatter, key=lambda candidate: candidate.operations)
         return contour

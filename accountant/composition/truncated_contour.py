@@ -14,6 +14,7 @@ import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, exact_cgf
+from accountant.composition.composition import Composition
 from accountant.composition.contour import Contour
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.composition.query import Query
@@ -146,7 +147,11 @@ class TruncatedContourEngine(Engine):
     """Contours of sampled losses without their certain violations."""
 
     name = "truncated contour"
-    least_cost = 5e5
+    planning_cost, planning_cost_per_loss = 2e6, 1e5  # of the tables of the losses
+
+    def least_cost(self, composition: Composition) -> float:
+        """Return what the tables of all losses cost."""
+        return self.planning_cost + self.planning_cost_per_loss * len(composition.items)
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
         """Yield contours whose cut is closer and closer above epsilon."""

@@ -18,8 +18,8 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussians,
 )
 from accountant.composition.aliasing import AliasingBound
-from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.cgf import PlanCGF
+from accountant.composition.composition import Composition
 from accountant.composition.contour import Contour
 from accountant.numerics.exponential_sums import complex_power
 
@@ -73,13 +73,13 @@ def one_direction(patch):
 
 
 def mass_at_infinity_forgotten(patch):
-    made = CertifiedComposition.__init__
+    made = Composition.__init__
 
     def forgets(self, *given):
         made(self, *given)
         self.infinity = 0.0
 
-    patch.setattr(CertifiedComposition, "__init__", forgets)
+    patch.setattr(Composition, "__init__", forgets)
 
 
 def laplace_without_its_slope(patch):

@@ -32,7 +32,6 @@ from accountant.numerics.rounding import ULP
 Index = NDArray[np.intp]
 MAX_LOG_POWER = 600.0  # (1 + e^y)^p stays a float
 BLOCK_SIZE = 2**20
-EXPONENTIAL_COST = 80  # in multiplications of a matrix product
 MAX_EXACT_ORDERS = 500  # members; real orders of more are bounded by corners
 CORNERS = 16  # in an octave of mu, and where the odds grow by e
 PRODUCT_TERMS = 128  # of a matrix product at a time
@@ -105,10 +104,10 @@ class SimilarSampledGaussians:
         return half, half
 
     def quadrature_terms(self, frequency: float) -> float:
-        """Return what a node of a contour up to ``frequency`` costs, in exponentials."""
+        """Return how many products of a matrix a node of a contour up to ``frequency`` takes."""
         grid = self.grid(np.array([self.powers(10.0)], dtype=float), frequency)
         points = MAX_GRID_POINTS if grid is None else grid[0].size
-        return points * (1 + self.mu.size / EXPONENTIAL_COST)
+        return float(points * (1 + self.mu.size))
 
     def log_moments(self, a: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return ``sum counts K(a)`` at each real ``a``, and a bound on its error; None too far."""

@@ -19,11 +19,14 @@ from accountant import (
     TruncatedPoisson,
 )
 from accountant.amplification.tries import PoissonTries
-from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.composed_loss import loss_of_item, loss_of_plan
+from accountant.composition.composition import Composition
+from accountant.composition.engine import certify, delta_interval
+from accountant.composition.engines import ENGINES_NEAR_EPSILON, SUMMING_ENGINES
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.lattice_above import LatticeAbove, LatticeCurve
+from accountant.composition.query import Query
 from accountant.composition.tilted_law import GridLaw
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
@@ -50,14 +53,14 @@ def test_gaussians_by_their_closed_form():
     ],
 )
 def test_unlike_losses_by_exact_cumulants(items, step):
-    composition = CertifiedComposition(items, 1e-8)
+    composition = Composition(items)
     curve = LatticeCurve(items, step)
     for epsilon in (0.0, 0.2, 0.55):
-        low, high = composition.delta(epsilon)
+        low, high = delta_interval(composition, epsilon, 1e-8, ENGINES_NEAR_EPSILON)
         found = float(curve.profile(np.array(epsilon)))
         assert low <= found <= high * (1 + 2e-4)
     delta = composition.infinity + 1e-6
-    truth = composition.certify(delta)
+    truth = certify(Query(composition, delta, 1e-8), SUMMING_ENGINES)
     found = LatticeAbove(items, step, 1e-16).epsilon(delta, 1.01 * truth.upper)
     # an atom may be a step below a point
     assert truth.lower <= found <= truth.upper * (1 + 1e-4) + step

@@ -20,6 +20,7 @@ from accountant import (
     ZCDPLoss,
 )
 from accountant.composition.composed_loss import loss_of_item
+from accountant.composition.engine import certify
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.grid_pairs import pairs_on_grid
 
@@ -127,15 +128,15 @@ def check_not_above_pld(plan, delta):
 
 
 def test_a_part_that_costs_less_is_not_certified_narrowly(monkeypatch):
-    from accountant.accountants import one_way
+    from accountant.accountants import direction
 
     widths = []
 
-    def spy(items, delta, width):
-        widths.append(width)
-        return grid_certificate(items, delta, width)
+    def spy(query, engines, rival=0.0):
+        widths.append(query.width)
+        return certify(query, engines, rival)
 
-    monkeypatch.setattr(one_way, "grid_certificate", spy)
+    monkeypatch.setattr(direction, "certify", spy)
     found = Tight().certify(Grouped(6 * PoissonSampled(GaussianLoss(1.0), 0.01), 2), 1e-7)
     assert found.width <= 1e-6 * found.upper
     # the two hits are narrow; one hit on either side, and none against two, only cost less

@@ -16,8 +16,10 @@ from accountant import (
     Tight,
 )
 from accountant.composition import composed_loss, profile_curve
-from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.composed_loss import ComposedLoss
+from accountant.composition.composition import Composition
+from accountant.composition.engine import delta_interval
+from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.lattice_above import LatticeCurve
 from accountant.composition.profile_curve import ProfileCurve
 
@@ -32,13 +34,13 @@ from accountant.composition.profile_curve import ProfileCurve
     ],
 )
 def test_the_profile_of_a_composition_is_just_above_its_certified_lower_end(items):
-    composition = CertifiedComposition(items, 1e-6)
-    curve = ProfileCurve(composition)
+    composition = Composition(items)
+    curve = ProfileCurve(composition, 1e-6)
     rng = np.random.default_rng(5)
     epsilon = rng.uniform(0.0, min(composition.max_loss, 3.0), 40)
     found = curve.profile(epsilon)
     for e, delta in zip(epsilon[:8].tolist(), found[:8].tolist(), strict=True):
-        low, high = composition.delta(e)
+        low, high = delta_interval(composition, e, 1e-6, ENGINES_NEAR_EPSILON)
         assert low <= delta <= high * (1 + 1e-3) + 1e-15
     # one at a time, and below 0, where it says nothing
     assert [float(curve.profile(np.array(e))) for e in epsilon] == pytest.approx(found, rel=1e-12)
@@ -47,13 +49,13 @@ def test_the_profile_of_a_composition_is_just_above_its_certified_lower_end(item
 
 def test_a_composite_part_makes_its_engines_once(monkeypatch):
     made = []
-    made_by = profile_curve.engines_near
+    made_by = profile_curve.delta_bounds_near
 
     def counted(*args):
         made.append(args[-1])
         return made_by(*args)
 
-    monkeypatch.setattr(profile_curve, "engines_near", counted)
+    monkeypatch.setattr(profile_curve, "delta_bounds_near", counted)
     # sizes of no other test, for curves are kept
     part = PoissonSampled(Sequential([GaussianLoss(0.3125), LaplaceLoss(0.3125)]), 0.3125)
     assert isinstance(part.loss, ComposedLoss)

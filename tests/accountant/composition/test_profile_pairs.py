@@ -17,9 +17,12 @@ from accountant import (
     Tight,
 )
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.composition import Composition
+from accountant.composition.engine import certify
+from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.profile_pairs import pairs_from_profile
+from accountant.composition.query import Query
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
 LOSSES = [
@@ -60,7 +63,7 @@ def test_one_profile_is_between_those_of_its_pairs(loss, monkeypatch):
 
 @pytest.mark.parametrize("loss", [GaussianLoss(0.1), LaplaceLoss(0.2)])
 def test_composition_by_profiles_holds_the_truth(loss, monkeypatch):
-    truth = CertifiedComposition([(loss, 20)], 1e-10).certify(1e-6)
+    truth = certify(Query(Composition([(loss, 20)]), 1e-6, 1e-10), SUMMING_ENGINES)
     monkeypatch.setattr(type(loss), "cell_masses", lambda self, edges: None)
     found = grid_certificate([(loss, 20)], 1e-6, 1e-6)
     assert found.lower <= truth.upper

@@ -18,7 +18,7 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from accountant.accountants.one_way import Route, one_way
+from accountant.accountants.direction import Direction
 from mechanisms import DiscreteLaplace, Gaussian, Laplace, NoisyMax
 
 PLANS = {
@@ -41,28 +41,29 @@ def test_many_deltas_at_once_say_what_tight_says(name):
         assert found == upper or lower * (1 - 1e-12) <= found <= upper * (1 + 3e-4)
 
 
-ROUTES = [
-    (Route.CLOSED_FORM, Sequential([GaussianLoss(0.3)])),
-    (Route.PARALLEL, Sequential([Parallel([2 * LaplaceLoss(0.2), GaussianLoss(0.3)])])),
-    (Route.EXACT_COMPOSITION, 2 * PureLoss(0.3) + LaplaceLoss(0.2)),
-    (Route.DISCRETISED_COMPOSITION, 2 * SampledWithoutReplacement(PureLoss(1.0), 2, 8)),
-    pytest.param(Route.DISCRETISED_COMPOSITION, 2 * PoissonSampled(LaplaceLoss(61.0), 0.3),
-                 marks=pytest.mark.slow),
-    (Route.ENVELOPE_ACCOUNTANTS, 3 * BoundedRangeLoss(0.2) + ZCDPLoss(0.01)),
-]  # fmt: skip
+# the word of each certificate's engine, and a plan whose losses are answered so
+ENGINES = [
+    ("closed form", Sequential([GaussianLoss(0.3)])),
+    ("closed form", Sequential([Parallel([2 * LaplaceLoss(0.2), GaussianLoss(0.3)])])),
+    ("contour", 2 * PureLoss(0.3) + LaplaceLoss(0.2)),
+    ("bound on many pairs", 2 * SampledWithoutReplacement(PureLoss(1.0), 2, 8)),
+    pytest.param("grid", 2 * PoissonSampled(LaplaceLoss(61.0), 0.3), marks=pytest.mark.slow),
+    ("bound on many pairs", 3 * BoundedRangeLoss(0.2) + ZCDPLoss(0.01)),
+]
 
 
-@pytest.mark.parametrize(("route", "plan"), ROUTES)
-def test_one_route_is_chosen_and_its_answers_agree(route, plan):
+@pytest.mark.parametrize(("engine", "plan"), ENGINES)
+def test_answers_at_many_deltas_agree_with_certificates(engine, plan):
     deltas = [1e-3, 1e-6]
-    way = one_way(plan, 1e-8)
-    assert way.route is route
-    for delta, found in zip(deltas, way.upper_epsilons(deltas, with_envelopes=True), strict=True):
-        certified = way.certify(delta)
+    direction = Direction(plan, 1e-8)
+    uppers = direction.upper_epsilons(deltas, with_envelopes=True)
+    for delta, found in zip(deltas, uppers, strict=True):
+        certified = direction.certify(delta)
+        assert engine in certified.engine
         assert certified.lower * (1 - 1e-12) <= found <= certified.upper * (1 + 3e-4)
         # near the largest loss a width of 1e-8 of epsilon is much more of delta
         assert Tight().one_way_delta(plan, found) <= delta * (1 + 1e-4)
-    assert one_way(plan, 1e-8, at_zero=True).route is Route.SUM_OF_BOUNDS
+    assert direction.certify(0.0).engine == "sum of the bounds"
 
 
 @pytest.mark.parametrize("accountant", [Tight(), PLD(), RDP()], ids=lambda one: one.name)

@@ -44,7 +44,7 @@ class Component:
     tilt: float
 
 
-class GridEngine:
+class GridBounds:
     """Bounds on delta near ``epsilon``, from pairs below and above on a lattice."""
 
     name = "grid pairs"
