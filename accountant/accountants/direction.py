@@ -26,7 +26,13 @@ from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.composition import Composition, total_rounding
-from accountant.composition.engine import NOTHING_KNOWN, certify, delta_interval, least_cost
+from accountant.composition.engine import (
+    NOTHING_KNOWN,
+    Journal,
+    certify,
+    delta_interval,
+    least_cost,
+)
 from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
@@ -120,6 +126,22 @@ class Direction:
         lower = min(self._least_of_choices(delta, interval), interval.upper)
         return replace(interval, lower=max(lower, interval.lower))
 
+    def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
+        """Return what engines were planned for the losses at ``delta``, in this order.
+
+        Each with what it was to cost, in products of some 2 ns, and its interval; None where it
+        was not made.  Other engines were to cost more, or do not apply.
+        """
+        if delta == 0:
+            return [("sum of the bounds", 0.0, self.certify(0.0))]
+        if self.parts:
+            return [row for part in self.parts for row in part.journal(delta)]
+        journal: Journal = []
+        interval = certify(self.query(delta), ENGINES, journal=journal)
+        if not journal:
+            return [(interval.engine, 0.0, interval)]
+        return [(engine.name, attempt.cost, attempt.result) for engine, attempt in journal]
+
     def _certify_parallel(self, delta: float) -> Certificate:
         """Return the interval of the part that costs most; others are only shown to cost less."""
         intervals: list[Certificate] = []
@@ -140,9 +162,10 @@ class Direction:
         if self.composition.is_within_variations(query.finite_delta[0]):
             return Certificate(0.0, 0.0, "sum of the bounds")
         if all(loss.numerics.determined_by_rdp for loss, _ in losses):
-            interval = self._within_envelopes(NOTHING_KNOWN, delta)  # no composition is sharper
+            composed = NOTHING_KNOWN  # nothing but `PLD` is sharper than their Rényi curves
         else:
-            interval = self._no_worse_than_pld(certify(query, ENGINES, rival), query, rival)
+            composed = certify(query, ENGINES, rival)
+        interval = composed
         if self.has_envelopes or self._is_numerical:
             # the losses stand for more than one pair: their own lower end is not the plan's
             interval = replace(interval, lower=0.0)
@@ -154,6 +177,7 @@ class Direction:
                 interval = replace(interval, lower=min(lower, interval.upper))
         elif interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):
             interval = self._within_envelopes(interval, delta)
+        interval = self._no_worse_than_pld(interval, composed.lower, delta, rival)
         return self._near_the_largest_loss(interval, delta)
 
     def _within_envelopes(self, interval: Certificate, delta: float) -> Certificate:
@@ -183,27 +207,30 @@ class Direction:
         upper = min(interval.upper, Basic().one_way_epsilon(self.plan, 0.0), by_renyi)
         return replace(interval, lower=min(interval.lower, upper), upper=upper)
 
-    def _no_worse_than_pld(self, interval: Certificate, query: Query, rival: float) -> Certificate:
+    def _no_worse_than_pld(
+        self, interval: Certificate, composed_lower: float, delta: float, rival: float
+    ) -> Certificate:
         """Return the interval, its upper end that of the pair that `PLD` composes if this is less.
 
-        It can be where the interval is wide, or where some profile is a bound that is not convex,
-        and hence that of no pair: lines between few of its points may lie above lines between all.
+        It can be where the upper end is far above ``composed_lower``, what the composition of the
+        losses costs at least; or where some profile is a bound that is not convex, and hence that
+        of no pair: lines between few of its points may lie above lines between all.
         """
-        if interval.upper <= rival or math.isinf(interval.lower):
+        composition = self.composition
+        if interval.upper <= rival or math.isinf(composed_lower):
             return interval
-        is_narrow = interval.width <= self.width * min(interval.upper, 1e300)
+        is_narrow = interval.upper - composed_lower <= self.width * interval.upper
         if is_narrow and not self._has_bent_bounds:
             return interval
-        composition = self.composition
         if composition.releases > MAX_RELEASES_ABOVE or len(composition.items) > MAX_GRID_LOSSES:
             return interval
-        lattice_delta = delta_of_lattice(query.delta)
+        lattice_delta = delta_of_lattice(delta)
         try:
             step = step_of_grid(self.plan, lattice_delta)
         except UnsupportedPlan:
             return interval
         lattice = LatticeAbove(composition.items, step, lattice_delta * TAIL_SHARE)
-        upper = lattice.epsilon(query.delta, interval.upper)
+        upper = lattice.epsilon(delta, interval.upper)
         if upper >= interval.upper:
             return interval
         return Certificate(min(interval.lower, upper), upper, "pair above on a grid")

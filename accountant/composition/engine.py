@@ -86,6 +86,9 @@ class Engine(ABC):
         """Yield attempts; each may use what the one before has shown."""
 
 
+Journal = list[tuple[Engine, Attempt[Certificate]]]
+
+
 class EngineNearEpsilon(Engine):
     """An engine that bounds delta near an epsilon, from which `certify` comes back to epsilon."""
 
@@ -124,12 +127,14 @@ def _bracket(
 
 
 def cheapest_first(
-    composition: Composition, proposals: Iterable[tuple[Engine, Iterator[Attempt[Answer]]]]
+    composition: Composition,
+    proposals: Iterable[tuple[Engine, Iterator[Attempt[Answer]]]],
+    journal: list[tuple[Engine, Attempt[Answer]]] | None = None,
 ) -> Iterator[tuple[Engine, Attempt[Answer]]]:
     """Yield the attempts of several engines, always the cheapest next.
 
     An engine is asked for its next attempt when nothing cheaper than its least cost, or than its
-    last attempt, remains.
+    last attempt, remains.  Attempts are appended to ``journal`` when they are planned.
     """
     engines = list(proposals)
     queue = [(engine.least_cost(composition), index) for index, (engine, _) in enumerate(engines)]
@@ -142,16 +147,24 @@ def cheapest_first(
             yield engine, pending.pop(index)
         attempt = next(attempts, None)
         if attempt is not None:
+            if journal is not None:
+                journal.append((engine, attempt))
             pending[index] = attempt
             heapq.heappush(queue, (attempt.cost, index))
 
 
 @ignore_overflow
-def certify(query: Query, engines: tuple[Engine, ...], rival: float = 0.0) -> Certificate:
+def certify(
+    query: Query,
+    engines: tuple[Engine, ...],
+    rival: float = 0.0,
+    journal: Journal | None = None,
+) -> Certificate:
     """Return the interval that holds the epsilon of a query.
 
     It may be wide where its upper end is at most ``rival``, what another direction costs, or where
-    no engine is narrower.
+    no engine is narrower.  Every attempt that is planned is appended to ``journal``; those that
+    were made have a result.
     """
     if (loss := query.composition.single_loss) is not None:
         return closed_form(loss, query.delta)
@@ -159,7 +172,7 @@ def certify(query: Query, engines: tuple[Engine, ...], rival: float = 0.0) -> Ce
     if query.finite_delta[0] <= 0 or query.is_narrow(interval) or interval.upper <= rival:
         return interval
     proposals = ((engine, engine.attempts(query)) for engine in engines)
-    for engine, attempt in cheapest_first(query.composition, proposals):
+    for engine, attempt in cheapest_first(query.composition, proposals, journal):
         if query.is_narrow(interval, engine.least_width):
             continue
         interval = intersection(attempt.answer(), interval)

@@ -16,7 +16,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000
-COST_OF_A_SUM = 500  # products that take as long: it is looked at for many epsilons
+COST_OF_A_SUM = 200  # products that take as long: it is looked at for many epsilons
 BLOCK = 2**20  # sums times epsilons that are held in memory at once: some arrays of 8 MB
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -231,11 +230,7 @@ class GridPairsEngine(Engine):
             width = COARSE_WIDTH if are_bounds else EXPENSIVE_WIDTH
 
         def certified() -> Certificate:
-            interval = grid_certificate(items, query.delta, width) or NOTHING_KNOWN
-            if any(numerics.is_numerical for numerics in all_numerics):
-                # of these profiles no more than an upper bound is known
-                return replace(interval, lower=0.0)
-            return interval
+            return grid_certificate(items, query.delta, width) or NOTHING_KNOWN
 
         # a sum of n losses is sqrt(n) times as wide as one, and its lattice has as many more points
         cost_of_a_loss = self.planning_cost + POINTS_COST * math.sqrt(releases)

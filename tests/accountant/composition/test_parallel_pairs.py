@@ -132,11 +132,16 @@ def test_a_part_that_costs_less_is_not_certified_narrowly(monkeypatch):
 
     widths = []
 
-    def spy(query, engines, rival=0.0):
+    def certified(query, engines, rival=0.0):
         widths.append(query.width)
         return certify(query, engines, rival)
 
-    monkeypatch.setattr(direction, "certify", spy)
+    def rough(items, delta, width):
+        widths.append(width)
+        return grid_certificate(items, delta, width)
+
+    monkeypatch.setattr(direction, "certify", certified)
+    monkeypatch.setattr(direction, "grid_certificate", rough)
     found = Tight().certify(Grouped(6 * PoissonSampled(GaussianLoss(1.0), 0.01), 2), 1e-7)
     assert found.width <= 1e-6 * found.upper
     # the two hits are narrow; one hit on either side, and none against two, only cost less
