@@ -149,7 +149,7 @@ def verdict_on(document: bytes) -> Verdict:
     """Return what the checker says of a proof; `ParameterError` where it is none."""
     refuse_without_flint()
     from accountant.verifier import ProofError, verify
-    from accountant.verifier.plan import need
+    from accountant.verifier.document import need
 
     try:
         verdict = verify(document)

@@ -17,9 +17,9 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.no_road import NoRoad
-from accountant.verifier import parts
-from accountant.verifier.choices import ANY_OF
-from accountant.verifier.lattice import cells
+from accountant.verifier.balls import Budget
+from accountant.verifier.cells import cells
+from accountant.verifier.releases import ANY_OF
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # of a step of the lattice, on average
@@ -179,18 +179,17 @@ def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> l
 
 def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
     """Return a release in floats, of few cells."""
-    parts.Part.left = math.inf
+    Budget.remaining = math.inf
     with ctx.workprec(160):
         plain_rules = [
             {key: value for key, value in rule.items() if key != "bits"} for rule in rules
         ]
         outcomes = cells(release, back, plain_rules)
-    common = [
-        outcome
-        for outcome in outcomes
-        if outcome[3] is not None and outcome[0] > 0 and outcome[1] > 0
+    common = [cell for cell in outcomes if cell.high is not None and cell.p > 0 and cell.q > 0]
+    widths = [
+        0.0 if cell.low is None or cell.high is None else float(cell.high - cell.low)
+        for cell in common
     ]
-    widths = [0.0 if low is None else float(high - low) for *_, low, high in common]
     values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
     positive = values[:, 1] > 0
     return FloatRelease(values[positive, 0], values[positive, 1], np.array(widths)[positive], count)

@@ -19,7 +19,8 @@ from accountant.proofs.lattice_parameters import (
     coarse_release,
     lattice_rules,
 )
-from accountant.verifier.choices import ANY_OF, on_path
+from accountant.verifier.choices import on_path
+from accountant.verifier.releases import ANY_OF
 
 MOST_TRIES = 200  # of one set; each takes some milliseconds
 MOST_INSIDE = 16  # of the ways through a part that are tried

@@ -20,9 +20,10 @@ from accountant.proofs.float_pairs import (
     FloatRenyi,
 )
 from accountant.proofs.no_road import NoRoad
-from accountant.verifier import NoProof, parts
-from accountant.verifier.choices import ANY_OF
-from accountant.verifier.lattice import LISTED
+from accountant.verifier import NoProof
+from accountant.verifier.balls import Budget
+from accountant.verifier.outcomes import outcomes
+from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 
 MAX_SUMS = 60_000
 MIN_LAPLACES = 300  # fewer are on a lattice
@@ -125,9 +126,9 @@ def _float_pair(release: Any, back: bool) -> FloatPair:
 
 
 def _outcomes(release: Any, back: bool) -> list[Any]:
-    ctx.prec, parts.Part.left = 96, math.inf
+    ctx.prec, Budget.remaining = 96, math.inf
     try:
-        return parts.outcomes(release, back)[0]
+        return outcomes(release, back)[0]
     except NoProof as error:
         raise NoRoad(str(error)) from None
 
@@ -137,7 +138,7 @@ def _sums(items: Items) -> float:
     terms = 1.0
     for release, n in items:
         size = sum(p > 0 and q > 0 for p, q in _outcomes(release, back=False))
-        if release[0] in parts.LATTICE or n == 1:
+        if release[0] in EQUAL_STEPS or n == 1:
             terms *= n * (size - 1) + 1
         else:
             terms *= min(n * float(n + 1) ** min(size - 2, 20) + 1, 1e18)

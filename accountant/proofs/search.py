@@ -13,17 +13,19 @@ from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.no_road import NoRoad
 from accountant.proofs.paths import costly_path, float_epsilon
 from accountant.proofs.roads import Entry, Items, moment_entry, roads
-from accountant.verifier import NoProof, parts, verdict
-from accountant.verifier.choices import ANY_OF, on_path
-from accountant.verifier.lattice import case
-from accountant.verifier.plan import Fields
-from accountant.verifier.sums import composed, largest_sum
+from accountant.verifier import NoProof, verdict
+from accountant.verifier.balls import Budget
+from accountant.verifier.bounding_pairs import bounding_pair
+from accountant.verifier.choices import on_path
+from accountant.verifier.document import Fields
+from accountant.verifier.largest_losses import largest_sum
+from accountant.verifier.lattice_sums import composed
+from accountant.verifier.releases import ANY_OF
+from accountant.verifier.verdict import FAILURES
 
 NEAR = 1e-10  # of epsilon, the end that a lattice proves
 DIGITS = 512  # of rates that are computed
 MAX_STEPS = 60  # of the search for it
-# what a check ends with: the checker's own errors, and numbers out of range
-FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 LONG = 2**15  # nodes of a contour that take longer than a lattice
 
 
@@ -109,12 +111,14 @@ class Search:
         return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
 
     def _items(self, way: int, back: bool, *, lower: bool) -> Items:
-        parts.Part.left = verdict.BUDGET
+        Budget.remaining = verdict.BUDGET
         releases = self._ways[way]
         if lower:
             releases = on_path(releases, json.loads(json.dumps(self._path(way, back))))
         with ctx.workprec(DIGITS):
-            items = [(case(release, above=not lower), n) for release, n in releases.items()]
+            items = [
+                (bounding_pair(release, above=not lower), n) for release, n in releases.items()
+            ]
         return [(item, n) for item, n in items if item]
 
     def _has_sets(self, way: int) -> bool:
@@ -127,7 +131,9 @@ class Search:
         def score(releases: Any) -> float:
             with ctx.workprec(DIGITS):
                 items = [
-                    (x, n) for release, n in releases.items() if (x := case(release, above=False))
+                    (x, n)
+                    for release, n in releases.items()
+                    if (x := bounding_pair(release, above=False))
                 ]
             if self._delta == 0:
                 fraction, ball = largest_sum(items, back, above=False)
@@ -173,7 +179,7 @@ class Search:
             raise NoRoad("no lattice shows a delta of 0")
         entry = lattice_entry(items, back, claimed_end, self._delta)
         copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
-        parts.Part.left = verdict.BUDGET
+        Budget.remaining = verdict.BUDGET
         with ctx.workprec(copied.pop("bits")):
             bounds = composed(items, back, Fields(copied, "an entry"), above=not lower)
 
@@ -185,7 +191,7 @@ class Search:
             return {**head, **entry}, _nearest(shown, claimed_end, upwards=not lower)
 
     def _holds(self, entry: Entry, *, lower: bool) -> bool:
-        parts.Part.left = verdict.BUDGET
+        Budget.remaining = verdict.BUDGET
         try:
             copied = json.loads(json.dumps(entry))  # the check takes its fields
             end = self._lower if lower else self._upper

@@ -22,7 +22,8 @@ from accountant.proofs.no_road import NoRoad
 from accountant.proofs.search import Search
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import from_dict
-from accountant.verifier import parts, verify
+from accountant.verifier import verify
+from accountant.verifier.balls import Budget
 from tests.accountant.verifier.written_proofs import coarse_lattice
 
 DELTA = 1e-3
@@ -266,7 +267,7 @@ def _without_claims(value):
 def verdict(node, delta, upper, *, lattice):
     """What the checker says of the best proof that the writer finds; None where it finds none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.Part, "left", 0.0)  # as before the first proof of a process
+        patch.setattr(Budget, "remaining", 0.0)  # as before the first proof of a process
         # one try of each road, up to the first that leads nowhere: the others show no more
         patch.setattr(roads, "SHARES", ())
         patch.setattr(roads, "LEAST_SHARE", 1e-3)

@@ -29,7 +29,7 @@ from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import to_dict, to_json
 from accountant.verifier import NoProof, ProofError, verdict, verify
 from accountant.verifier.choices import alternatives
-from accountant.verifier.plan import RELATIONS
+from accountant.verifier.neighbours import RELATIONS
 from mechanisms import Gaussian, Laplace
 from tests.accountant.verifier.written_proofs import coarse_lattice, document
 from tests.laws.plan_paths import adaptive_delta
