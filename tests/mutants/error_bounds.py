@@ -28,7 +28,7 @@ from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
 from accountant.verifier import contour as proof_contour
-from accountant.verifier import lattice_pairs, outcomes, pairs_of_sets
+from accountant.verifier import lattice_pairs, lattice_sums, outcomes
 from accountant.verifier.allocation import EpochTransform
 from accountant.verifier.lattice_sums import TiltedSum
 from accountant.verifier.moments import GaussianMoments, LaplaceMoments, MixtureMoments
@@ -321,7 +321,7 @@ TERMS = {
             TiltedSum, "delta_bounds", "lost.max(arb(0)) + 1 - self.finite", "lost.max(arb(0))"
         ),
         "slack": Dropped(
-            pairs_of_sets, "pair_of", "moved, h, above=above)",
+            lattice_sums, "pair_of", "moved, h, above=above)",
             "moved, h, above=above)._replace(moved=-largest_loss)",
         ),
         "mean of a cell": Dropped(

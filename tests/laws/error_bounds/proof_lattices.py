@@ -6,9 +6,8 @@ from fractions import Fraction
 import numpy as np
 from flint import ctx
 
-from accountant.verifier import NoProof, lattice_sums
+from accountant.verifier import NoProof, lattice_sums, outcomes
 from accountant.verifier.balls import Budget, exact
-from accountant.verifier.outcomes import outcomes
 from tests.laws.error_bounds.proof_series import fields
 
 ROUND_OFF = 1e-12  # of the truths, which are floats
@@ -65,7 +64,7 @@ def discrete_gaussian_violation():
     # in so many digits that what is beyond 16 deviations is seen
     Budget.remaining = math.inf
     with ctx.workprec(2000):
-        law, total = outcomes(("discrete gaussian", Fraction(3), 1), back=False)
+        law, total = outcomes.outcomes(("discrete gaussian", Fraction(3), 1), back=False)
         weights = [(-(exact(Fraction(k * k, 18)))).exp() for k in range(-400, 401)]
         whole = sum(weights[1:], weights[0])
         for k, (p, q) in enumerate(law):

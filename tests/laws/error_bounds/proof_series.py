@@ -10,9 +10,9 @@ import numpy as np
 from flint import acb, arb, ctx
 from scipy.special import ndtr
 
+from accountant.verifier import contour
 from accountant.verifier.allocation import EpochTransform, epoch_tails, read_line
 from accountant.verifier.balls import Budget
-from accountant.verifier.contour import contour
 from accountant.verifier.document import Fields, NoProof
 from accountant.verifier.moments import (
     FiniteMoments,
@@ -92,7 +92,7 @@ def contour_violation(seeds=range(300)):
                 smooth=0.0 if rng.random() < 0.5 else float(10 ** rng.uniform(-4, 0)),
             )  # fmt: skip
             Budget.remaining = math.inf
-            found = contour([(part, 1)], entry, epsilon)
+            found = contour.contour([(part, 1)], entry, epsilon)
             wrong = claim_violation(found, delta(epsilon), f"seed {seed}")
             if wrong:
                 return wrong
