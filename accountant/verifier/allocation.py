@@ -5,8 +5,7 @@ S = sum_i V_i with V = e^{mu x - mu^2/2} and x of N(0, 1).  With g(K) = E (K - S
 
     (g(K) + t - K) / t, K = t e^eps, with the record;    (e^eps / t) g(K), K = t e^-eps, without it
 
-(theorem `one_step_allocation`: docs/proofs/random_allocation.md, The pair).  With
-phi(s) = E e^{-sV} the transform int_0^oo g(K) e^{-sK} dK is phi(s)^t / s^2, and that of
+With phi(s) = E e^{-sV} the transform int_0^oo g(K) e^{-sK} dK is phi(s)^t / s^2, and that of
 G(K) = P(S < K) is phi(s)^t / s.
 """
 
@@ -42,7 +41,11 @@ def read_line(entry: Fields) -> Line:
 
 
 def delta_of_epoch(release: Release, back: bool, entry: Fields, epsilon: float) -> arb:
-    """Return delta of one epoch: the formulas above."""
+    """Return delta of one epoch.
+
+    Theorem (`one_step_allocation`: docs/proofs/random_allocation.md, The pair): it is
+    (g(K) + t - K) / t with the record, and (e^eps / t) g(K) without it.
+    """
     _, mu_squared, steps = release
     odds = arb(epsilon).exp()
     k = steps / odds if back else steps * odds

@@ -105,10 +105,7 @@ def priv_unit(n: Parameters) -> Law:
 
 
 def partition_selection(n: Parameters) -> Law:
-    """A key that k people have is kept by w_k of 2^63 words, or it is not.
-
-    Theorem (`word_ranges`: docs/proofs/exact_selection.md, 2): that is its exact chance.
-    """
+    """A key that k people have is kept by w_k of 2^63 words: neighbours have k and k + 1."""
     shares = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
     shares += [(1 - b, 1 - a) for a, b in shares]
     densities = [*shares, *((b, a) for a, b in shares)]

@@ -23,7 +23,11 @@ MOST_SIZE = 2**18  # points of a sum
 def pair_of(
     release: Release, back: bool, rules: list[Any], h: arb, slack: float, *, above: bool
 ) -> LatticePair:
-    """Return the pair above or below a release, its largest loss a ``slack`` below a point."""
+    """Return the pair above or below a release, its largest loss a ``slack`` below a point.
+
+    Theorem (`chosen_by_answers`: Zhu, Dong & Wang 2022, Theorem 10): a release that stands for a
+    set, of which earlier answers choose, costs at most what a pair above all of the set does.
+    """
     if release[0] == ANY_OF:
         need(above, "a set has one pair above it, and none below")
         pairs = [sum_above(part, back, rules, h, slack) for part in release[1]]
