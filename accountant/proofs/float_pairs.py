@@ -13,13 +13,13 @@ import numpy as np
 
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
-from accountant.proofs.no_road import NoRoad
+from accountant.proofs.no_method import NoMethod
 
 POINTS, DEPTH = 1500, 400.0
 MAX_NODES = 10**5
 
 
-class LongRule(NoRoad):
+class LongRule(NoMethod):
     """The rule of a mixture has too many nodes at an abscissa."""
 
 

@@ -16,7 +16,7 @@ from accountant.amplification.allocation.allocated_gaussian import AllocatedGaus
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.no_road import NoRoad
+from accountant.proofs.no_method import NoMethod
 from accountant.verifier.balls import Budget
 from accountant.verifier.cells import cells
 from accountant.verifier.releases import ANY_OF
@@ -62,15 +62,16 @@ class FloatRelease:
 
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
-        return math.sqrt(float(np.sum(self._weights(a) * self.apart**2)))
+        return math.sqrt(float(np.sum(self.weights(a) * self.apart**2)))
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
         """Return how far below the largest loss each atom lies, and its mass under that law."""
         exact = self.apart == 0
         away = float(self.loss.max()) - self.loss[exact]
-        return list(zip(away.tolist(), self._weights(a)[exact].tolist(), strict=True))
+        return list(zip(away.tolist(), self.weights(a)[exact].tolist(), strict=True))
 
-    def _weights(self, a: float) -> Array:
+    def weights(self, a: float) -> Array:
+        """Return the masses in proportion to ``p e^{aL}``."""
         logs = np.log(self.mass) + a * self.loss
         weights: Array = np.exp(logs - logs.max())
         weights /= weights.sum()
@@ -112,7 +113,7 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     """Return the fields of an entry of the proof."""
     leaves = list(_leaves(items))
     if any(release[0] == "zcdp" for release, _ in leaves):
-        raise NoRoad("a bound on moments has no lattice")
+        raise NoMethod("a bound on moments has no lattice")
     few = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
     coarse = [
         coarse_release(release, n, back, rules)
@@ -222,7 +223,7 @@ def _window(
         # digits take time, too
         candidates.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
     if not candidates:
-        raise NoRoad("losses too far apart for a lattice")
+        raise NoMethod("losses too far apart for a lattice")
     _, width, a, excess = min(candidates)
     return a, 1.02 * max(width, 1e-6), excess, saddle
 

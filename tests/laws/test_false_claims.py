@@ -17,10 +17,9 @@ from scipy.stats import binom
 pytest.importorskip("flint", reason="python-flint is not installed")
 
 from accountant import ParameterError, UnsupportedPlan
-from accountant.proofs import roads, search
-from accountant.proofs.no_road import NoRoad
-from accountant.proofs.search import Search
-from accountant.proofs.writer import write_proof
+from accountant.proofs import contour_parameters, writer
+from accountant.proofs.no_method import NoMethod
+from accountant.proofs.writer import Search, write_proof
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import verify
 from accountant.verifier.balls import Budget
@@ -269,9 +268,9 @@ def verdict(node, delta, upper, *, lattice):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Budget, "remaining", 0.0)  # as before the first proof of a process
         # one try of each road, up to the first that leads nowhere: the others show no more
-        patch.setattr(roads, "SHARES", ())
-        patch.setattr(roads, "LEAST_SHARE", 1e-3)
-        patch.setattr(search, "lattice_entry", coarse_lattice)
+        patch.setattr(contour_parameters, "SHARES", ())
+        patch.setattr(contour_parameters, "LEAST_SHARE", 1e-3)
+        patch.setattr(writer, "lattice_entry", coarse_lattice)
         if not lattice:
             patch.setattr(Search, "_above", _first_that_holds)
         try:
@@ -286,7 +285,7 @@ def _first_that_holds(search, way, back):
     for entry in search._precise(way, back, lower=False):
         if search._holds(entry, lower=False):
             return entry, search._upper
-    raise NoRoad("no road holds")
+    raise NoMethod("no road holds")
 
 
 def violation(names=tuple(CASES)) -> str:
