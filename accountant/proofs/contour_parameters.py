@@ -8,23 +8,18 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from flint import ctx
 from scipy import optimize
 
 from accountant.proofs.float_pairs import (
-    FloatFinite,
     FloatGaussian,
-    FloatLaplace,
     FloatMixture,
     FloatPair,
     FloatRenyi,
     LongRule,
+    float_pair,
+    largest_loss,
 )
 from accountant.proofs.no_method import NoMethod
-from accountant.verifier import NoProof
-from accountant.verifier.balls import Budget
-from accountant.verifier.outcomes import Masses, outcomes
-from accountant.verifier.releases import LISTED
 
 MAX_NODES = 2**19 - 1
 ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
@@ -43,9 +38,9 @@ def contour_entries(
     items: Items, back: bool, delta: float, end: float, width: float, lower: bool
 ) -> Iterator[Entry]:
     """Yield entries of one integral, each with less error than the one before it."""
-    if lower and sum(n * _largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
+    if lower and sum(n * largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
         return  # delta is 0 at the end
-    pairs = [(_float_pair(release, back), n) for release, n in items]
+    pairs = [(float_pair(release, back), n) for release, n in items]
     contour = Contour(pairs, end, delta, 1e-3, 0.0)
     if (moment := contour.chernoff()) is not None:  # of a lower end it shows that there is none
         if not lower:
@@ -71,7 +66,7 @@ def contour_entries(
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
     """Return an entry that shows an upper end by one moment, and that end."""
-    parts = [(_float_pair(release, back), n) for release, n in items]
+    parts = [(float_pair(release, back), n) for release, n in items]
 
     def end(log_a: float) -> float:
         a = math.exp(log_a)
@@ -89,53 +84,6 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
         raise NoMethod("no moment is finite")
     a = _dyadic(math.exp(minimum.x))
     return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
-
-
-def _largest_loss(release: Any, back: bool) -> float:
-    """Return a bound on the losses of a release, or infinity."""
-    match release:
-        case ("mixture", _, first, second):
-            first, second = (second, first) if back else (first, second)
-            still = [float(w) for w, s in second if s == 0]
-            if still and all(s == 0 for _, s in first):
-                return -math.log(still[0])
-        case ("response", e, d) if d == 0:
-            return float(e)
-        case ("laplace", m, *_):
-            return float(m)
-    return math.inf
-
-
-def _float_pair(release: Any, back: bool) -> FloatPair:
-    """Return a release in floats; `NoMethod` where it has no moments."""
-    match release:
-        case ("gaussian", mu2):
-            return FloatGaussian(float(mu2))
-        case ("laplace", m, _, _):
-            return FloatLaplace(float(m))
-        case ("zcdp", rho, xi):
-            return FloatRenyi(float(rho), float(xi))
-        case ("range", e):
-            return FloatRenyi(float(e) ** 2 / 8, 0.0)
-        case ("mixture", unit2, first, second):
-            sides = [[(float(w), float(s)) for w, s in side] for side in (first, second)]
-            if back:
-                sides = [[(w, -s) for w, s in side] for side in reversed(sides)]
-            return FloatMixture(float(unit2), *sides)
-        case (kind, *_) if kind in LISTED:
-            masses = [(float(p), float(q)) for p, q in listed_masses(release, back)]
-            return FloatFinite(*np.array(masses).T)
-    raise NoMethod(f"releases of the kind {release[0]} have no contour")
-
-
-def listed_masses(release: Any, back: bool) -> Masses:
-    """Return the masses of a finite release, in digits enough for floats."""
-    Budget.remaining = math.inf
-    try:
-        with ctx.workprec(96):
-            return outcomes(release, back)[0]
-    except NoProof as error:
-        raise NoMethod(str(error)) from None
 
 
 class Contour:
@@ -247,8 +195,10 @@ class Contour:
         """Return what an entry costs to check, in products of 128 bits, and its fields."""
         self.a, h, b = self._line()
         mixture_rules, smooth = None, 0.0
-        if not any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts):
-            smooth = self._smoothing()
+        decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts)
+        if not decays and self._log_tail(1e4 * self.a) >= self.target:
+            # a fictitious Gaussian of variance S: D_S - delta is at most about S a^2 delta
+            smooth = _dyadic(self.smooth / self.a**2)
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
         nodes = self._nodes(h)
@@ -283,14 +233,6 @@ class Contour:
             "bits": bits,
             "rules": rules,
         }
-
-    def _smoothing(self) -> float:
-        """Return the variance of a fictitious Gaussian: 0 where the losses decay enough."""
-        u = 1e4 * self.a
-        if self._log_tail(u) < self.target:
-            return 0.0
-        # D_S - delta is at most about S a^2 delta
-        return _dyadic(self.smooth / self.a**2)
 
 
 def _dyadic(value: float) -> float:

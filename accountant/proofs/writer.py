@@ -18,12 +18,8 @@ from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
-from accountant.proofs.contour_parameters import (
-    Entry,
-    Items,
-    contour_entries,
-    listed_masses,
-)
+from accountant.proofs.contour_parameters import Entry, Items, contour_entries, moment_entry
+from accountant.proofs.float_pairs import listed_masses
 from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.no_method import MOST_BYTES, NoMethod, without_proof
 from accountant.proofs.paths import costly_path, float_epsilon
