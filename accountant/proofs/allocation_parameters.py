@@ -13,11 +13,8 @@ from accountant.numerics.logspace import logsumexp
 from accountant.proofs.no_method import NoMethod
 
 GRID = np.linspace(-9, 9, 700)
-FAR = 18.0
 MAX_NODES = 2**17 - 1
 MARGIN = 32.0  # nats of delta that the error takes at most
-
-
 RATIOS = 2.0 ** np.arange(0, 7)  # of abscissas and the saddle
 
 

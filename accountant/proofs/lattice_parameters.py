@@ -114,37 +114,32 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     leaves = list(_leaves(items))
     if any(release[0] == "zcdp" for release, _ in leaves):
         raise NoMethod("a bound on moments has no lattice")
-    few = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
+    coarse_rules = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
     coarse = [
         coarse_release(release, n, back, rules)
-        for (release, n), rules in zip(leaves, few, strict=True)
+        for (release, n), rules in zip(leaves, coarse_rules, strict=True)
     ]
-    summands = _sums(items, iter(coarse))
-    a, width, excess, saddle = _window(summands, epsilon, math.log(delta))
-    releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
+    a, width, excess, saddle = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
+    release_count, squarings = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # each step adds h^2 / 6 to the variance of a release, and so to epsilon
-    wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
-    h = max(
-        min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
-    )
+    step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
+    most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
+    h = max(min(step_for_width, width / 64), width / most_points)
     spans = [_span(release, x) for (release, _), x in zip(leaves, coarse, strict=True)]
-    aligned = [x for x in spans if x > 0]
-    if not any(few) and len(aligned) == 1:
-        h = aligned[0]
-    elif aligned:
-        h = _aligned(
-            h,
-            aligned,
-            [x for (release, _), x in zip(leaves, coarse, strict=True) if release[0] != "greatest"],
-            saddle,
-        )
+    positive_spans = [span for span in spans if span > 0]
+    if not any(coarse_rules) and len(positive_spans) == 1:
+        h = positive_spans[0]
+    elif positive_spans:
+        # the cells of a greatest output have no ends of losses, so they are no atoms
+        kinds_and_releases = zip((release[0] for release, _ in leaves), coarse, strict=True)
+        with_atoms = [x for kind, x in kinds_and_releases if kind != "greatest"]
+        h = _aligned(h, positive_spans, with_atoms, saddle)
     rules = []
-    for (release, n), rule, cells_ in zip(leaves, few, coarse, strict=True):
-        rules += lattice_rules(
-            release, n, delta, _node_count(release, h, rule, cells_.cell(saddle))
-        )
+    for (release, n), coarse_rule, x in zip(leaves, coarse_rules, coarse, strict=True):
+        nodes = _node_count(release, h, coarse_rule, x.cell(saddle))
+        rules += lattice_rules(release, n, delta, nodes)
     size = math.ceil(width / h) + 2
-    bits = 64 + math.log2(releases * size) + excess / math.log(2)
+    bits = 64 + math.log2(release_count * size) + excess / math.log(2)
     if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
         bits += 64 - 2 * math.log2(h)
     return {
@@ -152,7 +147,7 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         "a": a.hex(),
         "h": h.hex(),
         "size": size,
-        "slack": (SLACK * max((float(np.ptp(part.loss)) for part in coarse), default=0.0)).hex(),
+        "slack": (SLACK * max((x.span for x in coarse), default=0.0)).hex(),
         "bits": max(128, 32 * math.ceil(bits / 32), *(rule.pop("bits", 0) for rule in rules)),
         "rules": rules,
     }
