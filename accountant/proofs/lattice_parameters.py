@@ -176,17 +176,18 @@ def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> l
 def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
     """Return a release in floats, of few cells."""
     Budget.remaining = math.inf
+    plain_rules = [{key: value for key, value in rule.items() if key != "bits"} for rule in rules]
     with ctx.workprec(160):
-        plain_rules = [
-            {key: value for key, value in rule.items() if key != "bits"} for rule in rules
+        common = [
+            cell
+            for cell in cells(release, back, plain_rules)
+            if cell.high is not None and cell.p > 0 and cell.q > 0
         ]
-        outcomes = cells(release, back, plain_rules)
-    common = [cell for cell in outcomes if cell.high is not None and cell.p > 0 and cell.q > 0]
-    widths = [
-        0.0 if cell.low is None or cell.high is None else float(cell.high - cell.low)
-        for cell in common
-    ]
-    values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
+        widths = [
+            0.0 if cell.low is None or cell.high is None else float(cell.high - cell.low)
+            for cell in common
+        ]
+        values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
     positive = values[:, 1] > 0
     return FloatRelease(values[positive, 0], values[positive, 1], np.array(widths)[positive], count)
 
