@@ -33,7 +33,7 @@ def verify(
 ) -> None:
     """Check a proof of a plan's epsilon: prove both of its ends again, in ball arithmetic.
 
-    The checker is a few hundred lines of its own, in accountant/verifier, on python-flint. It
+    The checker is code of its own, in accountant/verifier, on python-flint. It
     reads nothing but numbers from the file, and computes from the plan's definition what they
     claim. It says one of
 

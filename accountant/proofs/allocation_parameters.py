@@ -10,14 +10,11 @@ from scipy import optimize
 
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
-from accountant.proofs.no_road import NoRoad
+from accountant.proofs.no_method import NoMethod
 
 GRID = np.linspace(-9, 9, 700)
-FAR = 18.0
 MAX_NODES = 2**17 - 1
 MARGIN = 32.0  # nats of delta that the error takes at most
-
-
 RATIOS = 2.0 ** np.arange(0, 7)  # of abscissas and the saddle
 
 
@@ -85,7 +82,7 @@ def allocation_entry(
     ]
     (count, h), ratio = min(lines)
     if count > MAX_NODES:
-        raise NoRoad("a contour of so many nodes is too long to check")
+        raise NoMethod("a contour of so many nodes is too long to check")
     a = float(np.float32(ratio * math.exp(minimum.x)))
     period = 2 * math.pi / h
     y = float(np.float32(min(math.pi / 4.01 / value.mu, 2.5)))

@@ -16,7 +16,7 @@ from accountant.files import check_writable
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.claimed_losses import proof_plan, words_of_claims
-from accountant.proofs.no_road import MOST_BYTES, without_proof
+from accountant.proofs.no_method import MOST_BYTES, without_proof
 from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def verdict_on(document: bytes) -> Verdict:
     """Return what the checker says of a proof; `ParameterError` where it is none."""
     refuse_without_flint()
     from accountant.verifier import ProofError, verify
-    from accountant.verifier.plan import need
+    from accountant.verifier.document import need
 
     try:
         verdict = verify(document)

@@ -1,24 +1,89 @@
-"""The contour of a proof: abscissa, step, nodes, rules of its mixtures, as dyadic numbers."""
+"""The proof by one integral: abscissa, step, nodes and rules of mixtures, as dyadic numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
-from accountant.proofs.float_pairs import FloatGaussian, FloatMixture, FloatPair, LongRule
-from accountant.proofs.no_road import NoRoad
+from accountant.proofs.float_pairs import (
+    FloatGaussian,
+    FloatMixture,
+    FloatPair,
+    FloatRenyi,
+    LongRule,
+    float_pair,
+    largest_loss,
+)
+from accountant.proofs.no_method import NoMethod
 
 MAX_NODES = 2**19 - 1
 ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
 FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6  # abscissas to try, and what is quick to check
 SLACK = 0.4  # nats of the truncated tail that shorter rules may cost
 LEAST, CHERNOFFS = 1e-3, 40  # abscissas of Chernoff's bound
+# of what the width of the interval is for delta: the error, and what a smoothing may add
+SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
+LEAST_SHARE = 1e-12
 Parts = Sequence[tuple[FloatPair, int]]
+Items = list[tuple[Any, int]]
+Entry = dict[str, Any]
+
+
+def contour_entries(
+    items: Items, back: bool, delta: float, end: float, width: float, lower: bool
+) -> Iterator[Entry]:
+    """Yield entries of one integral, each with less error than the one before it."""
+    if lower and sum(n * largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
+        return  # delta is 0 at the end
+    pairs = [(float_pair(release, back), n) for release, n in items]
+    contour = Contour(pairs, end, delta, 1e-3, 0.0)
+    if (moment := contour.chernoff()) is not None:  # of a lower end it shows that there is none
+        if not lower:
+            yield moment
+        return
+    if any(isinstance(pair, FloatRenyi) for pair, _ in pairs):
+        raise NoMethod("of a Renyi curve no more is known than moments")
+    slack = min(1.0, max(width * contour.a, 1e-13))
+    reason, is_yielded = NoMethod(""), False
+    wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
+    # the ends may be those of different pairs, and the interval says nothing of their width
+    for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
+        try:
+            entry = Contour(pairs, end, delta, share, smooth).entry(lower)
+        except NoMethod as error:
+            reason = error
+        else:
+            is_yielded = True
+            yield entry
+    if not is_yielded:
+        raise reason
+
+
+def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
+    """Return an entry that shows an upper end by one moment, and that end."""
+    parts = [(float_pair(release, back), n) for release, n in items]
+
+    def end(log_a: float) -> float:
+        a = math.exp(log_a)
+        size = sum(n * pair.log_moment(a) for pair, n in parts)
+        return (size + _log_share(a) - math.log(delta)) / a
+
+    grid = np.linspace(-7, 9, 65)
+    ends = [end(log_order) for log_order in grid]
+    k = int(np.nanargmin(ends))
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    minimum = optimize.minimize_scalar(
+        end, bounds=bounds, method="bounded", options={"xatol": 1e-7}
+    )
+    if not math.isfinite(minimum.fun):
+        raise NoMethod("no moment is finite")
+    a = _dyadic(math.exp(minimum.x))
+    return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
 
 
 class Contour:
@@ -86,7 +151,7 @@ class Contour:
         while self._log_tail(high * h) > self.target - 2 * SLACK:
             low, high = high, 2 * high
             if high > 2 * MAX_NODES:
-                raise NoRoad("a contour of so many nodes is too long to check")
+                raise NoMethod("a contour of so many nodes is too long to check")
         while high > 1.03 * low + 1:
             middle = (low + high) // 2
             small = self._log_tail(middle * h) <= self.target - 2 * SLACK
@@ -109,12 +174,12 @@ class Contour:
         Where the saddle is far, rules there are long: of abscissas left of it, the cheapest counts.
         """
         saddle, parts = self.a, self.parts
-        cost, entry, reason = math.inf, None, NoRoad("")
+        cost, entry, reason = math.inf, None, NoMethod("")
         for factor in FACTORS:
             self.a, self.parts = factor * saddle, parts
             try:
                 before, (cost, candidate) = cost, self._entry(lower)
-            except NoRoad as error:
+            except NoMethod as error:
                 reason = error
                 if isinstance(error, LongRule):
                     continue
@@ -130,8 +195,10 @@ class Contour:
         """Return what an entry costs to check, in products of 128 bits, and its fields."""
         self.a, h, b = self._line()
         mixture_rules, smooth = None, 0.0
-        if not any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts):
-            smooth = self._smoothing()
+        decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts)
+        if not decays and self._log_tail(1e4 * self.a) >= self.target:
+            # a fictitious Gaussian of variance S: D_S - delta is at most about S a^2 delta
+            smooth = _dyadic(self.smooth / self.a**2)
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
         nodes = self._nodes(h)
@@ -167,39 +234,10 @@ class Contour:
             "rules": rules,
         }
 
-    def _smoothing(self) -> float:
-        """Return the variance of a fictitious Gaussian: 0 where the losses decay enough."""
-        u = 1e4 * self.a
-        if self._log_tail(u) < self.target:
-            return 0.0
-        # D_S - delta is at most about S a^2 delta
-        return _dyadic(self.smooth / self.a**2)
-
 
 def _dyadic(value: float) -> float:
     """Return a number near to it with few digits."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
-
-
-def moment_parameters(parts: Parts, delta: float) -> tuple[dict[str, Any], float]:
-    """Return the fields of an entry of one node, and the least upper end that it shows."""
-
-    def end(log_a: float) -> float:
-        a = math.exp(log_a)
-        size = sum(n * pair.log_moment(a) for pair, n in parts)
-        return (size + _log_share(a) - math.log(delta)) / a
-
-    grid = np.linspace(-7, 9, 65)
-    ends = [end(log_order) for log_order in grid]
-    k = int(np.nanargmin(ends))
-    bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    minimum = optimize.minimize_scalar(
-        end, bounds=bounds, method="bounded", options={"xatol": 1e-7}
-    )
-    if not math.isfinite(minimum.fun):
-        raise NoRoad("no moment is finite")
-    a = _dyadic(math.exp(minimum.x))
-    return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
 
 
 def _log_share(a: float) -> float:

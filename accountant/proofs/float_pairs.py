@@ -1,6 +1,6 @@
 """Releases in floats, to choose the parameters of a proof; nothing here is trusted.
 
-The releases are those of `accountant.verifier.plan`, as tuples.
+The releases are those of `accountant.verifier.releases`, as tuples.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
+from flint import ctx
 
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
-from accountant.proofs.no_road import NoRoad
+from accountant.proofs.no_method import NoMethod
+from accountant.verifier import NoProof
+from accountant.verifier.balls import Budget
+from accountant.verifier.outcomes import Masses, outcomes
+from accountant.verifier.releases import LISTED
 
 POINTS, DEPTH = 1500, 400.0
 MAX_NODES = 10**5
 
 
-class LongRule(NoRoad):
+class LongRule(NoMethod):
     """The rule of a mixture has too many nodes at an abscissa."""
 
 
@@ -223,3 +228,50 @@ class FloatMixture:
             if flat + log_tail - self.log_moment(a) < log_error - 3:
                 return k
         return first
+
+
+def largest_loss(release: Any, back: bool) -> float:
+    """Return a bound on the losses of a release, or infinity."""
+    match release:
+        case ("mixture", _, first, second):
+            first, second = (second, first) if back else (first, second)
+            still = [float(w) for w, s in second if s == 0]
+            if still and all(s == 0 for _, s in first):
+                return -math.log(still[0])
+        case ("response", e, d) if d == 0:
+            return float(e)
+        case ("laplace", m, *_):
+            return float(m)
+    return math.inf
+
+
+def float_pair(release: Any, back: bool) -> FloatPair:
+    """Return a release in floats; `NoMethod` where it has no moments."""
+    match release:
+        case ("gaussian", mu2):
+            return FloatGaussian(float(mu2))
+        case ("laplace", m, _, _):
+            return FloatLaplace(float(m))
+        case ("zcdp", rho, xi):
+            return FloatRenyi(float(rho), float(xi))
+        case ("range", e):
+            return FloatRenyi(float(e) ** 2 / 8, 0.0)
+        case ("mixture", unit2, first, second):
+            sides = [[(float(w), float(s)) for w, s in side] for side in (first, second)]
+            if back:
+                sides = [[(w, -s) for w, s in side] for side in reversed(sides)]
+            return FloatMixture(float(unit2), *sides)
+        case (kind, *_) if kind in LISTED:
+            masses = [(float(p), float(q)) for p, q in listed_masses(release, back)]
+            return FloatFinite(*np.array(masses).T)
+    raise NoMethod(f"releases of the kind {release[0]} have no contour")
+
+
+def listed_masses(release: Any, back: bool) -> Masses:
+    """Return the masses of a finite release, in digits enough for floats."""
+    Budget.remaining = math.inf
+    try:
+        with ctx.workprec(96):
+            return outcomes(release, back)[0]
+    except NoProof as error:
+        raise NoMethod(str(error)) from None

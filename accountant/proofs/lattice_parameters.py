@@ -16,10 +16,10 @@ from accountant.amplification.allocation.allocated_gaussian import AllocatedGaus
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.no_road import NoRoad
-from accountant.verifier import parts
-from accountant.verifier.choices import ANY_OF
-from accountant.verifier.lattice import cells
+from accountant.proofs.no_method import NoMethod
+from accountant.verifier.balls import Budget
+from accountant.verifier.cells import cells
+from accountant.verifier.releases import ANY_OF
 
 FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # of a step of the lattice, on average
@@ -62,15 +62,16 @@ class FloatRelease:
 
     def cell(self, a: float) -> float:
         """Return the width of its cells, a mean under the law of order ``a``."""
-        return math.sqrt(float(np.sum(self._weights(a) * self.apart**2)))
+        return math.sqrt(float(np.sum(self.weights(a) * self.apart**2)))
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
         """Return how far below the largest loss each atom lies, and its mass under that law."""
         exact = self.apart == 0
         away = float(self.loss.max()) - self.loss[exact]
-        return list(zip(away.tolist(), self._weights(a)[exact].tolist(), strict=True))
+        return list(zip(away.tolist(), self.weights(a)[exact].tolist(), strict=True))
 
-    def _weights(self, a: float) -> Array:
+    def weights(self, a: float) -> Array:
+        """Return the masses in proportion to ``p e^{aL}``."""
         logs = np.log(self.mass) + a * self.loss
         weights: Array = np.exp(logs - logs.max())
         weights /= weights.sum()
@@ -112,38 +113,33 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     """Return the fields of an entry of the proof."""
     leaves = list(_leaves(items))
     if any(release[0] == "zcdp" for release, _ in leaves):
-        raise NoRoad("a bound on moments has no lattice")
-    few = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
+        raise NoMethod("a bound on moments has no lattice")
+    coarse_rules = [lattice_rules(release, n, delta, FEW_NODES) for release, n in leaves]
     coarse = [
         coarse_release(release, n, back, rules)
-        for (release, n), rules in zip(leaves, few, strict=True)
+        for (release, n), rules in zip(leaves, coarse_rules, strict=True)
     ]
-    summands = _sums(items, iter(coarse))
-    a, width, excess, saddle = _window(summands, epsilon, math.log(delta))
-    releases, work = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
+    a, width, excess, saddle = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
+    release_count, squarings = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # each step adds h^2 / 6 to the variance of a release, and so to epsilon
-    wanted = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * releases))
-    h = max(
-        min(wanted, width / 64), width / (2**16 if work <= 20 else 2**15 if work <= 40 else 2**13)
-    )
+    step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
+    most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
+    h = max(min(step_for_width, width / 64), width / most_points)
     spans = [_span(release, x) for (release, _), x in zip(leaves, coarse, strict=True)]
-    aligned = [x for x in spans if x > 0]
-    if not any(few) and len(aligned) == 1:
-        h = aligned[0]
-    elif aligned:
-        h = _aligned(
-            h,
-            aligned,
-            [x for (release, _), x in zip(leaves, coarse, strict=True) if release[0] != "greatest"],
-            saddle,
-        )
+    positive_spans = [span for span in spans if span > 0]
+    if not any(coarse_rules) and len(positive_spans) == 1:
+        h = positive_spans[0]
+    elif positive_spans:
+        # the cells of a greatest output have no ends of losses, so they are no atoms
+        kinds_and_releases = zip((release[0] for release, _ in leaves), coarse, strict=True)
+        with_atoms = [x for kind, x in kinds_and_releases if kind != "greatest"]
+        h = _aligned(h, positive_spans, with_atoms, saddle)
     rules = []
-    for (release, n), rule, cells_ in zip(leaves, few, coarse, strict=True):
-        rules += lattice_rules(
-            release, n, delta, _node_count(release, h, rule, cells_.cell(saddle))
-        )
+    for (release, n), coarse_rule, x in zip(leaves, coarse_rules, coarse, strict=True):
+        nodes = _node_count(release, h, coarse_rule, x.cell(saddle))
+        rules += lattice_rules(release, n, delta, nodes)
     size = math.ceil(width / h) + 2
-    bits = 64 + math.log2(releases * size) + excess / math.log(2)
+    bits = 64 + math.log2(release_count * size) + excess / math.log(2)
     if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
         bits += 64 - 2 * math.log2(h)
     return {
@@ -151,7 +147,7 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         "a": a.hex(),
         "h": h.hex(),
         "size": size,
-        "slack": (SLACK * max((float(np.ptp(part.loss)) for part in coarse), default=0.0)).hex(),
+        "slack": (SLACK * max((x.span for x in coarse), default=0.0)).hex(),
         "bits": max(128, 32 * math.ceil(bits / 32), *(rule.pop("bits", 0) for rule in rules)),
         "rules": rules,
     }
@@ -179,19 +175,19 @@ def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> l
 
 def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
     """Return a release in floats, of few cells."""
-    parts.Part.left = math.inf
+    Budget.remaining = math.inf
+    plain_rules = [{key: value for key, value in rule.items() if key != "bits"} for rule in rules]
     with ctx.workprec(160):
-        plain_rules = [
-            {key: value for key, value in rule.items() if key != "bits"} for rule in rules
+        common = [
+            cell
+            for cell in cells(release, back, plain_rules)
+            if cell.high is not None and cell.p > 0 and cell.q > 0
         ]
-        outcomes = cells(release, back, plain_rules)
-    common = [
-        outcome
-        for outcome in outcomes
-        if outcome[3] is not None and outcome[0] > 0 and outcome[1] > 0
-    ]
-    widths = [0.0 if low is None else float(high - low) for *_, low, high in common]
-    values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
+        widths = [
+            0.0 if cell.low is None or cell.high is None else float(cell.high - cell.low)
+            for cell in common
+        ]
+        values = np.array([(float((p / q).log()), float(p)) for p, q, *_ in common])
     positive = values[:, 1] > 0
     return FloatRelease(values[positive, 0], values[positive, 1], np.array(widths)[positive], count)
 
@@ -223,7 +219,7 @@ def _window(
         # digits take time, too
         candidates.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
     if not candidates:
-        raise NoRoad("losses too far apart for a lattice")
+        raise NoMethod("losses too far apart for a lattice")
     _, width, a, excess = min(candidates)
     return a, 1.02 * max(width, 1e-6), excess, saddle
 

@@ -32,7 +32,10 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
     bound only from its epsilon on, where it is attained.
     """
     loss = mechanism.loss
-    grid = _epsilons(loss)
+    # from 0 to a small delta, or to the largest loss and beyond it
+    top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
+    points_beyond = int(loss.max_loss < math.inf)
+    grid = [top * i / STEPS for i in range(STEPS + 1 + points_beyond)]
     first, second = mechanism.worst_pair(grid[STEPS // 2])
     values = [np.asarray(value, dtype=float) for value in (first, second)]
     numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # not scores
@@ -55,13 +58,6 @@ def _claimed(loss: Any, epsilon: float) -> list[float]:
     """Return an epsilon, its losses rounded up, and the delta that is claimed there."""
     delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
     return [math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0, delta]
-
-
-def _epsilons(loss: Any) -> list[float]:
-    """Return epsilons from 0 to a small delta, or to the largest loss and beyond it."""
-    top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
-    beyond = loss.max_loss < math.inf
-    return [top * i / STEPS for i in range(STEPS + 1 + beyond)]
 
 
 def _densities(mechanism: Any, first: Any, second: Any) -> list[list[Any]]:

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from accountant.numerics import Array
-from accountant.numerics.logspace import logsumexp
 from accountant.proofs.lattice_parameters import (
     FEW_NODES,
     FloatRelease,
     coarse_release,
     lattice_rules,
 )
-from accountant.verifier.choices import ANY_OF, on_path
+from accountant.verifier.choices import on_path
+from accountant.verifier.releases import ANY_OF
 
 MOST_TRIES = 200  # of one set; each takes some milliseconds
 MOST_INSIDE = 16  # of the ways through a part that are tried
@@ -101,6 +100,12 @@ def _copied(choices: Choices) -> Choices:
     return [[[n, k, _copied(inside)] for n, k, inside in rows] for rows in choices]
 
 
+@functools.lru_cache(maxsize=256)
+def _float_release(release: Any, back: bool, delta: float, count: int) -> FloatRelease:
+    """Return a release in floats: the same ones are asked for on many paths."""
+    return coarse_release(release, count, back, lattice_rules(release, count, delta, FEW_NODES))
+
+
 def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> float:
     """Return about the epsilon of releases, in floats: to compare paths, and for nothing else."""
     # The law of the sum of losses under the order of the best Chernoff bound, by one Fourier
@@ -112,7 +117,7 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
     bounds = (moments + shares - math.log(delta)) / orders
     best = int(np.nanargmin(bounds))
     a, highest = float(orders[best]), max(float(bounds[best]), 0.0)
-    tilted = [(law.loss, _tilted(law, a), law.count) for law in laws]
+    tilted = [(law.loss, law.weights(a), law.count) for law in laws]
     means = [float(np.sum(loss * weight)) for loss, weight, _ in tilted]
     spread = sum(
         n * float(np.sum((loss - mean) ** 2 * weight))
@@ -138,15 +143,3 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
         terms = law_of_sum[over] * np.exp(logs[over]) * -np.expm1(epsilon - losses[over])
         low_end, high_end = (epsilon, high_end) if terms.sum() > delta else (low_end, epsilon)
     return low_end
-
-
-def _tilted(law: FloatRelease, a: float) -> Array:
-    """Return the masses in proportion to ``p e^{aL}``."""
-    logs = np.log(law.mass) + a * law.loss
-    masses: Array = np.exp(logs - logsumexp(logs))
-    return masses
-
-
-@functools.lru_cache(maxsize=256)
-def _float_release(release: Any, back: bool, delta: float, count: int) -> FloatRelease:
-    return coarse_release(release, count, back, lattice_rules(release, count, delta, FEW_NODES))

@@ -1,24 +1,45 @@
 """Proofs of certificates, as files: the plan, the interval, and a method for each bound.
 
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
-chosen makes a proof fail, never a wrong one pass.
+chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
+
+from flint import ctx
 
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan
+from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
-from accountant.proofs.no_road import MOST_BYTES, NoRoad, without_proof
-from accountant.proofs.search import Search
-from accountant.verifier import NoProof, ProofError
-from accountant.verifier.choices import alternatives
+from accountant.proofs.contour_parameters import Entry, Items, contour_entries, moment_entry
+from accountant.proofs.float_pairs import listed_masses
+from accountant.proofs.lattice_parameters import lattice_entry
+from accountant.proofs.no_method import MOST_BYTES, NoMethod, without_proof
+from accountant.proofs.paths import costly_path, float_epsilon
+from accountant.verifier import NoProof, ProofError, verdict
+from accountant.verifier.balls import Budget
+from accountant.verifier.bounding_pairs import bounding_pair
+from accountant.verifier.choices import alternatives, on_path
+from accountant.verifier.document import Fields
+from accountant.verifier.largest_losses import largest_sum
+from accountant.verifier.lattice_sums import composed
+from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
+from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
+NEAR = 1e-10  # of epsilon, the end that a lattice proves
+DIGITS = 512  # of rates that are computed
+MAX_STEPS = 60  # of the search for that end
+LONG = 2**15  # nodes of a contour that take longer than a lattice
+MAX_SUMS = 60_000  # terms of a sum over all outcomes
+MIN_LAPLACES = 300  # fewer are on a lattice
 
 
 def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
@@ -65,10 +86,9 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     fields = proof_plan(plan, decimal=decimal)
     document = {"proof": 1, "plan": fields, "delta": float(delta).hex()}
     try:
-        plans = alternatives(fields, decimal=decimal)
-        search = Search(plans, float(delta), float(lower), float(upper))
-        document |= search.entries()
-    except (NoProof, NoRoad, ProofError) as error:
+        options = alternatives(fields, decimal=decimal)
+        document |= Search(options, float(delta), float(lower), float(upper)).entries()
+    except (NoProof, NoMethod, ProofError) as error:
         why = f"{error}{_whose(fields, str(error), decimal=decimal)}"
         raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
     try:
@@ -91,3 +111,237 @@ def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
             if str(error) == why:
                 return f" (the loss of {kind_of(claim)})"
     return ""
+
+
+class Search:
+    """The entries of one proof, and the interval they prove.
+
+    The methods for the ends of a certificate are tried first.  Where there is none, pairs on
+    a lattice prove an interval that is a little wider.
+    """
+
+    def __init__(self, options: list[Any], delta: float, lower: float, upper: float) -> None:
+        self._alternatives, self._delta = options, delta
+        self._lower, self._upper = lower, upper
+        self._paths: dict[
+            tuple[int, bool], list[Any]
+        ] = {}  # of alternatives with sets, for the lower end
+
+    def entries(self) -> dict[str, Any]:
+        """Return the fields of the proof that say what is proved, and how."""
+        directions = sorted(verdict.directions(self._alternatives))
+        above = [self._above(*direction) for direction in directions]
+        self._upper = max([self._upper, *(end for _, end in above)])
+        # delta falls: an entry holds further up, but for its own errors
+        entries = [
+            entry
+            if end == self._upper or self._holds(entry, lower=False)
+            else self._above(*direction)[0]
+            for direction, (entry, end) in zip(directions, above, strict=True)
+        ]
+        below = self._below(directions) if self._lower > 0 else (None, 0.0)
+        return {
+            "above": entries,
+            "below": below[0],
+            "lower": float(below[1]).hex(),
+            "upper": float(self._upper).hex(),
+        }
+
+    def _above(self, number: int, back: bool) -> tuple[Entry, float]:
+        """Return an entry and the upper end that it shows, or the last that was tried."""
+        entry: Entry | None = None
+        wider: list[tuple[Entry, float]] = []
+        with suppress(NoMethod):
+            for entry in self._precise(number, back, lower=False):
+                if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
+                    wider += self._wider(number, back)
+                    if wider and min(end for _, end in wider) == self._upper:
+                        break
+                if self._holds(entry, lower=False):
+                    return entry, self._upper
+        if entry is not None and not wider and not _may_be_wider(entry):
+            return entry, self._upper
+        wider = wider or self._wider(number, back)
+        if not wider:
+            if entry is None:
+                self._on_lattice(number, back, lower=False)  # its error says why there is no method
+                raise NoMethod("no road leads to a bound")
+            return entry, self._upper
+        return min(wider, key=lambda candidate: candidate[1])
+
+    def _wider(self, number: int, back: bool) -> list[tuple[Entry, float]]:
+        """Return the entries that show an upper end further up, and that end."""
+        shown_entries = []
+        for method in (self._on_lattice, self._by_moment):
+            with suppress(NoMethod, *FAILURES):
+                shown_entries.append(method(number, back, lower=False))
+        return shown_entries
+
+    def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
+        """Return an entry and the lower end that it shows, or None."""
+        lower_ends, coarse = [], []
+        for number, back in directions:
+            failed_entries, has_method = [], True
+            try:
+                for entry in self._precise(number, back, lower=True):
+                    if self._holds(entry, lower=True):
+                        return entry, self._lower
+                    failed_entries.append(entry)
+            except NoMethod:
+                has_method = False
+            # of a plan with sets, the certificate's lower end may be that of no path
+            if not has_method or self._has_sets(number) or any(map(_may_be_wider, failed_entries)):
+                coarse.append((number, back))
+        for number, back in coarse:
+            with suppress(NoMethod, *FAILURES):
+                lower_ends.append(self._on_lattice(number, back, lower=True))
+        return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
+
+    def _items(self, number: int, back: bool, *, lower: bool) -> Items:
+        """Return the pairs above an alternative, or those below a costly path through it."""
+        Budget.remaining = verdict.BUDGET
+        releases = self._alternatives[number]
+        if lower:
+            releases = on_path(releases, json.loads(json.dumps(self._path(number, back))))
+        with ctx.workprec(DIGITS):
+            items = [
+                (bounding_pair(release, above=not lower), n) for release, n in releases.items()
+            ]
+        return [(item, n) for item, n in items if item]
+
+    def _has_sets(self, number: int) -> bool:
+        """Return whether a release of an alternative stands for several pairs."""
+        return any(release[0] == ANY_OF for release in self._alternatives[number])
+
+    def _path(self, number: int, back: bool) -> list[Any]:
+        """Return the choices of a costly path through an alternative, none where it has no sets."""
+
+        def score(releases: Any) -> float:
+            with ctx.workprec(DIGITS):
+                items = [
+                    (x, n)
+                    for release, n in releases.items()
+                    if (x := bounding_pair(release, above=False))
+                ]
+            if self._delta == 0:
+                fraction, ball = largest_sum(items, back, above=False)
+                return float(fraction) + float(ball)
+            with suppress(NoMethod, NoProof):
+                return float_epsilon(items, back, self._delta)
+            return 0.0
+
+        if not self._has_sets(number):
+            return []
+        if (number, back) not in self._paths:
+            self._paths[number, back] = costly_path(self._alternatives[number], score)
+        return self._paths[number, back]
+
+    def _head(self, number: int, back: bool, *, lower: bool) -> Entry:
+        """Return the fields of an entry that say what it is about."""
+        head: Entry = {"way": number, "direction": "reversed" if back else "forward"}
+        return (
+            {**head, "path": self._path(number, back)} if lower and self._has_sets(number) else head
+        )
+
+    def _precise(self, number: int, back: bool, *, lower: bool) -> Iterator[Entry]:
+        """Yield entries that may prove the end of the certificate itself."""
+        end, items = self._lower if lower else self._upper, self._items(number, back, lower=lower)
+        width = max(self._upper - self._lower, 1e-16 * self._upper)
+        for entry in method_entries(items, back, self._delta, end, width, lower=lower):
+            yield {**self._head(number, back, lower=lower), **entry}
+
+    def _by_moment(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
+        """Return an entry of one moment, and the upper end that it proves."""
+        entry, end = moment_entry(self._items(number, back, lower=lower), back, self._delta)
+        return {**self._head(number, back, lower=lower), **entry}, max(end, self._upper)
+
+    def _on_lattice(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
+        """Return an entry, and the nearest end that it proves."""
+        items = self._items(number, back, lower=lower)
+        claimed_end = self._lower if lower else self._upper
+        if self._delta == 0 or not items:
+            raise NoMethod("no lattice shows a delta of 0")
+        entry = lattice_entry(items, back, claimed_end, self._delta)
+        copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
+        Budget.remaining = verdict.BUDGET
+        with ctx.workprec(copied.pop("bits")):
+            bounds = composed(items, back, Fields(copied, "an entry"), above=not lower)
+
+            def shown(end: float) -> bool:
+                low, high = bounds(end)
+                return bool(low > self._delta if lower else high <= self._delta)
+
+            head = self._head(number, back, lower=lower)
+            return {**head, **entry}, _nearest(shown, claimed_end, upwards=not lower)
+
+    def _holds(self, entry: Entry, *, lower: bool) -> bool:
+        """Return whether the checker accepts an entry."""
+        Budget.remaining = verdict.BUDGET
+        try:
+            copied = json.loads(json.dumps(entry))  # the check takes its fields
+            end = self._lower if lower else self._upper
+            verdict.check(copied, self._alternatives, self._delta, end, above=not lower)
+        except FAILURES:
+            return False
+        return True
+
+
+def _may_be_wider(entry: Entry) -> bool:
+    """Return whether an entry that fails may have failed by what it adds itself, or takes."""
+    smoothed = "smooth" in entry and float.fromhex(entry["smooth"]) > 0
+    return smoothed or entry.get("nodes", 0) > LONG
+
+
+def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
+    """Return the end nearest to the given one, on its outer side, that is shown."""
+    if shown(claimed):
+        return claimed
+    fails, distance = claimed, NEAR * claimed or NEAR
+    for _ in range(MAX_STEPS):
+        holds = claimed + distance if upwards else max(claimed - distance, 0.0)
+        if shown(holds):
+            break
+        fails, distance = holds, 4 * distance
+    else:
+        raise NoMethod("no end is shown by a lattice")
+    while abs(holds - fails) > NEAR * claimed + 0.02 * abs(holds - claimed):
+        middle = (holds + fails) / 2
+        holds, fails = (middle, fails) if shown(middle) else (holds, middle)
+    return holds
+
+
+def method_entries(
+    items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
+) -> Iterator[Entry]:
+    """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least.
+
+    The method is the cheapest to check: a sum of all outcomes where they are few, and else one
+    integral; `NoMethod` where pairs on a lattice are the number.
+    """
+    kinds = {release[0] for release, _ in items}
+    count = sum(n for _, n in items)
+    if delta == 0:
+        yield {"road": "largest losses", "bits": 256}
+    elif ANY_OF in kinds:
+        raise NoMethod("a set of releases to choose of is bounded on a lattice")
+    elif kinds == {"laplace"} and count <= MIN_LAPLACES:
+        raise NoMethod("few Laplaces are composed on a lattice")
+    elif kinds == {"allocation"} and count == 1:
+        _, mu_squared, steps = items[0][0]
+        yield allocation_entry(float(mu_squared), steps, back, end, delta)
+    elif kinds <= LISTED and _term_count(items) <= MAX_SUMS:
+        yield {"road": "enumeration", "bits": 192}
+    else:
+        yield from contour_entries(items, back, delta, end, width, lower)
+
+
+def _term_count(items: Items) -> float:
+    """Return the number of terms of the checker's polynomials."""
+    terms = 1.0
+    for release, n in items:
+        size = sum(p > 0 and q > 0 for p, q in listed_masses(release, back=False))
+        if release[0] in EQUAL_STEPS or n == 1:
+            terms *= n * (size - 1) + 1
+        else:
+            terms *= min(n * float(n + 1) ** min(size - 2, 20) + 1, 1e18)
+    return terms

@@ -4,10 +4,20 @@ import sys
 
 from . import ProofError, verify
 
-try:
-    with open(sys.argv[1], "rb") as file:
-        word, reason, low, high, *_, digest = verify(file.read(2**20 + 1))
-except (ImportError, IndexError, OSError, ProofError) as error:
-    lacks = isinstance(error, ImportError) and "no verdict: pip install python-flint, its one need"
-    sys.exit(print(lacks or f"no proof: {error}", file=sys.stderr) or 2)
-sys.exit(print(word, [low, high], digest, reason) or word != "PROVED")
+
+def main() -> int:
+    """Print the verdict on the file that the command names, and return the exit status."""
+    try:
+        with open(sys.argv[1], "rb") as file:
+            verdict = verify(file.read(2**20 + 1))
+    except ImportError:
+        print("no verdict: pip install python-flint, its one need", file=sys.stderr)
+        return 2
+    except (IndexError, OSError, ProofError) as error:
+        print(f"no proof: {error}", file=sys.stderr)
+        return 2
+    print(verdict.word, [verdict.lower, verdict.upper], verdict.digest, verdict.reason)
+    return 0 if verdict.word == "PROVED" else 1
+
+
+sys.exit(main())

@@ -11,15 +11,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .plan import ProofError, Releases, need, read_plan
+from .document import ProofError, need
+from .plan import read_plan
+from .releases import ANY_OF, Release, Releases
 
-ANY_OF = "any of"
 MOST_PARTS = 128  # of a set: the work grows with their number
 SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}  # where the shift stands
 
 
 def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
-    """Return what a user may pay for: delta of the plan is the greatest of all."""
+    """Return what a user may pay for: delta of the plan is the greatest of all.
+
+    A plan that is one set and nothing else has no earlier answers, so each part stands alone.
+    """
     releases = read_plan(plan, decimal=decimal)
     items: list[Any] = list(releases.items())
     if len(items) == 1 and items[0][1] == 1 and items[0][0][0] == ANY_OF:
@@ -28,16 +32,19 @@ def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
 
 
 def without_dominated(releases: Releases) -> Releases:
-    """Return the releases with no part in a set that another part is above."""
-    # A pair that another one dominates may be left out of a set: whatever is chosen then costs at
-    # most what the other one does, with any third release (Zhu, Dong & Wang 2022, Theorem 10).
+    """Return the releases with no part in a set that another part is above.
+
+    Theorem (`domination`: Zhu, Dong & Wang 2022, Theorem 10): a pair that another one dominates may
+    be left out of a set, as whatever is chosen then costs at most what the other one does, with any
+    third release.
+    """
     undominated = Releases()
     for release, count in releases.items():
         if release[0] != ANY_OF:
             undominated[release] += count
             continue
         greatest: list[Releases] = []
-        for part in (without_dominated(Counter(dict(release))) for release in release[1]):
+        for part in (without_dominated(Counter(dict(option))) for option in release[1]):
             if not any(is_dominated(part, rival) for rival in greatest):
                 greatest = [rival for rival in greatest if not is_dominated(rival, part)] + [part]
             need(len(greatest) <= MOST_PARTS, f"a set of more than {MOST_PARTS} parts to choose of")
@@ -50,8 +57,12 @@ def without_dominated(releases: Releases) -> Releases:
 
 
 def is_dominated(part: Releases, dominating: Releases) -> bool:
-    """Return whether the other releases surely cost at least as much, in both directions."""
-    # Gaussians compose to one, of the sum of mu^2; releases more cost more.
+    """Return whether the other releases surely cost at least as much, in both directions.
+
+    Theorem (`composition`): Gaussians compose to one, of the sum of mu^2, and a release more costs
+    at least as much.  So Gaussians are compared by that sum, what both sides have is taken away,
+    and one kind of release is compared with one other.
+    """
     squares = [
         sum(release[1] * n for release, n in x.items() if release[0] == "gaussian")
         for x in (part, dominating)
@@ -71,17 +82,22 @@ def is_dominated(part: Releases, dominating: Releases) -> bool:
     return count <= other_count and is_shifted_less(smaller, larger)
 
 
-def is_shifted_less(smaller: Any, larger: Any) -> bool:
-    """Return whether a release is of the kind of another, of a smaller shift."""
-    # Of log-concave noise the best event is a half-line, so delta is the greatest of F(t) - e^eps
-    # F(t - s), which rises with the shift s; of d + (1 - d) times a response both d and epsilon do.
+def is_shifted_less(smaller: Release, larger: Release) -> bool:
+    """Return whether a release is of the kind of another, of a smaller shift.
+
+    Theorem (`shifted_less`): of log-concave noise the best event is a half-line, so delta is the
+    greatest of F(t) - e^eps F(t - s), which rises with the shift s.  Of a response that shows the
+    record with chance d it rises with d and with epsilon.
+    """
     if smaller[0] != larger[0]:
         return False
     if smaller[0] == "response":
         return bool(smaller[1] <= larger[1] and smaller[2] <= larger[2])
-    at = SHIFTED.get(smaller[0])
-    same = at is not None and smaller[1:at] + smaller[at + 1 :] == larger[1:at] + larger[at + 1 :]
-    return bool(same and smaller[at] <= larger[at])
+    if smaller[0] not in SHIFTED:
+        return False
+    at = SHIFTED[smaller[0]]
+    is_alike = smaller[1:at] + smaller[at + 1 :] == larger[1:at] + larger[at + 1 :]
+    return bool(is_alike and smaller[at] <= larger[at])
 
 
 def on_path(releases: Releases, choices: list[Any]) -> Releases:
@@ -117,10 +133,3 @@ def is_choice(row: Any) -> bool:
         return False
     times, number, _ = row
     return type(times) is type(number) is int and 1 <= times <= 10**18 and 0 <= number < MOST_PARTS
-
-
-def inner_releases(release: Any) -> list[Any]:
-    """Return a release, or all that is in the parts of a set."""
-    if release[0] != ANY_OF:
-        return [release]
-    return [inner for part in release[1] for member, _ in part for inner in inner_releases(member)]

@@ -17,12 +17,12 @@ from scipy.stats import binom
 pytest.importorskip("flint", reason="python-flint is not installed")
 
 from accountant import ParameterError, UnsupportedPlan
-from accountant.proofs import roads, search
-from accountant.proofs.no_road import NoRoad
-from accountant.proofs.search import Search
-from accountant.proofs.writer import write_proof
+from accountant.proofs import contour_parameters, writer
+from accountant.proofs.no_method import NoMethod
+from accountant.proofs.writer import Search, write_proof
 from accountant.serialisation.plan_json import from_dict
-from accountant.verifier import parts, verify
+from accountant.verifier import verify
+from accountant.verifier.balls import Budget
 from tests.accountant.verifier.written_proofs import coarse_lattice
 
 DELTA = 1e-3
@@ -266,11 +266,11 @@ def _without_claims(value):
 def verdict(node, delta, upper, *, lattice):
     """What the checker says of the best proof that the writer finds; None where it finds none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.Part, "left", 0.0)  # as before the first proof of a process
+        patch.setattr(Budget, "remaining", 0.0)  # as before the first proof of a process
         # one try of each road, up to the first that leads nowhere: the others show no more
-        patch.setattr(roads, "SHARES", ())
-        patch.setattr(roads, "LEAST_SHARE", 1e-3)
-        patch.setattr(search, "lattice_entry", coarse_lattice)
+        patch.setattr(contour_parameters, "SHARES", ())
+        patch.setattr(contour_parameters, "LEAST_SHARE", 1e-3)
+        patch.setattr(writer, "lattice_entry", coarse_lattice)
         if not lattice:
             patch.setattr(Search, "_above", _first_that_holds)
         try:
@@ -285,7 +285,7 @@ def _first_that_holds(search, way, back):
     for entry in search._precise(way, back, lower=False):
         if search._holds(entry, lower=False):
             return entry, search._upper
-    raise NoRoad("no road holds")
+    raise NoMethod("no road holds")
 
 
 def violation(names=tuple(CASES)) -> str:

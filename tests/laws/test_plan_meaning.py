@@ -30,9 +30,11 @@ from accountant import (
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import to_dict
-from accountant.verifier import choices, parts, sums, verdict, verify
-from accountant.verifier.lattice import case
-from accountant.verifier.plan import Fields
+from accountant.verifier import choices, lattice_sums, verdict, verify
+from accountant.verifier.balls import Budget
+from accountant.verifier.bounding_pairs import bounding_pair
+from accountant.verifier.document import Fields
+from accountant.verifier.releases import inner_releases
 from tests.laws.plan_paths import (
     adaptive_delta,
     fixed_delta,
@@ -58,15 +60,15 @@ FIXED = (
 
 def bound_above(plan, epsilon, rules=()):
     """What the checker proves of delta at an epsilon, on a coarse lattice."""
-    parts.Part.left = math.inf
+    Budget.remaining = math.inf
     ways = choices.alternatives(to_dict(plan), decimal=False)
     numbers = {key: x.hex() for key, x in (("a", 2.0), ("h", 0.02), ("slack", 1e-9))}
     found = 0.0
     with ctx.workprec(192):
         for way, back in verdict.directions(ways):
-            items = [(case(one, above=True), n) for one, n in ways[way].items()]
+            items = [(bounding_pair(one, above=True), n) for one, n in ways[way].items()]
             fields = numbers | {"size": 2**12, "rules": [dict(rule) for rule in rules]}
-            delta = sums.composed(items, bool(back), Fields(fields, "an entry"), above=True)
+            delta = lattice_sums.composed(items, bool(back), Fields(fields, "an entry"), above=True)
             found = max(found, float(delta(epsilon)[1].upper()))
     return found
 
@@ -137,7 +139,7 @@ def group_violation(epsilon=1.0) -> str:
 def rules_of(plan):
     """How many releases of noise an entry is about."""
     way = choices.alternatives(to_dict(plan), decimal=False)[0]
-    return sum(len(choices.inner_releases(release)) for release in way)
+    return sum(len(inner_releases(release)) for release in way)
 
 
 def test_a_group_is_split_anew_each_time():

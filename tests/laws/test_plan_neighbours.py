@@ -10,6 +10,7 @@ from accountant import ParameterError
 from accountant.plans.adjacency import Adjacency
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import NoProof, ProofError, plan
+from accountant.verifier.neighbours import stated_neighbours
 from tests.mutants import plan_meanings
 
 GAUSSIAN = {"kind": "GaussianLoss", "mu": 0.5}
@@ -82,7 +83,7 @@ def neighbours_violation():
         if accepted is None:
             return f"the accountant refuses {node}, and the checker reads it"
         found = {str(accepted.relation)} - {"None"}
-        if (said := plan._stated(node, 0)) != found:
+        if (said := stated_neighbours(node, 0)) != found:
             return f"{node} is for {found}, and the checker says {said}"
         taken += 1
     return "" if taken > 250 else f"{taken} plans were read"
@@ -95,7 +96,7 @@ def test_the_checker_takes_the_neighbours_that_the_accountant_takes():
 def test_a_pass_of_a_removed_record_is_not_for_removed_records():
     """Its place stays empty, so it does not add up with what a removed record costs."""
     one_pass = one_around("OnePass", stated("add-remove"))
-    assert plan._stated(one_pass, 0) == {"zero-out"}
+    assert stated_neighbours(one_pass, 0) == {"zero-out"}
     mixed = {"kind": "Sequential", "parts": [one_pass, stated("add-remove")]}
     with pytest.raises(NoProof, match="different neighbours"):
         plan.read_plan(mixed, decimal=False)

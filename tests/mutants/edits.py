@@ -28,3 +28,7 @@ def edit(patch, owner, name, old, new, everywhere=False):
     elif function is not found and not hasattr(found, "cache_clear"):
         changed = contextlib.contextmanager(changed)
     patch.setattr(owner, name, changed)
+    tables = [table for table in vars(owner).values() if isinstance(table, dict)]
+    for table in tables:  # a table that holds the function holds the changed one
+        for key in [key for key, value in table.items() if value is found]:
+            patch.setitem(table, key, changed)

@@ -27,7 +27,11 @@ from accountant.composition.lattice import Lattice
 from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
-from accountant.verifier import parts, series, sums
+from accountant.verifier import contour as proof_contour
+from accountant.verifier import lattice_pairs, lattice_sums, outcomes
+from accountant.verifier.allocation import EpochTransform
+from accountant.verifier.lattice_sums import TiltedSum
+from accountant.verifier.moments import GaussianMoments, LaplaceMoments, MixtureMoments
 from tests.mutants.edits import edit
 
 
@@ -276,69 +280,83 @@ TERMS = {
     },
     "proofs by contours": {
         "truncation above": Dropped(
-            series, "contour", "return lower, trapezoid + truncation", "return lower, trapezoid"
+            proof_contour, "contour", "return lower, trapezoid + truncation",
+            "return lower, trapezoid",
         ),
         "truncation above alone": Dropped(
-            series, "contour", "return arb(0), trapezoid + truncation", "return arb(0), trapezoid"
+            proof_contour, "contour", "return arb(0), trapezoid + truncation",
+            "return arb(0), trapezoid",
         ),
-        "truncation below": Dropped(series, "contour", "else 0) + truncation", "else 0)"),
-        "aliases below": Dropped(series, "contour", "mass / ((a * period).exp() - 1) + "),
+        "truncation below": Dropped(proof_contour, "contour", "else 0) + truncation", "else 0)"),
+        "aliases below": Dropped(
+            proof_contour, "alias_bound", "mass / ((a * period).exp() - 1) + "
+        ),
         "aliases above": Dropped(
-            series, "contour", " + alias_bound * alias_ratio / (1 - alias_ratio)"
+            proof_contour, "alias_bound", " + bound_at_b * ratio / (1 - ratio)"
         ),
-        "smoothing": Dropped(series, "contour", "smoothing * total(0) if smoothing else 0", "0"),
+        "smoothing": Dropped(
+            proof_contour, "contour", "smoothing * trapezoid_sum(0) if smoothing else 0", "0"
+        ),
     },
     "decays in proofs": {
-        "Laplace": Dropped(parts, "laplace", " * (1 + 1 / (2 * u))"),
-        "Gaussian": Dropped(parts, "gaussian", "- u**2", "- 2 * u**2"),
+        "Laplace": Dropped(LaplaceMoments, "decay", " * (1 + 1 / (2 * height))"),
+        "Gaussian": Dropped(GaussianMoments, "decay", "- height**2", "- 2 * height**2"),
     },
     "mixtures in proofs": {
-        "left of the nodes": Dropped(parts, "mixture", "left_tail + ends", "ends"),
-        "beyond the nodes": Dropped(parts, "mixture", " + ends[1] / (end - c)"),
-        "summed nodes": Dropped(parts, "mixture", " + scale * sum(ends[2:], arb(0))"),
-        "size on the line": Dropped(
-            parts, "mixture",
-            "outside *= (y**2 / 2).exp() * (y * (max_g - min_g) / 2).cos() ** (-a)", "pass",
+        "left of the nodes": Dropped(MixtureMoments, "outside_bound", "left_tail + right", "right"),
+        "beyond the nodes": Dropped(MixtureMoments, "outside_bound", " + right_tail"),
+        "summed nodes": Dropped(MixtureMoments, "outside_bound", " + summed"),
+        "size on the line": Dropped(MixtureMoments, "outside_bound", " * growth"),
+        "rule": Dropped(MixtureMoments, "quadrature", "share * moment_upper + outside", "outside"),
+        "rule at twice the distance": Dropped(
+            MixtureMoments, "quadrature", "(1 + top.max(arb(1)))", "1"
         ),
-        "rule": Dropped(parts, "mixture", "share * size + outside", "outside"),
-        "rule at twice the distance": Dropped(parts, "mixture", "(1 + top.max(arb(1)))", "1"),
-        "decay": Dropped(parts, "mixture", "sum(sizes, arb(0)) + error", "sum(sizes, arb(0))"),
+        "decay": Dropped(
+            MixtureMoments, "decay", "sum(sizes, arb(0)) + error", "sum(sizes, arb(0))"
+        ),
     },
     "lattices in proofs": {
-        "points not kept": Dropped(sums, "composed", "low + lost.max(arb(0))", "low"),
+        "points not kept": Dropped(TiltedSum, "delta_bounds", "low + lost.max(arb(0))", "low"),
         "infinite losses": Dropped(
-            sums, "composed", "lost.max(arb(0)) + 1 - finite", "lost.max(arb(0))"
+            TiltedSum, "delta_bounds", "lost.max(arb(0)) + 1 - self.finite", "lost.max(arb(0))"
         ),
         "slack": Dropped(
-            sums, "pair_of", "moved, h, above=above)", "moved, h, above=above)._replace(moved=-top)"
+            lattice_sums, "pair_of", "moved, h, above=above)",
+            "moved, h, above=above)._replace(moved=-largest_loss)",
         ),
-        "mean of a cell": Dropped(sums, "law", "masses[b] += at_b", "masses[a] += at_b"),
+        "mean of a cell": Dropped(
+            lattice_pairs, "split_above", "masses[b] += at_b", "masses[a] += at_b"
+        ),
     },
     "discrete Gaussians in proofs": {
         "beyond the listed": Dropped(
-            parts, "outcomes",
-            "total = 2 * sizes[-1] / (1 - (-far / s**2).exp()) * arb(0.5, 0.5)", "total = arb(0)",
+            outcomes, "discrete_gaussian_masses",
+            "not_listed = 2 * terms[-1] / (1 - (-last / s**2).exp()) * arb(0.5, 0.5)",
+            "not_listed = arb(0)",
         ),
         "mass": Dropped(
-            parts, "outcomes", 'mass.union(arb(1)) if kind == "discrete gaussian" else mass', "mass"
+            outcomes, "outcomes", 'total.union(arb(1)) if kind == "discrete gaussian" else total',
+            "total",
         ),
     },
     "epochs in proofs": {
-        "rule": Dropped(series, "allocated", "(error + 2 * (y * y / 2)", "(2 * (y * y / 2)"),
+        "rule": Dropped(EpochTransform, "error_of_rule", "(strip_error + 2", "(2"),
         "rule at twice the distance": Dropped(
-            series, "allocated", "(1 + (2 * y * y).exp())", "1"
+            EpochTransform, "error_of_rule", "(1 + (2 * y * y).exp())", "1"
         ),
         "truncation": Dropped(
-            series, "allocated", "zip(integrands, s, strict=True)], top * size,",
-            "zip(integrands, s, strict=True)], 0 * top,",
+            EpochTransform, "excesses", "self.inverted(values, truncation,",
+            "self.inverted(values, 0 * truncation,",
         ),
-        "aliases of K": Dropped(series, "allocated", "top_k * x / (1 - x) + "),
-        "aliases of the period": Dropped(series, "allocated", " + period * x / (1 - x) ** 2"),
+        "aliases of K": Dropped(EpochTransform, "excesses", "top_k * x / (1 - x) + "),
+        "aliases of the period": Dropped(
+            EpochTransform, "excesses", " + self.period * x / (1 - x) ** 2"
+        ),
         "truncation of the tails": Dropped(
-            series, "allocated", "inverted(integrands, top *", "inverted(integrands, 0 * top *"
+            EpochTransform, "masses_below", "self.tail_factor() * slope", "0 * slope"
         ),
         "aliases of the tails": Dropped(
-            series, "allocated", "(mu * d).sin(), x / (1 - x))", "(mu * d).sin(), 0 * x)"
+            EpochTransform, "masses_below", "slope, x / (1 - x))", "slope, 0 * x)"
         ),
     },
     "many responses": {

@@ -7,7 +7,8 @@ from functools import reduce
 from flint import arb
 
 from accountant.ledger.plan_cursor import PlanCursor
-from accountant.verifier import choices, plan, sums
+from accountant.verifier import choices, neighbours, pairs_of_sets, plan
+from accountant.verifier.releases import ANY_OF, inner_releases
 
 
 def expanded(releases, take, *, repeated):
@@ -15,7 +16,7 @@ def expanded(releases, take, *, repeated):
     found = [Counter()]
     for release, count in releases.items():
         some = [Counter({release: count})]
-        if release[0] == choices.ANY_OF and take(release):
+        if release[0] == ANY_OF and take(release):
             each = [Counter(dict(part)) for part in release[1]]
             picks = itertools.combinations_with_replacement(each, 1 if repeated else count)
             times = count if repeated else 1
@@ -57,7 +58,7 @@ def one_split_for_all(patch):
     """Takes one split of a group for all repetitions."""
     _with_ways(
         patch,
-        lambda release: all(one[0] == "mixture" for one in choices.inner_releases(release)),
+        lambda release: all(one[0] == "mixture" for one in inner_releases(release)),
         repeated=True,
     )
 
@@ -67,17 +68,17 @@ def any_part_is_dominated(patch):
 
 
 def the_first_part_is_the_greatest(patch):
-    patch.setattr(sums, "greatest_pair", lambda pairs, h: pairs[0])
+    patch.setattr(pairs_of_sets, "greatest_pair", lambda pairs, h: pairs[0])
 
 
 def least_of_the_parts(patch):
-    patch.setattr(sums, "reduce", lambda _, each: reduce(arb.min, each))
+    patch.setattr(pairs_of_sets, "reduce", lambda _, each: reduce(arb.min, each))
 
 
 def parts_seen_forward(patch):
     """Forgets that all releases have one direction."""
-    made = sums.sum_above
-    patch.setattr(sums, "sum_above", lambda part, back, *given: made(part, False, *given))
+    made = pairs_of_sets.sum_above
+    patch.setattr(pairs_of_sets, "sum_above", lambda part, back, *given: made(part, False, *given))
 
 
 def parts_are_forgotten(patch):
@@ -92,6 +93,11 @@ def parts_are_forgotten(patch):
     patch.setattr(PlanCursor, "_charge_part", forgets)
 
 
+def _with_neighbours(patch, wrong):
+    for module in (neighbours, plan):
+        patch.setattr(module, "stated_neighbours", wrong)
+
+
 def neighbours_as_written(patch):
     """Takes the neighbours that are written anywhere, as the checker did: a pass changes none."""
 
@@ -100,23 +106,24 @@ def neighbours_as_written(patch):
         inner = inner if isinstance(value, dict | list) else ()
         found = {one for part in inner for one in flat(part, depth + 1)}
         if isinstance(value, dict):
-            own = value.get("relation") or plan.NEIGHBOURS.get(str(value.get("kind")))
-            own = own or (plan.KNOWN[0] if value.get("kind") in plan.SAMPLES else None)
+            kind = value.get("kind")
+            own = value.get("relation") or neighbours.OF_KIND.get(str(kind))
+            own = own or (neighbours.ADD_REMOVE if kind in neighbours.SAMPLES else None)
             found |= {own} - {None}
-        plan.need(len(found) < 2, "parts stated for different neighbours")
+        neighbours.need(len(found) < 2, "parts stated for different neighbours")
         return found
 
-    patch.setattr(plan, "_stated", flat)
+    _with_neighbours(patch, flat)
 
 
 def mixed_neighbours(patch):
     """Asks for no neighbours."""
-    patch.setattr(plan, "_stated", lambda value, depth: set())
+    _with_neighbours(patch, lambda value, depth: set())
 
 
 def samples_of_all(patch):
     """Takes a sample for one that compares no data with and without a record."""
-    patch.setattr(plan, "SAMPLES", ())
+    patch.setattr(neighbours, "SAMPLES", ())
 
 
 NEIGHBOURS = (neighbours_as_written, mixed_neighbours, samples_of_all)

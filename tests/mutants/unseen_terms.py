@@ -24,7 +24,8 @@ from accountant.composition.lattice import Lattice
 from accountant.losses import laplace_cgf
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import lognormal_lattice
-from accountant.verifier import parts, series
+from accountant.verifier.allocation import EpochTransform
+from accountant.verifier.moments import MixtureMoments
 from tests.mutants.error_bounds import Dropped
 
 UNSEEN = {
@@ -76,17 +77,19 @@ UNSEEN = {
     Dropped(laplace_cgf, "_laplace_cgf", "terms + np.abs(value) + far", "np.abs(value) + far"): (
         "a cumulant of Laplace noise is not small where its terms are large, but at its zeros"
     ),
-    Dropped(series, "allocated", "(size + ball)", "size"): (
+    Dropped(EpochTransform, "size_beyond", " + arb(0, self.rule_error)"): (
         "it is in the bound on what is truncated alone, which is larger than that by factors"
     ),
-    Dropped(series, "allocated", " + 2 * (y * y / 2).exp() * parts.tail(arb(18))"): (
+    Dropped(EpochTransform, "error_of_rule", " + 2 * (y * y / 2).exp() * normal_tail(arb(18))"): (
         "1e-72: a check at 256 bits does not see it, one at 4096 bits may"
     ),
-    Dropped(parts, "mixture", " * (y * (max_g - min_g) / 2).cos() ** (-a)"): (
+    Dropped(
+        MixtureMoments, "outside_bound", " * (y * (self.max_g - self.min_g) / 2).cos() ** (-a)"
+    ): (
         "the sizes it bounds fall faster than that; the theorem has a test of its own"
         " (size_on_a_line)"
     ),
-    Dropped(parts, "mixture", " + outside) / (1 - share)", ")"): (
+    Dropped(MixtureMoments, "quadrature", " + outside) / (1 - share)", ")"): (
         "a second order: the error of an error"
     ),
     Dropped(

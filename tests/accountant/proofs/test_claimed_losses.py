@@ -40,7 +40,7 @@ from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import to_dict
 from accountant.verifier import ProofError, verify
 from accountant.verifier.choices import alternatives
-from accountant.verifier.plan import need
+from accountant.verifier.document import need
 from mechanisms import (
     AboveThreshold,
     Clamped,

@@ -14,8 +14,10 @@ import pytest
 from flint import arb, ctx
 from scipy.special import ndtr
 
-from accountant.verifier import lattice, parts, sums
-from accountant.verifier.plan import STILL, Fields, NoProof
+from accountant.verifier import lattice_pairs, lattice_sums
+from accountant.verifier.balls import Budget
+from accountant.verifier.document import Fields, NoProof
+from accountant.verifier.releases import STILL
 
 ROUND_OFF, CUT = 1e-12, 2e-5
 HALF = Fraction(1, 2)
@@ -23,7 +25,7 @@ HALF = Fraction(1, 2)
 
 @pytest.fixture(autouse=True)
 def _enough(monkeypatch):
-    monkeypatch.setattr(parts.Part, "left", math.inf)
+    monkeypatch.setattr(Budget, "remaining", math.inf)
     with ctx.workprec(128):
         yield
 
@@ -45,7 +47,7 @@ def brute(some, n, epsilon):
 def composed(items, *, above, back=False, rules=(), a=2.0, h=0.05, size=4096, slack=0.0):
     """Return the checker's bounds as a function of epsilon."""
     entry = {"a": a.hex(), "h": h.hex(), "size": size, "slack": slack.hex(), "rules": list(rules)}
-    return sums.composed(items, back, Fields(entry, "an entry"), above=above)
+    return lattice_sums.composed(items, back, Fields(entry, "an entry"), above=above)
 
 
 def bounds(items, epsilon, **given):
@@ -221,7 +223,7 @@ def test_an_epoch_is_that_of_its_simulated_sums():
 # --- wrong ones are found
 
 
-def nearest_above(some, h, *, above):
+def nearest_above(some, h):
     """All of a part at the point above its loss: right above, wrong below."""
     found, sure = Counter(), arb(0)
     for p, q, *_ in some:
@@ -232,13 +234,16 @@ def nearest_above(some, h, *, above):
     return found, sure
 
 
-def without_sure(some, h, *, above, law=lattice.law):
-    return law(some, h, above=above)[0], arb(0)
+def without_sure(some, h, split=lattice_pairs.split_above):
+    return split(some, h)[0], arb(0)
 
 
-@pytest.mark.parametrize(("mutant", "end"), [(without_sure, 0), (nearest_above, 1)])
-def test_a_wrong_law_is_found(mutant, end, monkeypatch):
-    monkeypatch.setattr(sums, "law", mutant)
+@pytest.mark.parametrize(
+    ("mutant", "name", "end"),
+    [(without_sure, "split_above", 0), (nearest_above, "joined_below", 1)],
+)
+def test_a_wrong_law_is_found(mutant, name, end, monkeypatch):
+    monkeypatch.setattr(lattice_pairs, name, mutant)
     found = [margins(random_pair(seed), seed)[end] for seed in range(40)]
     assert min(found) < -1e-6
 

@@ -23,13 +23,12 @@ from accountant import (
 )
 from accountant.__main__ import main
 from accountant.plans.adjacency import Adjacency
-from accountant.proofs import search
-from accountant.proofs.search import Search
-from accountant.proofs.writer import write_proof
+from accountant.proofs import writer
+from accountant.proofs.writer import Search, write_proof
 from accountant.serialisation.plan_json import to_dict, to_json
 from accountant.verifier import NoProof, ProofError, verdict, verify
 from accountant.verifier.choices import alternatives
-from accountant.verifier.plan import RELATIONS
+from accountant.verifier.neighbours import RELATIONS
 from mechanisms import Gaussian, Laplace
 from tests.accountant.verifier.written_proofs import coarse_lattice, document
 from tests.laws.plan_paths import adaptive_delta
@@ -45,7 +44,7 @@ ONE_PART, BOTH_PARTS, HONEST = 2.01208, 2.36629, (2.0120777150, 2.5)
 def honest_file():
     """The proof of the plan of the issue at ends that hold."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "lattice_entry", coarse_lattice)
+        patch.setattr(writer, "lattice_entry", coarse_lattice)
         return write_proof(MIXED, DELTA, *HONEST)
 
 

@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 from flint import ctx
 
-from accountant.verifier import NoProof, parts, sums
+from accountant.verifier import NoProof, lattice_sums, outcomes
+from accountant.verifier.balls import Budget, exact
 from tests.laws.error_bounds.proof_series import fields
 
 ROUND_OFF = 1e-12  # of the truths, which are floats
@@ -43,12 +44,12 @@ def lattice_violation(seeds=range(80)):
             top = max(math.log(p / q) for p, q in pair[1] if q)
             epsilon = float(rng.uniform(-0.5, 0.9)) * n * top
             truth = _delta(pair[1], n, epsilon)
-            parts.Part.left = math.inf
+            Budget.remaining = math.inf
             try:
                 low, high = (
-                    sums.composed([(pair, n)], False, fields(**given, rules=[]), above=above)(
-                        epsilon
-                    )[above]
+                    lattice_sums.composed(
+                        [(pair, n)], False, fields(**given, rules=[]), above=above
+                    )(epsilon)[above]
                     for above in (False, True)
                 )
             except NoProof:  # of so few points that losses are further apart
@@ -61,10 +62,10 @@ def lattice_violation(seeds=range(80)):
 def discrete_gaussian_violation():
     """Discrete Gaussian noise of which few outcomes are listed."""
     # in so many digits that what is beyond 16 deviations is seen
-    parts.Part.left = math.inf
+    Budget.remaining = math.inf
     with ctx.workprec(2000):
-        law, total = parts.outcomes(("discrete gaussian", Fraction(3), 1), back=False)
-        weights = [(-(parts.exact(Fraction(k * k, 18)))).exp() for k in range(-400, 401)]
+        law, total = outcomes.outcomes(("discrete gaussian", Fraction(3), 1), back=False)
+        weights = [(-(exact(Fraction(k * k, 18)))).exp() for k in range(-400, 401)]
         whole = sum(weights[1:], weights[0])
         for k, (p, q) in enumerate(law):
             place = 1 - len(law) // 2 + k
@@ -72,4 +73,4 @@ def discrete_gaussian_violation():
                 return f"the mass of {place} is not in {q}"
             if not p.overlaps(weights[400 + place - 1] / whole):
                 return f"the mass of {place} is not in {p}"
-        return "" if total.overlaps(parts.exact(Fraction(1))) else f"the mass is {total}"
+        return "" if total.overlaps(exact(Fraction(1))) else f"the mass is {total}"

@@ -10,8 +10,18 @@ import numpy as np
 from flint import acb, arb, ctx
 from scipy.special import ndtr
 
-from accountant.verifier import parts, series
-from accountant.verifier.plan import Fields, NoProof
+from accountant.verifier import contour
+from accountant.verifier.allocation import EpochTransform, epoch_tails, read_line
+from accountant.verifier.balls import Budget
+from accountant.verifier.document import Fields, NoProof
+from accountant.verifier.moments import (
+    FiniteMoments,
+    GaussianMoments,
+    LaplaceMoments,
+    MixtureMoments,
+    log_density_ratios,
+    mixture_sides,
+)
 
 ROUND_OFF = 1e-12  # of the truths, which are floats
 
@@ -46,7 +56,7 @@ def _finite(rng):
     def delta(epsilon):
         return float(np.maximum(p[some] - math.exp(epsilon) * q[some], 0).sum())
 
-    return parts.finite(law, arb(1)), delta, float(np.max(np.log(p[some] / q[some])))
+    return FiniteMoments(law, arb(1)), delta, float(np.max(np.log(p[some] / q[some])))
 
 
 def _gaussian(rng):
@@ -56,7 +66,7 @@ def _gaussian(rng):
         far = math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
         return float(ndtr(mu / 2 - epsilon / mu) - far)
 
-    return parts.gaussian(arb(mu) ** 2), delta, mu
+    return GaussianMoments(arb(mu) ** 2), delta, mu
 
 
 def _laplace(rng):
@@ -65,7 +75,7 @@ def _laplace(rng):
     def delta(epsilon):
         return -math.expm1((min(epsilon, m) - m) / 2) if epsilon > -m else -math.expm1(epsilon)
 
-    return parts.laplace(arb(m)), delta, m
+    return LaplaceMoments(arb(m)), delta, m
 
 
 def contour_violation(seeds=range(300)):
@@ -81,8 +91,8 @@ def contour_violation(seeds=range(300)):
                 nodes=int(rng.integers(2, 12)),
                 smooth=0.0 if rng.random() < 0.5 else float(10 ** rng.uniform(-4, 0)),
             )  # fmt: skip
-            parts.Part.left = math.inf
-            found = series.contour([(part, 1)], entry, epsilon)
+            Budget.remaining = math.inf
+            found = contour.contour([(part, 1)], entry, epsilon)
             wrong = claim_violation(found, delta(epsilon), f"seed {seed}")
             if wrong:
                 return wrong
@@ -105,7 +115,7 @@ def _mixture_case(rng):
                 for w, s in zip(weights, shifts, strict=True)]  # fmt: skip
 
     away = side(Fraction(1), -1) if rng.random() < 0.6 else [(Fraction(1), Fraction(0))]
-    sides = parts.balls(1, side(Fraction(2), 1), away)
+    sides = mixture_sides(1, side(Fraction(2), 1), away)
     wide = float(max(s for _, s in sides[0]) - min(s for _, s in sides[1]))
     rule = {
         "y": float(rng.uniform(0.2, 0.99)) * math.pi / 2 / wide,
@@ -124,7 +134,7 @@ def _exact_moment(sides, z):
     """Return M(z) by Arb's own integration."""
 
     def integrand(x, _):
-        f, g = parts.logs(sides, x)
+        f, g = log_density_ratios(sides, x)
         return (f + z * (f - g) - x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
     return acb.integral(integrand, -24, 30)
@@ -140,13 +150,13 @@ def mixture_violation(seeds=MIXTURES):
         for seed in seeds:
             rng = np.random.default_rng(seed)
             sides, rule, a = _mixture_case(rng)
-            parts.Part.left = math.inf
-            own = {name: fields(**rule).left for name in ("line", "decay")}
+            Budget.remaining = math.inf
+            own = {name: fields(**rule).remaining for name in ("line", "decay")}
             h = float(rng.uniform(0.05, 3.0))
-            part = parts.mixture(sides, Fields(dict(own), "rules"))
+            part = MixtureMoments(sides, Fields(dict(own), "rules"))
             try:
                 line = part.line(a, h, 2)
-                size = parts.mixture(sides, Fields(dict(own), "rules")).decay(a, arb(h))
+                size = MixtureMoments(sides, Fields(dict(own), "rules")).decay(a, arb(h))
             except NoProof:
                 continue
             true = [_exact_moment(sides, acb(a, h * j)) for j in (0, 1)]
@@ -164,7 +174,7 @@ def decay_violation(seeds=range(60)):
             rng = np.random.default_rng(seed)
             part = (_finite, _gaussian, _laplace)[seed % 3](rng)[0]
             a, u = float(rng.uniform(0.05, 3.0)), float(10 ** rng.uniform(-1, 1))
-            parts.Part.left = math.inf
+            Budget.remaining = math.inf
             most, step = part.decay(a, arb(u)), u / 8
             for value in part.line(a, step, 40)[8:]:
                 if not abs(value).lower() <= most:
@@ -200,13 +210,13 @@ def allocation_violation(seeds=range(60)):
                 "turn": float(rng.uniform(0.1, 0.99)) * math.pi / 2 / mu,
                 "nodes": int(2 ** rng.uniform(1, 7)),
             }  # fmt: skip
-            parts.Part.left = math.inf
+            Budget.remaining = math.inf
             entry = fields(**given)
             excess, below = _sum_of_two(mu, k)
-            one = series.allocated(arb(mu) ** 2, 2, entry, arb(k))
+            one = EpochTransform(arb(mu) ** 2, 2, read_line(entry), [arb(k)]).excesses()[0]
             wrong = claim_violation((one, one), excess, f"seed {seed}")
             tails = fields(**given, first=k, length=256, count=1)
-            (p, q, _), *_ = series.allocated(arb(mu) ** 2, 2, tails)
+            (p, q, _), *_ = epoch_tails(("allocation", arb(mu) ** 2, 2), tails)
             wrong = wrong or claim_violation((q, q), 1 - below, f"seed {seed}, Q")
             above = (excess + 2 - k * below) / 2
             wrong = wrong or claim_violation((p, p), above, f"seed {seed}, P")

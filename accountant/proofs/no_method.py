@@ -7,8 +7,8 @@ REMEDY = (
 )
 
 
-class NoRoad(Exception):
-    """No method leads to a proof; its text says why."""
+class NoMethod(Exception):
+    """No method proves a bound of a plan; its text says why."""
 
 
 def without_proof(why: str) -> str:

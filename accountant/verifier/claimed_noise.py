@@ -1,0 +1,278 @@
+"""The laws of mechanisms that add noise or choose by noisy scores: one function for each kind.
+
+Distances are in scales of the noise as it is drawn.  On a grid the neighbours' values are rounded,
+which moves them apart by a step at most in each coordinate (docs/proofs/discrete.md, 2), so that
+delta has two ends: of the least distance on the grid, and of the greatest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NamedTuple
+
+from flint import arb, fmpq
+
+from .claimed_laws import (
+    DeltaEnds,
+    Ends,
+    Law,
+    Parameters,
+    exchanged_law,
+    exp,
+    fraction,
+    hockey_stick,
+    is_near,
+)
+
+
+class Grid(NamedTuple):
+    """A step of the grid (0: none), and the least and the greatest distance of neighbours on it."""
+
+    step: fmpq
+    least: fmpq
+    most: fmpq
+
+
+def grid_of(n: Parameters) -> Grid:
+    """Return the grid of a mechanism; of scores that are not monotone two move apart."""
+    scores_apart = 2 - getattr(n, "monotone", True)
+    coordinates = getattr(n, "dimension", 1) or 1
+    step = n.step / n.drawn_scale
+    most = scores_apart * (n.sensitivity + coordinates * n.step) / n.drawn_scale
+    least = scores_apart * (n.sensitivity / n.step).floor() * step if n.step else most
+    return Grid(step, least, most)
+
+
+def noise_law(n: Parameters, delta: DeltaEnds, density: Callable[[Any], Any]) -> Law:
+    """Return the law of noise that is added to two values, which are rounded to its grid."""
+    centres = [
+        (fraction(v) / n.step + fmpq(1, 2)).floor() * n.step if n.step else fraction(v)
+        for v in n.values
+    ]
+
+    def has_density(output: Any, *logs: float) -> bool:
+        densities = [density(abs(fraction(output) - centre)) for centre in centres]
+        return all(map(is_near, logs, densities))
+
+    return Law(delta, has_density)
+
+
+def half_line_delta(
+    cdf: Callable[[Any], Any], best_event: Callable[[Any, Any], Any], grid: Grid
+) -> DeltaEnds:
+    """Return both ends of the greatest F(t) - e^eps F(t - distance), F log-concave noise.
+
+    The event "at most t" is the best one (`shifted_less`); ``best_event`` gives the best t, None
+    where delta is 0.  Any other t, as the point of the grid next to it, is a lower bound.
+    """
+
+    def gain(distance: Any, epsilon: Any, step: Any) -> arb:
+        t = best_event(distance, epsilon) if distance else None
+        if t is None:
+            return arb(0)
+        if step:
+            t = ((t if isinstance(t, fmpq) else t.mid().fmpq()) / step).floor() * step
+        return hockey_stick(cdf(t), cdf(t - distance), epsilon)
+
+    return lambda epsilon: (gain(grid.least, epsilon, grid.step), gain(grid.most, epsilon, 0))
+
+
+def laplace_cdf(x: Any) -> arb:
+    """Return the distribution function of Laplace noise of scale 1."""
+    below, above = exp(x) / 2, 1 - exp(-x) / 2
+    return below if x < 0 else above if x >= 0 else below.union(above)
+
+
+def best_laplace_event(distance: Any, epsilon: Any) -> Any:
+    """Return the t at which F(t) - e^eps F(t - distance) is greatest for Laplace noise."""
+    return (distance - epsilon) / 2 if epsilon < distance else None
+
+
+def geometric_delta(w: Any, steps: Any, epsilon: Any) -> arb:
+    """Return delta of integers in proportion to r^|k|, r = e^{-1/w}, N steps apart.
+
+    Theorem (`geometric_noise`: docs/proofs/discrete.md, 2): the event "at most m" has
+    1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m.
+    """
+    steps, best = int(steps), int(((steps - 1 - epsilon * w) / 2).floor())
+    events = range(max(best - 1, 0), min(best + 3, steps)) if epsilon * w < steps else ()
+    missed = [
+        (exp(-(m + 1) / w) + exp(epsilon - (steps - m) / w)) / (1 + exp(-1 / w)) for m in events
+    ]
+    return reduce(arb.max, [1 - mass for mass in missed], arb(0))
+
+
+def discrete_gaussian(n: Parameters, _grid: Grid) -> Law:
+    """Integers in proportion to e^{-k^2 / (2 s^2)}: a sum over all but a mass of 2^-1800."""
+    s = n.drawn_scale
+    shift, reach, not_listed = int(n.sensitivity), int(51 * s) + 60, arb(0, 2.0**-1000)
+    terms = [exp(-fmpq(k * k) / (2 * s * s)) for k in range(reach + 2 * shift + 1)]
+    total = 2 * sum(terms[1:], arb(0)) + 1 + not_listed
+    masses = [
+        (terms[abs(k)] / total, terms[abs(k - shift)] / total) for k in range(-reach, reach + shift)
+    ]
+
+    def delta(epsilon: Any) -> Ends:
+        value = sum((hockey_stick(p, q, epsilon) for p, q in masses), not_listed)
+        return value, value
+
+    return noise_law(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / total)
+
+
+def discrete_laplace(n: Parameters, _grid: Grid) -> Law:
+    """Integers in proportion to e^{-|k| / s}."""
+    s = n.drawn_scale
+
+    def delta(epsilon: Any) -> Ends:
+        value = geometric_delta(s, n.sensitivity, epsilon)
+        return value, value
+
+    return noise_law(n, delta, lambda x: exp(-x / s) * arb(1 / (2 * s)).tanh())
+
+
+def laplace(n: Parameters, grid: Grid) -> Law:
+    """Laplace noise; on a grid the steps are integers of a geometric law."""
+    s = n.drawn_scale
+
+    def delta_on_grid(epsilon: Any) -> Ends:
+        least, most = (
+            geometric_delta(1 / grid.step, (distance / grid.step).floor(), epsilon)
+            for distance in (grid.least, grid.most)
+        )
+        return least, most
+
+    delta = delta_on_grid if grid.step else half_line_delta(laplace_cdf, best_laplace_event, grid)
+    return noise_law(n, delta, lambda x: exp(-x / s) / (2 * s))
+
+
+def truncated_laplace(n: Parameters, grid: Grid) -> Law:
+    """Laplace noise, given that it is at most the reach r; on a grid, the masses of its cells."""
+    s = n.drawn_scale
+    r = n.reach_steps * grid.step if grid.step else n.reach
+    mass = 1 - exp(-r)
+
+    def cdf(x: Any) -> arb:
+        return (laplace_cdf(x) - exp(-r) / 2) / mass if abs(x) < r else arb(x > 0)
+
+    def best_event(distance: Any, epsilon: Any) -> Any:
+        if epsilon >= distance:  # delta is the mass that the other noise cannot reach
+            return distance - r
+        return min(max((distance - epsilon) / 2, distance - r), r)
+
+    def density(x: Any) -> arb:
+        return exp(-x / s) / (2 * s * mass) if x <= r * s else arb(0)
+
+    return noise_law(n, half_line_delta(cdf, best_event, grid), density)
+
+
+def gaussian(n: Parameters, grid: Grid) -> Law:
+    """Gaussian noise: a formula; on a grid, bounds by continuous noise."""
+    s = n.drawn_scale
+    root = s * (2 * arb.pi()).sqrt()
+
+    def delta(epsilon: Any) -> Ends:
+        if grid.step:
+            return gaussian_delta_on_grid(n, grid, epsilon)
+        value = gaussian_delta(grid.most, epsilon)
+        return value, value
+
+    return noise_law(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / root)
+
+
+def normal_cdf(x: Any) -> arb:
+    """Return P(N(0, 1) <= x)."""
+    return (-arb(x) / arb(2).sqrt()).erfc() / 2
+
+
+def gaussian_delta(mu: Any, epsilon: Any) -> arb:
+    """Return delta of N(mu, 1) against N(0, 1)."""
+    near, far = normal_cdf(mu / 2 - arb(epsilon) / mu), normal_cdf(-mu / 2 - arb(epsilon) / mu)
+    return near - exp(epsilon) * far
+
+
+def gaussian_delta_on_grid(n: Parameters, grid: Grid, epsilon: Any) -> Ends:
+    """Return both ends of delta of Gaussian noise on a grid of step g, in scales.
+
+    Theorem (`narrower_gaussian`: docs/proofs/discrete.md, 3, with tau = 2 steps): in d coordinates
+    it costs at most (1 + 5 e^{-8 pi^2})^d delta of a continuous Gaussian of variance 1 - 4 g^2.
+
+    Theorems (`theta_constant`, `sums_by_integrals`): the masses of the event "at most t", below,
+    are integrals but for a share of 5 e^{-2 pi^2 / g^2} and, beyond 0, where terms fall, one term.
+    """
+    g, low = grid.step, grid.least
+    coordinates = n.dimension or 1
+    mu = (n.sensitivity / n.drawn_scale + g * arb(coordinates).sqrt()) / (1 - 4 * g * g)
+    upper = gaussian_delta(mu, epsilon) * (1 + 5 * exp(-8 * arb.pi() ** 2)) ** coordinates
+    t = ((low / 2 - epsilon / low) / g).floor() * g if low else -1 / g
+    p = normal_cdf(t) / (1 + 5 * exp(-2 * (arb.pi() / g) ** 2)) - (g if t > 0 else 0)
+    return p - exp(epsilon) * normal_cdf(t + g - low), upper
+
+
+def staircase(n: Parameters, grid: Grid) -> Law:
+    """Staircase noise, whose density falls by the factor b from one stair to the next.
+
+    Theorem (`staircase_pair`: Geng & Viswanath 2014): a stair apart there are three likelihood
+    ratios, a step up, level, and a step down.
+    """
+    s = n.drawn_scale
+    u, b = fmpq(n.top, n.stair), exp(-1 / n.width if grid.step else -n.sensitivity / n.scale)
+    a = (1 - b) / (2 * s * (u + b * (1 - u)))
+    # left of both values, and between them where one alone is on its upper part
+    p = fmpq(1, 2) + a * min(u, 1 - u) * s
+    delta = exchanged_law(1, p, p * b).delta
+    return noise_law(n, delta, lambda x: a * b ** int((x / s - u).floor() + 1))
+
+
+def logistic_cdf(x: Any) -> arb:
+    """Return the chance of one of two candidates whose scores differ by x scales."""
+    return 1 / (1 + exp(-x))
+
+
+def worst_gap(distance: Any, epsilon: Any) -> Any:
+    """Return the gap of the scores of two candidates that costs most.
+
+    Theorem (`worst_odds`: Dong, Durfee & Rogers 2020, Lemma 3.2): with r the distance and
+    t = (eps + r) / 2 it is ln((e^{r-t} - 1) / (1 - e^{-t})).
+    """
+    if epsilon >= distance:
+        return None
+    t = (epsilon + distance) / 2
+    return (arb((distance - epsilon) / 2).expm1() / (1 - exp(-t))).log()
+
+
+def selection(n: Parameters, grid: Grid) -> Law:
+    """A candidate in proportion to the exponential of its score, of two candidates."""
+    return law_of_choice(n, logistic_cdf, half_line_delta(logistic_cdf, worst_gap, grid))
+
+
+def permute_and_flip(n: Parameters, grid: Grid) -> Law:
+    """Permute-and-flip: of two candidates the best score under exponential noise.
+
+    The difference of the two draws is Laplace noise.
+    """
+    return law_of_choice(n, laplace_cdf, half_line_delta(laplace_cdf, best_laplace_event, grid))
+
+
+def law_of_choice(n: Parameters, chance: Callable[[Any], arb], delta: DeltaEnds) -> Law:
+    """Return the law of the choice of two candidates by the gap of their scores."""
+    gaps = [(fraction(first) - fraction(second)) / n.drawn_scale for first, second in n.values]
+
+    def has_density(output: Any, *logs: float) -> bool:
+        return all(map(is_near, logs, [chance(-gap if output else gap) for gap in gaps]))
+
+    return Law(delta, has_density)
+
+
+NOISE: dict[str, Callable[[Parameters, Grid], Law]] = {
+    "DiscreteGaussian": discrete_gaussian,
+    "DiscreteLaplace": discrete_laplace,
+    "Laplace": laplace,
+    "TruncatedLaplace": truncated_laplace,
+    "Gaussian": gaussian,
+    "Staircase": staircase,
+    "Exponential": selection,
+    "NoisyMax": selection,
+    "LazyExponential": selection,
+    "PermuteAndFlip": permute_and_flip,
+}

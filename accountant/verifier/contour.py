@@ -1,0 +1,133 @@
+"""Delta of many releases as one integral of their moments, with bounds on all that it leaves out.
+
+P and Q are the laws of all releases, L = ln dP/dQ, M(z) = E_P e^{zL} the product of the moments of
+all releases, and g(t) = E_P (1 - e^{t-L})_+ over the finite losses, so delta(eps) = g(eps) where
+no loss is infinite.  Proofs are in docs/proofs/contour.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from flint import acb, arb
+
+from .balls import exact, nodes_on_line, spend
+from .document import Fields, ProofError, is_list, need
+from .moments import (
+    FiniteMoments,
+    GaussianMoments,
+    LaplaceMoments,
+    MixtureMoments,
+    Moments,
+    RenyiMoments,
+    mixture_sides,
+    range_moments,
+)
+from .outcomes import outcomes
+from .releases import Release
+
+Factors = list[tuple[Moments, int]]
+FORMULAS: dict[str, Callable[..., Moments]] = {
+    "gaussian": GaussianMoments,
+    "laplace": lambda m, _scale, _is_on_grid: LaplaceMoments(m),
+    "zcdp": RenyiMoments,
+    "range": range_moments,
+}  # of the numbers in a release
+
+
+def delta_by_contour(
+    items: list[tuple[Release, int]], back: bool, entry: Fields, epsilon: float
+) -> tuple[arb, arb]:
+    """Return bounds of delta: the integral, and the mass of outcomes that Q never has.
+
+    Theorem (`composition`): laws of independent releases multiply, and so do their moments.
+    """
+    rules, factors = entry.take("rules", fits=is_list), []
+    finite_mass, total_mass = arb(1), arb(1)
+    for release, count in items:
+        kind, *numbers = release
+        moments: Moments
+        if kind == "mixture":
+            moments = MixtureMoments(
+                mixture_sides(*numbers), Fields(rules and rules.pop(0), "a rule")
+            )
+        elif kind in FORMULAS:
+            moments = FORMULAS[kind](*map(exact, numbers))
+        else:
+            moments = FiniteMoments(*outcomes(release, back))
+        factors.append((moments, count))
+        finite_mass *= moments.finite_mass**count
+        total_mass *= moments.total_mass**count
+    need(not rules, "more rules than mixtures", ProofError)
+    low, high = contour(factors, entry, epsilon)
+    infinite = total_mass - finite_mass  # at most that, where not all outcomes are listed
+    return low + infinite.lower().max(arb(0)), high + infinite.upper()
+
+
+def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
+    """Return a lower and an upper bound of what the finite losses add to delta.
+
+    Theorem (`poisson_summation`: contour.md, 1 and 2): the transform of g at z, Re z = a > 0, is
+    M(z) / (z (z + 1)).  So with F(z) = M(z) e^{-z eps} / (z (z + 1)) and T = 2 pi / h
+    (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT), of which the term k = 0 is g(eps) and
+    no term is negative: an upper bound.
+
+    Theorem (`truncation`: contour.md, 3): |z (z + 1)| >= v^2 at z = a + iv, so the nodes beyond U
+    add at most B / (pi U), where B >= |M(a + iv) e^{-z eps}| for all v >= U.
+    """
+    a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
+    count, smoothing = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
+    spend(20 * count * len(factors))
+    factors = [*factors, (GaussianMoments(arb(smoothing)), 1)]
+    if count == 1:
+        return arb(0), chernoff_bound(factors, a, epsilon)
+    step, eps = arb(h), arb(epsilon)
+    z, cutoff, line = nodes_on_line(a, h, count), step * (count - 1), [acb(1)] * count
+    truncation, mass = (-a * eps).exp() / (arb.pi() * cutoff), arb(1)
+    for moments, times in factors:
+        line = [x * y**times for x, y in zip(line, moments.line(a, h, count), strict=True)]
+        truncation *= moments.decay(a, cutoff) ** times
+        mass *= moments.finite_mass**times
+
+    def trapezoid_sum(power: int) -> arb:
+        """Sum M(z) e^{-z eps} / (z (z + 1))^power: the nodes below the real line are conjugates."""
+        nodes = zip(line, z, strict=True)
+        terms = [(x * (-s * eps).exp() / (s * (s + 1)) ** power).real for x, s in nodes]
+        return (2 * sum(terms, arb(0)) - terms[0]) * step / (2 * arb.pi())
+
+    trapezoid = trapezoid_sum(1)
+    if not b > a:
+        return arb(0), trapezoid + truncation
+    aliases = alias_bound(factors, a, b, step, mass, epsilon)
+    # Theorem (`smoothing`, `truncation_of_both`: contour.md, 4): with a further release N(mu, 1) of
+    # mu^2 = S the sum is that of D_S, and delta <= D_S <= delta + e^{S/8} S p_S(eps).  The density
+    # p_S of the loss is the sum without 1 / (z (z + 1)).  D_S and S p_S together lack at most
+    # B / (pi U).
+    smoothed = (smoothing * trapezoid_sum(0) if smoothing else 0) + truncation
+    lower = trapezoid - aliases - (arb(smoothing) / 8).exp() * smoothed
+    return lower, trapezoid + truncation
+
+
+def chernoff_bound(factors: Factors, b: float, epsilon: float) -> arb:
+    """Return M(b) e^{-b eps} c_b with c_b = b^b / (1 + b)^(1 + b).
+
+    Theorem (`chernoff`: contour.md, 2): delta(eps) is at most that, as c_b is the greatest
+    (1 - e^{-y}) e^{-by}.
+    """
+    leading = (-b * arb(epsilon)).exp() * (arb(b) / (arb(b) + 1)) ** b / (arb(b) + 1)
+    return prod((moments.at(b, "alias") ** times for moments, times in factors), start=leading)
+
+
+def alias_bound(factors: Factors, a: float, b: float, step: arb, mass: arb, epsilon: float) -> arb:
+    """Return a bound on the terms k != 0 of Poisson's sum.
+
+    Theorem (`aliases_below`): the terms k < 0 add at most P(L finite) / (e^{aT} - 1), as g is at
+    most P(L finite).
+
+    Theorem (`aliases_above`): the terms k > 0 add at most M(b) e^{-b eps} c_b r / (1 - r) with
+    r = e^{-(b - a) T}, for any b > a, by `chernoff_bound` and a geometric series.
+    """
+    period, bound_at_b = 2 * arb.pi() / step, chernoff_bound(factors, b, epsilon)
+    ratio = ((a - arb(b)) * period).exp()
+    return mass / ((a * period).exp() - 1) + bound_at_b * ratio / (1 - ratio)

@@ -1,0 +1,141 @@
+"""Pairs whose losses lie on a lattice of step h, above and below a release.
+
+The parts of a release (`cells`) are moved to points of the lattice: above, so that delta grows at
+every epsilon, and below, so that it falls.  Proofs are in docs/proofs/grid_pairs.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from flint import arb
+
+from .balls import floor_below, share_within_one
+from .cells import Cell
+from .document import need
+
+MOST_POINTS = 10 * 2**18  # of one pair
+Masses = defaultdict[int, arb]  # P of the loss kh, by k
+
+
+class LatticePair(NamedTuple):
+    """A pair (P, Q) of losses ``(first + i) h - moved``, of masses ``masses[i]`` of P.
+
+    ``infinite`` is P's mass of infinite losses; what Q has more is where P has nothing.
+    """
+
+    first: int
+    masses: list[arb]
+    infinite: arb
+    moved: arb
+
+
+def on_points(outcome_cells: list[Cell], moved: arb, h: arb, *, above: bool) -> LatticePair:
+    """Return the pair on the lattice of outcomes whose losses are moved up by ``moved``.
+
+    Theorem (`lowered_losses`): the pair (P, Q e^-s) has the losses L + s, and at eps + s the delta
+    of (P, Q) at eps.
+    """
+    shifted = [
+        Cell(
+            p,
+            q * (-moved).exp(),
+            None if low is None else low + moved,
+            None if high is None else high + moved,
+        )
+        for p, q, low, high in outcome_cells
+    ]
+    mass_at, infinite = split_above(shifted, h) if above else joined_below(shifted, h)
+    lowest, highest = min(mass_at, default=0), max(mass_at, default=0)
+    need(highest - lowest < MOST_POINTS, "a lattice too fine")
+    zero = arb(0)
+    masses = [mass_at.get(k, zero) for k in range(lowest, highest + 1)]
+    return LatticePair(lowest, masses, infinite, moved)
+
+
+def split_above(outcome_cells: list[Cell], h: arb) -> tuple[Masses, arb]:
+    """Return P of each loss kh of a pair above, and that of infinite losses.
+
+    Theorem (`split_above`: grid_pairs.md, 1): a part goes to the points a <= its losses <= b, with
+    p and q kept: P gets p_b = (p - e^a q) / (1 - e^(a-b)) at b, and the rest at a.  A part without
+    a lowest loss moves up to b.
+    """
+    masses, infinite = Masses(lambda: arb(0)), arb(0)
+    for p, q, low, high in outcome_cells:
+        if high is None:
+            infinite += p
+            continue
+        a, b = floor_below((high if low is None else low) / h), -floor_below(-high / h)
+        is_split = low is not None and a < b
+        at_a = (h * a).exp() * q if is_split else arb(0)
+        at_b = (p - at_a) / (1 - (h * (a - b)).exp()) if is_split else p
+        masses[b] += at_b
+        masses[a] += p - at_b
+    return masses, infinite
+
+
+def joined_below(outcome_cells: list[Cell], h: arb) -> tuple[Masses, arb]:
+    """Return P of each loss kh of a pair below, and that of infinite losses.
+
+    Theorem (`joined_below`: grid_pairs.md, 2): parts before a point join parts after it, and a
+    share of the last one, until the point is their mean; where they do not suffice, the rest of
+    what waits moves down to the point before.  Delta is the mean under Q of a convex function of
+    the ratio, which in a part has the mean p / q, and so falls.
+    """
+    joined, infinite = JoinedParts(h), arb(0)
+    for p, q, _, high in outcome_cells:
+        if high is None and q == 0:
+            infinite += p
+        elif p > 0 and q > 0:
+            joined.add(p, q)
+    joined.close_point()
+    return joined.masses, infinite
+
+
+class JoinedParts:
+    """The parts around the point k that are to be joined, and the masses that are settled.
+
+    Before the point ``waiting`` is their P, and ``lost`` is e^{kh} Q - P; after it ``after`` is
+    their P, and ``gained`` is P - e^{kh} Q.  The point is the mean of all where lost = gained.
+    """
+
+    def __init__(self, h: arb) -> None:
+        self.h, self.k, self.masses = h, 0, Masses(lambda: arb(0))
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the parts around the point."""
+        self.waiting = self.lost = self.after = self.gained = arb(0)
+
+    def add(self, p: arb, q: arb) -> None:
+        """Take the part of next larger loss."""
+        h = self.h
+        loss = (p / q).log()
+        index, gain, is_whole = floor_below(loss / h), p - (h * self.k).exp() * q, True
+        if index == self.k and gain > self.lost - self.gained:
+            # a share of this part balances what waits; any share in [0, 1] is right
+            share = share_within_one(((self.lost - self.gained) / gain).upper())
+            self.masses[self.k] += self.waiting + self.after + share * p
+            p, q, self.waiting, is_whole = (1 - share) * p, (1 - share) * q, arb(0), False
+        elif index not in (self.k - 1, self.k):
+            self.close_point()
+            self.clear()
+        if self.waiting == 0:
+            if is_whole and floor_below(2 * loss / h) == 2 * index:
+                self.masses[index] += p  # just above a point: it moves down to it alone
+                return
+            self.clear()
+            self.k = index + 1
+        if index == self.k:
+            self.after, self.gained = self.after + p, self.gained + gain
+        else:
+            self.waiting += p
+            self.lost += (h * self.k).exp() * q - p
+
+    def close_point(self) -> None:
+        """Settle what is around the point: the share that ``gained`` suffices for joins it."""
+        is_waiting = self.lost > 0
+        share = share_within_one((self.gained / self.lost).lower()) if is_waiting else arb(0)
+        self.masses[self.k] += self.after + share * self.waiting
+        self.masses[self.k - 1] += (1 - share) * self.waiting

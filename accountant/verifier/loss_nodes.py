@@ -1,0 +1,187 @@
+"""The pairs that losses and mechanisms of a plan stand for: one function for each kind.
+
+What a group of records costs is known of the kinds in `LOSSES_OF_GROUPS`: noise of which the whole
+group moves the centre, and bounds that are known of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from .document import Fields, ProofError, is_list, need
+from .releases import ONE, STILL, ZERO, Release
+
+ARITHMETIC = "idealised", "exact"  # of a mechanism's noise: real numbers, or drawn on a grid
+
+
+def gaussian_loss(fields: Fields, size: int) -> Release:
+    """Gaussian noise, whose centre a group moves ``size`` times as far."""
+    return "gaussian", (size * fields.number("mu")) ** 2
+
+
+def laplace_loss(fields: Fields, size: int) -> Release:
+    """Laplace noise, whose centre a group moves ``size`` times as far."""
+    return "laplace", size * fields.number("shift"), ONE, 0
+
+
+def gaussian_mechanism(fields: Fields, size: int) -> Release:
+    """A mechanism with Gaussian noise, whose sensitivity is a distance in L2."""
+    ratio, _ = noise_ratio(fields, "Gaussian", power=2)
+    return "gaussian", (size * ratio) ** 2
+
+
+def laplace_mechanism(fields: Fields, size: int) -> Release:
+    """A mechanism with Laplace noise, whose sensitivity is a distance in L1."""
+    ratio, is_on_grid = noise_ratio(fields, "Laplace", power=1)
+    return "laplace", size * ratio, ONE, int(is_on_grid)
+
+
+def noise_ratio(fields: Fields, kind: str, *, power: int) -> tuple[Fraction, bool]:
+    """Return sensitivity over scale, and whether the noise is drawn on a grid.
+
+    Theorem (docs/proofs/discrete.md, 4): noise on a grid of step g <= 2^-40 scale, drawn wider by
+    the share of the sensitivity that rounding may add, costs no more than the stated noise.  Of d
+    coordinates rounding adds d g in L1 and sqrt(d) g in L2, which must be below the sensitivity.
+    """
+    is_ideal = fields.take("arithmetic", "exact", fits=ARITHMETIC.__contains__) == ARITHMETIC[0]
+    ratio = fields.number("sensitivity", 0, 2**999, ONE) / fields.number("scale")
+    is_fine = dimension(fields) < (ratio * 2**39) ** power
+    need(ratio and (is_fine or is_ideal), f"{kind} on a grid so coarse has no proof here")
+    return ratio, not is_ideal
+
+
+def dimension(fields: Fields) -> int:
+    """Return how many coordinates a value has; None in the file stands for one number."""
+    coordinates = fields.take("dimension", None)
+    fits = coordinates is None or (type(coordinates) is int and 1 <= coordinates <= 2**53)
+    need(fits, f"dimension of {fields.name} is wrong or out of range", ProofError)
+    return coordinates or 1
+
+
+def pure_loss(fields: Fields, size: int) -> Release:
+    """A pure loss: a response is above all such pairs; a group may be one of Laplace noise."""
+    epsilon = size * fields.number("epsilon", 0)
+    response = "response", epsilon, ZERO
+    return ("bound", response, ("laplace", epsilon, ONE, 0)) if size > 1 and epsilon else response
+
+
+def bounded_range_loss(fields: Fields, size: int) -> Release:
+    """All pairs whose losses have a range of epsilon; a response of epsilon / 2 is one of them."""
+    epsilon = size * fields.number("epsilon", 0)
+    return "bound", ("range", epsilon), ("response", epsilon / 2, ZERO)
+
+
+def zcdp_loss(fields: Fields, size: int) -> Release:
+    """All pairs that satisfy zCDP; a Gaussian of mu^2 = 2 rho is one of them.
+
+    Of a group of g records rho is g^2 times as large where xi is 0 (group privacy, Bun & Steinke
+    2016); where xi is more, there is no proof of groups here.
+    """
+    rho = size**2 * fields.number("rho")
+    xi = fields.number("xi", 0, 2**999 * (size == 1), ZERO)
+    return "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
+
+
+LOSSES_OF_GROUPS: dict[str, Callable[[Fields, int], Release]] = {
+    "GaussianLoss": gaussian_loss,
+    "LaplaceLoss": laplace_loss,
+    "Gaussian": gaussian_mechanism,
+    "Laplace": laplace_mechanism,
+    "PureLoss": pure_loss,
+    "BoundedRangeLoss": bounded_range_loss,
+    "ZCDPLoss": zcdp_loss,
+}
+
+
+def approx_loss(fields: Fields) -> Release:
+    """An (epsilon, delta) loss: a response that with chance delta reveals the record."""
+    return "response", fields.number("epsilon", 0), fields.number("delta", 0, 1)
+
+
+def discrete_laplace_loss(fields: Fields) -> Release:
+    """Integers in proportion to e^{-|k| / scale}, moved by a shift."""
+    return discrete_noise(fields, "DiscreteLaplaceLoss", "discrete laplace", "shift")
+
+
+def discrete_laplace_mechanism(fields: Fields) -> Release:
+    """The same of a mechanism, moved by the sensitivity."""
+    return discrete_noise(fields, "DiscreteLaplace", "discrete laplace", "sensitivity")
+
+
+def discrete_gaussian_loss(fields: Fields) -> Release:
+    """Integers in proportion to e^{-k^2 / (2 scale^2)}, moved by a shift."""
+    return discrete_noise(fields, "DiscreteGaussianLoss", "discrete gaussian", "shift")
+
+
+def discrete_gaussian_mechanism(fields: Fields) -> Release:
+    """The same of a mechanism, moved by the sensitivity."""
+    return discrete_noise(fields, "DiscreteGaussian", "discrete gaussian", "sensitivity")
+
+
+def discrete_noise(fields: Fields, kind: str, release_kind: str, shift_key: str) -> Release:
+    """Return noise on the whole numbers, of which so few are needed that they can be listed."""
+    default = [1] if shift_key == "sensitivity" else []
+    shift, scale = fields.whole(shift_key, 1, 2**53, *default), fields.number("scale")
+    few = shift < 2048 and (release_kind == "discrete laplace" or scale < 50)
+    need(few and dimension(fields) == 1, f"no proof of this {kind}")
+    return release_kind, scale, shift
+
+
+def randomized_response(fields: Fields) -> Release:
+    """One of k labels: the true one with chance ``keep``, each other one as likely."""
+    k, keep = fields.whole("k", 2, 2**53), fields.number("keep", 0, 1)
+    lie = (1 - keep) / (k - 1)
+    return "pair", ((keep, lie), (lie, keep), (1 - keep - lie,) * 2)
+
+
+def pair_loss(fields: Fields) -> Release:
+    """A pair of masses for each outcome, of sum 1 each."""
+    return "pair", normalised(fields, "p", "q", 1)
+
+
+def mixture_of_gaussians(fields: Fields) -> Release:
+    """Gaussian noise about one of several shifts under P, and about 0 under Q."""
+    weighted_shifts = normalised(fields, "weights", "shifts", 2**999)
+    return "mixture", fields.number("scale") ** -2, weighted_shifts, STILL
+
+
+def normalised(fields: Fields, first_key: str, second_key: str, second_most: int) -> Any:
+    """Return the rows of two lists of numbers, divided by their sums where they are masses.
+
+    The second list holds masses where it may be 1 at most, or else shifts, which stay; a shift of
+    weight 0 is left out.  Numbers in lists are floats always.
+    """
+    sides = [
+        [
+            Fraction(float(Fields({key: x}, fields.name).number(key, 0, high)))
+            for x in fields.take(key, fits=is_list)
+        ]
+        for key, high in ((first_key, 1), (second_key, second_most))
+    ]
+    are_masses = second_most == 1
+    sum_to_1 = all(
+        abs(float(sum(side)) - 1) < 1e-9 for side in (sides if are_masses else sides[:1])
+    )
+    need(
+        sum_to_1 and len(sides[0]) == len(sides[1]),
+        f"{fields.name} needs distributions",
+        ProofError,
+    )
+    first_sum, second_sum = sum(sides[0]), sum(sides[1]) if are_masses else 1
+    return tuple(
+        (x / first_sum, y / second_sum) for x, y in zip(*sides, strict=True) if x or are_masses
+    )
+
+
+LOSSES: dict[str, Callable[[Fields], Release]] = {
+    "ApproxLoss": approx_loss,
+    "DiscreteLaplaceLoss": discrete_laplace_loss,
+    "DiscreteLaplace": discrete_laplace_mechanism,
+    "DiscreteGaussianLoss": discrete_gaussian_loss,
+    "DiscreteGaussian": discrete_gaussian_mechanism,
+    "RandomizedResponse": randomized_response,
+    "PairLoss": pair_loss,
+    "MixtureOfGaussians": mixture_of_gaussians,
+}

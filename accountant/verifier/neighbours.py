@@ -1,0 +1,55 @@
+"""For which neighbours the parts of a plan are stated: there is a proof where all agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .document import need
+
+ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
+ZERO_OUT = "zero-out"  # a record is blanked and its place stays: a sample as without the record
+RELATIONS = (
+    ADD_REMOVE,
+    REPLACE_ONE,
+    ZERO_OUT,
+    "label-replace",
+    "local-replace",
+    "machine-replace",
+)
+OF_KIND = {
+    "RandomizedResponse": "local-replace",
+    "SampledWithoutReplacement": REPLACE_ONE,
+    "ShuffledEpoch": ZERO_OUT,
+}  # the neighbours of a node that states none
+SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson"
+
+
+def stated_neighbours(value: Any, depth: int) -> set[str]:
+    """Return the neighbours that a node states, or else those of its parts: of one sort at most."""
+    need(depth < 200, "a plan is nested at most 50 deep")
+    if not isinstance(value, dict):
+        elements = value if isinstance(value, list) else ()
+        return {relation for part in elements for relation in stated_neighbours(part, depth + 1)}
+    of_parts = {
+        relation for part in value.values() for relation in stated_neighbours(part, depth + 1)
+    }
+    kind = value.get("kind")
+    if kind == "OnePass":  # a record that is removed from a pass leaves its place empty
+        of_parts = {ZERO_OUT if relation == ADD_REMOVE else relation for relation in of_parts}
+    adds_records = value.get("by") == "value" or kind in SAMPLES
+    default = ADD_REMOVE if adds_records else OF_KIND.get(str(kind), "")
+    stated = str(value.get("relation") or default)
+    agrees = of_parts <= relations_of_parts(kind, stated) if stated else len(of_parts) < 2
+    need(agrees, "parts stated for different neighbours have no proof here")
+    return {stated} if stated else of_parts
+
+
+def relations_of_parts(kind: Any, stated: str) -> set[str]:
+    """Return the neighbours for which the parts of a node may be stated."""
+    if kind in SAMPLES:  # a sample compares the data with and without a record
+        return {ADD_REMOVE, stated} - {REPLACE_ONE}
+    if (kind, stated) == ("ShuffledEpoch", ZERO_OUT):
+        return {ADD_REMOVE, ZERO_OUT}
+    if (kind, stated) == ("Stated", "label-replace"):  # such neighbours are local ones too
+        return {stated, "local-replace"}
+    return {stated}

@@ -1,0 +1,92 @@
+"""What a plan releases: pairs of distributions (P, Q) as tuples, and sets of them.
+
+P has the record and Q has not, or as the neighbours say.  The first entry of a tuple is its kind;
+numbers are exact fractions.  N(m, 1) is a normal law, Laplace(m, 1) a Laplace law of scale 1.
+
+    ("gaussian", mu^2)                    N(mu, 1) against N(0, 1)
+    ("laplace", m, 1, 1 if on a grid)     Laplace(m, 1) against Laplace(0, 1)
+    ("sampled laplace", m, rate)          (1-rate) Laplace(0, 1) + rate Laplace(m, 1) against
+                                          Laplace(0, 1)
+    ("mixture", unit^2, P, Q)             sum w N(s unit, 1) over the (w, s) of P, and of Q
+    ("allocation", mu^2, steps)           N(mu, 1) in one secret step and N(0, 1) in the others,
+                                          against N(0, 1) in all
+    ("response", epsilon, d)              masses (d, (1-d) e / (1+e), (1-d) / (1+e), 0) with
+                                          e = e^epsilon, against the same in reverse
+    ("discrete laplace", scale, shift)    integers in proportion to e^{-|k - shift| / scale},
+                                          against the same about 0
+    ("discrete gaussian", scale, shift)   the same with e^{-(k - shift)^2 / (2 scale^2)}
+    ("pair", masses)                      outcomes of masses (p, q)
+    ("sampled", rate, parts)              (1-rate) Q + rate P, Q of finite releases of one sample
+    ("greatest", mu^2, s, n)              the greatest of n normals, one of which has mean
+                                          (s + 1) mu under P, and s mu under Q
+    ("truncated", mu^2, rate, n, batch, 1 if replaced)
+                                          a Poisson sample of n records of which at most a batch
+                                          stays
+    ("subset", release)                   the symmetrised pair of a sample without replacement
+    ("range", e), ("zcdp", rho, xi)       all pairs whose losses have a range e, or that satisfy
+                                          zCDP
+    ("choice", ((chance, release), ...))  which release it is, is seen
+    ("bound", above, below)               one release above many pairs, and one of them or None
+    ("any of", parts)                     what one of these lists of (release, count) has, chosen
+                                          anew at each occurrence: choices.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+from .document import need
+
+Release = tuple[Any, ...]
+Releases = Counter[Any]  # how often each is released
+Group = tuple[int, int]  # how many records of a group are in P alone, and how many in Q alone
+
+ONE, ZERO = Fraction(1), Fraction(0)
+STILL = ((ONE, ZERO),)  # the side of a mixture that is N(0, 1)
+ALONE: Group = (1, 0)  # one record, which is in P
+ANY_OF = "any of"
+FINITE = {"response", "pair", "discrete laplace"}
+LISTED = FINITE | {"discrete gaussian", "sampled"}  # outcomes.py knows their outcomes
+EQUAL_STEPS = {"response", "discrete laplace", "discrete gaussian"}  # between their losses
+
+
+def any_of(parts: list[Releases]) -> Releases:
+    """Return what stands for one of several parts, each of them once."""
+    options: dict[Any, Any] = {}
+    for part in parts:
+        items: list[Any] = list(part.items())
+        is_set_alone = len(items) == 1 and items[0][1] == 1 and items[0][0][0] == ANY_OF
+        inner_options = items[0][0][1] if is_set_alone else [tuple(items)]
+        options.update(
+            (frozenset(option), option)
+            for option in inner_options
+            if frozenset(option) not in options
+        )
+    if len(options) < 2:
+        return Releases(dict(*options.values()))
+    return Releases({(ANY_OF, tuple(options.values())): 1})
+
+
+def inner_releases(release: Release) -> list[Release]:
+    """Return a release, or all that is in the parts of a set."""
+    if release[0] != ANY_OF:
+        return [release]
+    return [inner for part in release[1] for member, _ in part for inner in inner_releases(member)]
+
+
+def single_release(releases: Releases) -> Release:
+    """Return the one release of a part of which a sample is taken.
+
+    Gaussians that follow each other are one Gaussian, whose mu^2 is the sum of theirs.
+    """
+    need(
+        all(release[0] != ANY_OF for release in releases),
+        "a sample of one of several has no proof here",
+    )
+    if {release[0] for release in releases} == {"gaussian"} and len(releases) < 99:
+        return "gaussian", sum(release[1] * count for release, count in releases.items())
+    need(list(releases.values()) == [1], "a sample of several has no proof here")
+    release: Release = next(iter(releases))
+    return release
