@@ -10,7 +10,7 @@ from typing import Any, Self, final
 from accountant.accountants.budget import Budget
 from accountant.book.book_ledger import BookLedger
 from accountant.book.book_terms import BookTerms
-from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead
+from accountant.book.chain.entries import FIRST_PREDECESSOR, ChainHead
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect

@@ -6,9 +6,8 @@ from collections import defaultdict
 from typing import Any
 
 from accountant.accountants.tight import Tight
-from accountant.book.account import Account
-from accountant.book.account_state import PAID, Standing
-from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.account import Account, Standing
+from accountant.book.chain.entries import PAID, LogEntry
 from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.chain.hash_chain import canonical_json
+from accountant.book.chain.entries import canonical_json
 from accountant.book.limits.composition_rule import rule_for
 from accountant.book.limits.plan_proofs import proof_for
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import checked_window
 from accountant.book.log import Log
+from accountant.book.reservations import Reservations
 from accountant.domains import IntegerRange
 from accountant.errors import BudgetExceeded, ParameterError
 from accountant.ledger.certified_plan import (
@@ -134,7 +135,7 @@ class DatasetTerms(NamedTuple):
                 return
             opened = log.append("dataset", facts, name, dataset_key(name))
             if self.plan is not None:
-                Account(log, opened).set_aside(
+                Reservations(Account(log, opened)).set_aside(
                     as_plan(self.plan), self.runs or 1, certified, proved
                 )
 

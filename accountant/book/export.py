@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from accountant.book.chain.entries import TERMS
 from accountant.book.history import Line, Status
-from accountant.book.log_reader import TERMS
 from accountant.files import csv_lines
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency

@@ -10,8 +10,8 @@ from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
+from accountant.book.chain.entries import TERMS
 from accountant.book.log import Log
-from accountant.book.log_reader import TERMS
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay

@@ -11,11 +11,10 @@ import msgspec
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.chain.entries import TERMS, LogEntry
 from accountant.book.history import Line
 from accountant.book.limits.terms import Terms, changed_words
-from accountant.book.log import Log
-from accountant.book.log_reader import TERMS, UNDECODED
+from accountant.book.log import UNDECODED, Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import from_dict
 

@@ -20,7 +20,7 @@ from accountant.book.history_lines import (
     read_page,
 )
 from accountant.book.limits.terms import utc_time
-from accountant.book.log_reader import ROWS_PER_PAGE
+from accountant.book.log import ROWS_PER_PAGE
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 

@@ -6,10 +6,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.chain.entries import LogEntry
 from accountant.book.chain.key_index import Node, new_nodes
-from accountant.book.log import Log
-from accountant.book.log_reader import ROWS_PER_PAGE, own_keys
+from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.errors import LedgerCorrupt
 
 
@@ -30,7 +29,7 @@ class IndexCheck:
         if self._signed and "mac" not in facts:
             raise LedgerCorrupt(self._log.name, "is not signed, as entries before it are", seq)
         self._signed = "mac" in facts
-        keys, nodes = own_keys(entry), facts.get("index", [])
+        keys, nodes = entry.own_keys, facts.get("index", [])
         if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
             self._move(seq, nodes)  # the same key as before has the same path
             return

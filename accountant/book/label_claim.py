@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accountant.book.chain.hash_chain import LogEntry, canonical_json
+from accountant.book.chain.entries import LogEntry, canonical_json
 from accountant.book.log import Log
 from accountant.errors import ParameterError
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from accountant.book.account import Account
-from accountant.book.account_shares import Owns
-from accountant.book.account_state import START, Standing
-from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.account import START, Account, Owns, Standing
+from accountant.book.chain.entries import CHARGING_KINDS, LogEntry
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded
-from accountant.book.log_reader import CHARGING_KINDS
 from accountant.errors import DatasetClosed, LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion, Total
 

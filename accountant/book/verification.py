@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from accountant.book.account import Account
-from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.entries import (
+    CHARGING_KINDS,
+    FIRST_PREDECESSOR,
+    TERMS,
+    ChainHead,
+    LogEntry,
+    digest,
+)
 from accountant.book.chain.signing_key import parse_head
 from accountant.book.charge_check import ChargeCheck
 from accountant.book.index_check import IndexCheck, RowCheck
 from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING_KINDS, TERMS
 from accountant.book.terms_check import TermsCheck
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accountant.book.chain.hash_chain import ChainHead
+from accountant.book.chain.entries import ChainHead
 from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1

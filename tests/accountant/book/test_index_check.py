@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from accountant import LedgerCorrupt
-from accountant.book.chain.hash_chain import LogEntry
+from accountant.book.chain.entries import LogEntry
 from accountant.book.index_check import RowCheck
 
 ENTRIES = [

@@ -1,0 +1,112 @@
+"""The entries of a log: a hash chains each to the one before, and keys say how to find it.
+
+The hash of an entry covers the entry and the hash before it.  The last entry under a key says how
+things stand: what a data set has spent, its terms, what an author or a bucket of people spent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+FIRST_PREDECESSOR = "0" * 64  # what the first entry follows
+CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
+TERMS = "terms"  # the kind of entries that change the terms of a data set
+# a fact of a run of a plan that was set aside: the number of the entry that paid for it
+PAID = "paid"
+
+
+class ChainHead(NamedTuple):
+    """The end of a chain: the number of its entries, and the hash of the last one."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+
+class LogEntry(NamedTuple):
+    """One entry of a log, as it was read and checked."""
+
+    seq: int
+    hash: str
+    facts: dict[str, Any]
+
+    @property
+    def chain_head(self) -> ChainHead:
+        """Return the head of the chain that ends at this entry."""
+        return ChainHead(self.seq, self.hash)
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, such as dataset, terms, plan, reserve, step, release or failed."""
+        return str(self.facts["kind"])
+
+    @property
+    def latest(self) -> str:
+        """Return the latest time that the log had seen; clocks may run back."""
+        return str(self.facts.get("latest", self.facts["time"]))
+
+    @property
+    def index_root(self) -> int | None:
+        """Return the number of the last entry under a key; None where entries have no index yet."""
+        return self.seq if "index" in self.facts else self.facts.get("root")
+
+    @property
+    def own_keys(self) -> list[str]:
+        """Return the keys it must be found by, whether or not it has an index yet."""
+        key, dataset = self.facts["key"], self.facts["dataset"]
+        # of noise the index of the database is enough
+        keys = [] if key is None or key.startswith("noise:") else [key]
+        if self.kind in CHARGING_KINDS:
+            author_keys = [author_key(dataset, self.facts["author"])] if "own" in self.facts else []
+            bucket_keys = [bucket_key(dataset, bucket) for bucket in self.facts.get("buckets", ())]
+            is_set_aside = "runs" in self.facts or PAID in self.facts
+            set_aside_keys = [set_aside_key(dataset)] if is_set_aside else []
+            return [charge_key(dataset), *author_keys, *bucket_keys, *set_aside_keys, *keys]
+        if self.kind == TERMS:
+            author_keys = [author_key(dataset, author) for author in self.facts.get("used", ())]
+            return [terms_key(dataset), *author_keys, *keys]
+        return keys
+
+
+def canonical_json(facts: dict[str, Any]) -> str:
+    """Return the facts as canonical JSON: sorted keys, no spaces, plain ASCII."""
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def next_hash(previous: str, body: str) -> str:
+    """Return the SHA-256 of the previous hash and the entry."""
+    return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()
+
+
+def digest(raw: Any) -> str:
+    """Return the SHA-256 of an attachment; in a damaged database it may not be bytes."""
+    return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
+
+
+def charge_key(dataset: str) -> str:
+    """Return the key of the charges of a data set."""
+    return f"charge:{dataset}"
+
+
+def terms_key(dataset: str) -> str:
+    """Return the key of the terms of a data set."""
+    return f"terms:{dataset}"
+
+
+def author_key(dataset: str, author: str) -> str:
+    """Return the key of the charges of one author."""
+    return canonical_json({"author": author, "charges": dataset})
+
+
+def bucket_key(dataset: str, bucket: str) -> str:
+    """Return the key of the charges of one bucket of people."""
+    return canonical_json({"bucket": bucket, "charges": dataset})
+
+
+def set_aside_key(dataset: str) -> str:
+    """Return the key of the runs of the plan that was set aside for a data set."""
+    return canonical_json({"charges": dataset, "plan": "set aside"})
