@@ -18,7 +18,7 @@ import numpy as np
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.chain.entries import LogEntry, canonical_json, digest
-from accountant.book.dataset_opening import checked_name
+from accountant.book.dataset_terms import checked_name
 from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
 from accountant.book.limits.user_totals import encode_users
 from accountant.book.reservations import FreshnessCheck, Reservations

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Any
 
 from accountant.book.chain.entries import TERMS
-from accountant.book.history import Line, Status
+from accountant.book.history import Line
+from accountant.book.status import Status
 from accountant.files import csv_lines
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency

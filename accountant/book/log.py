@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -34,6 +34,8 @@ from accountant.book.chain.entries import (
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.key_index import Node, descend, new_nodes
 from accountant.book.chain.signing_key import SigningKey, format_head, without_signature
+from accountant.book.databases.connection import connect
+from accountant.book.databases.database_files import MissingBook
 from accountant.book.databases.storage import Question, Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
@@ -73,6 +75,51 @@ class Log:
     def name(self) -> str:
         """Return the name of the book in error messages."""
         return self.storage.name
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        pin: HeadPin | None,
+        author: str | None,
+        wait: float,
+        create: bool,
+        signing_key: SigningKey | None,
+    ) -> Self:
+        """Open the log of a book, or create it, and check its last entries; as `Book.open`."""
+        # a book that was pinned is not created anew where it is missing
+        has_pinned_head = pin is not None and pin.read() is not None
+        try:
+            storage = connect(url, wait, create and not has_pinned_head)
+        except MissingBook as missing:
+            if not has_pinned_head:
+                raise
+            problem = "is empty, though entries of it are known"
+            raise LedgerCorrupt(str(missing.value), problem) from None
+        log = cls(storage, pin, author, wait, signing_key)
+        try:
+            with storage.reading():
+                is_empty = storage.empty
+            if is_empty and not create:
+                raise ParameterError("url", log.name, "a book that exists")  # noqa: TRY301
+            if is_empty:
+                with log.writing():
+                    pass
+            log.check_last_entries()
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    def check_last_entries(self) -> None:
+        """Raise `LedgerCorrupt` if the last entries do not fit together."""
+        with self.reading():
+            first_checked = max(self.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
+            start = ChainHead(0, FIRST_PREDECESSOR)
+            if first_checked:
+                start = self.entry(first_checked).chain_head
+            for _ in self.entries_after(start):
+                pass
 
     # --- transactions
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
 
-from accountant.book.history import Line, Status
+from accountant.book.history import Line
+from accountant.book.status import Status
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.ledger.certified_plan import pure_after_plan
 from accountant.ledger.composition_notions import notion_of

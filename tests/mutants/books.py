@@ -1,12 +1,12 @@
 """Wrong totals and books: one coordinate, mixed neighbours, lines that are lost, terms."""
 
 from accountant.book import (
-    book_history,
-    book_terms,
+    book,
     charge_check,
+    dataset_terms,
+    history,
     log,
     reservations,
-    terms_changes,
     terms_check,
 )
 from accountant.book.account import Account
@@ -58,7 +58,7 @@ def trusts_the_clock(patch):
 
 def lowers_below_what_was_spent(patch):
     """Takes any budget."""
-    patch.setattr(terms_changes, "exceeds_every_way", lambda *_: False)
+    patch.setattr(dataset_terms, "exceeds_every_way", lambda *_: False)
 
 
 def verifies_no_end(patch):
@@ -122,7 +122,7 @@ def loses_a_line_between_pages(patch):
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, book_history, "read_history", "len(entries) < ROWS_PER_PAGE",
+        patch, history, "read_history", "len(entries) < ROWS_PER_PAGE",
         "len(entries) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
@@ -130,7 +130,7 @@ def stops_at_a_full_page(patch):
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
     edit(
-        patch, book_history, "read_history", "start = entries[-1].seq",
+        patch, history, "read_history", "start = entries[-1].seq",
         "start = entries[-1].seq - 1",
     )  # fmt: skip
 
@@ -147,7 +147,7 @@ def forgets_the_last_charge(patch):
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book_terms, "set_quota", "account.owns())\n", "{})\n")
+    edit(patch, book, "set_quota", "account.owns())\n", "{})\n")
 
 
 def verifies_no_quota(patch):

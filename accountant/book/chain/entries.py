@@ -87,6 +87,11 @@ def digest(raw: Any) -> str:
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
 
 
+def dataset_key(name: str) -> str:
+    """Return the key of a data set's first entry."""
+    return canonical_json({"dataset": name})
+
+
 def charge_key(dataset: str) -> str:
     """Return the key of the charges of a data set."""
     return f"charge:{dataset}"
