@@ -1,13 +1,12 @@
 """Wrong totals and books: one coordinate, mixed neighbours, lines that are lost, terms."""
 
 from accountant.book import (
+    account_check,
     book,
-    charge_check,
     dataset_terms,
     history,
     log,
     reservations,
-    terms_check,
 )
 from accountant.book.account import Account
 from accountant.book.limits import terms, user_totals, windows
@@ -18,27 +17,27 @@ from tests.mutants.edits import edit
 
 def largest_tuple(patch):
     """Takes both coordinates of the total that spent most."""
-    for module in (totals, reservations, user_totals, charge_check):
+    for module in (totals, reservations, user_totals, account_check):
         patch.setattr(module, "largest_total", max)
 
 
 def worst_user_by_tuple(patch):
     """States both coordinates of the user who spent most."""
-    for module in (reservations, user_totals, charge_check):
+    for module in (reservations, user_totals, account_check):
         patch.setattr(module, "largest_total", max)
 
 
 def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
     patch.setattr(
-        charge_check, "exceeds_every_way",
+        account_check, "exceeds_every_way",
         lambda notion, total, _: total.spent > notion.limit.spent,
     )  # fmt: skip
 
 
 def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
-    patch.setattr(charge_check, "exceeds_every_way", lambda *_: False)
+    patch.setattr(account_check, "exceeds_every_way", lambda *_: False)
 
 
 def spends_after_the_end(patch):
@@ -63,23 +62,23 @@ def lowers_below_what_was_spent(patch):
 
 def verifies_no_end(patch):
     """Does not ask whether a charge came before the end."""
-    patch.setattr(terms_check.TermsCheck, "check_spend", lambda *_: None)
+    patch.setattr(account_check.TermsCheck, "check_spend", lambda *_: None)
 
 
 def verifies_no_least_budget(patch):
     """Accepts terms below what was spent."""
-    patch.setattr(terms_check, "exceeds_every_way", lambda *_: False)
+    patch.setattr(account_check, "exceeds_every_way", lambda *_: False)
 
 
 def verifies_no_time(patch):
     """Accepts times that run back."""
-    edit(patch, terms_check.TermsCheck, "check_time", "self._timed and", "False and")
+    edit(patch, account_check.TermsCheck, "check_time", "self._timed and", "False and")
 
 
 def verifies_any_delta(patch):
     """Accepts a delta that falls."""
     edit(
-        patch, terms_check.TermsCheck, "check_change",
+        patch, account_check.TermsCheck, "check_change",
         "terms.budget.delta < old_terms.budget.delta", "False",
     )  # fmt: skip
 
@@ -153,7 +152,7 @@ def forgets_what_was_before_quotas(patch):
 def verifies_no_quota(patch):
     """Recomputes an author's total and forgets the quota."""
     edit(
-        patch, terms_check.TermsCheck, "_check_own",
+        patch, account_check.TermsCheck, "_check_own",
         "account.terms.is_over_quota(author, notion, spent)", "False",
     )  # fmt: skip
 
@@ -209,20 +208,20 @@ def forgets_what_a_bucket_spent(patch):
 
 def verifies_no_parts(patch):
     """Trusts what charges say of months."""
-    patch.setattr(charge_check.ChargeCheck, "_check_parts", lambda *_: None)
+    patch.setattr(account_check.ChargeCheck, "_check_parts", lambda *_: None)
 
 
 def verifies_no_buckets(patch):
     """Trusts what charges say of buckets."""
     patch.setattr(
-        charge_check.ChargeCheck, "_check_buckets",
+        account_check.ChargeCheck, "_check_buckets",
         lambda _, name, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
     )  # fmt: skip
 
 
 def verifies_no_runs(patch):
     """Trusts a run to be paid for."""
-    patch.setattr(charge_check.ChargeCheck, "_check_runs", lambda *_: None)
+    patch.setattr(account_check.ChargeCheck, "_check_runs", lambda *_: None)
 
 
 def remembers_what_was_rolled_back(patch):
