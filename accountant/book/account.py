@@ -27,8 +27,7 @@ from accountant.book.limits.user_totals import Spend, UserTotals, decode_users
 from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded, window_of
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.ledger.certified_plan import certified_total, pure_after_plan
-from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.plans.plan import Plan

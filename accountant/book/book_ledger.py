@@ -25,11 +25,10 @@ from accountant.book.reservations import FreshnessCheck, Reservations
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Releasable, ShapedQuery
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.ledger import Ledger, warn_of_large_delta
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users, checked_users
-from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.plan import Plan
 from accountant.proofs.checked_proof import Proof
 from accountant.randomness import Rng

@@ -23,12 +23,13 @@ from accountant.book.reservations import Reservations
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.formatting import format_lower, format_upper
-from accountant.ledger.certified_plan import (
+from accountant.ledger.composition_notions import (
+    ORDER_RANGE,
     certified_total,
     exact_where_sums_exceed,
+    notion_of,
     pure_after_plan,
 )
-from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.plans.plan import Plan, Repeat, as_plan
 from accountant.proofs.checked_proof import CheckedProof, Proof

@@ -29,7 +29,7 @@ from accountant.errors import (
     UnhealthyRandomness,
     UnsupportedPlan,
 )
-from accountant.ledger.certified_plan import certified_total, exact_where_sums_exceed
+from accountant.ledger.composition_notions import certified_total, exact_where_sums_exceed
 from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users

@@ -14,8 +14,9 @@ from typing import Any
 
 from accountant.accountants.basic import printed_decimal
 from accountant.accountants.budget import TOLERANCE, Budget
+from accountant.accountants.tight import Tight
 from accountant.domains import Interval
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.ledger.additive_notions import (
     INFINITY_SHARE,
     GDPNotion,
@@ -29,6 +30,7 @@ from accountant.ledger.totals import CompositionNotion, Total
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.search import geometric_mean, greatest_float_that
+from accountant.plans.plan import Plan
 
 NAMES = "'pure', 'zcdp', 'rdp', 'gdp' or 'pure-or-rdp'"
 ORDER_RANGE = Interval(1.0, 1e9, "(]")
@@ -106,3 +108,26 @@ def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))
     limit = Total(Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent), zcdp.limit.infinity)
     return PureOrRenyiNotion(budget, limit, order, pure=pure, zcdp=zcdp, rdp=rdp)
+
+
+# --- a fixed plan that is charged its certified epsilon, and pure releases next to it
+
+
+def pure_after_plan(budget: Budget) -> PureDPNotion:
+    """Return the notion that adds epsilons to that of the plan, which has all of delta."""
+    return PureDPNotion(budget, pure_limit(Budget(budget.epsilon)))
+
+
+def certified_total(epsilon: float) -> Total[Decimal]:
+    """Return the total of a plan that has this epsilon at the budget's delta."""
+    return Total(printed_decimal(epsilon), Decimal(0))
+
+
+def exact_where_sums_exceed(notion: CompositionNotion[Any], plan: Plan) -> float:
+    """Return the exact epsilon of a first plan whose sum does not fit; infinite where it fits."""
+    try:
+        if not notion.refuses(notion.zero, notion.after(notion.zero, plan)):
+            return math.inf
+    except UnsupportedPlan:
+        pass
+    return Tight().epsilon(plan, notion.budget.delta)

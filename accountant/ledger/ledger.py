@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accountant.domains import OneOf
-from accountant.errors import IdealisedNoiseWarning, ParameterError
+from accountant.errors import IdealisedNoiseWarning, LargeDeltaWarning, ParameterError
 from accountant.ledger.block_answers import (
     Answer,
     HeldBlocks,
@@ -233,6 +233,17 @@ class Ledger(TableDisplay, Gate):
 
     def _sample(self, sampler: Sampler) -> Users:
         return sampler.select(self._users, self._noise)
+
+
+def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
+    """Warn where delta allows a mechanism that publishes a whole record now and then."""
+    if delta * users > 1:
+        message = (
+            f"delta {delta:g} is above 1/n = {1 / users:.3g} for {users:,} users: it allows a "
+            f"release that publishes a random person's record; take "
+            f"{0.1 / users:.0e} or less"
+        )
+        warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel)
 
 
 def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:

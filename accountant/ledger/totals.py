@@ -10,10 +10,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from accountant.accountants.budget import TOLERANCE, Budget
-from accountant.errors import BudgetExceeded, UnsupportedPlan
-from accountant.ledger.remedies import with_noise_that_fits
+from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.losses.loss import Loss, single_loss
-from accountant.numerics.search import grow_until, least_integer_that
+from accountant.numerics.search import (
+    geometric_mean,
+    grow_until,
+    least_float_that,
+    least_integer_that,
+)
 from accountant.plans.declared_releases import undeclared_part
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Repeat
@@ -21,6 +25,8 @@ from accountant.plans.plan import Item, Plan, Repeat
 Amount = TypeVar("Amount")
 MOST_REPEATS = 10**9  # that `remaining` looks for
 MAX_CACHED_COSTS = 10_000  # costs of different releases that one notion keeps
+LARGEST_FACTOR = 1e6  # largest factor of the noise in a suggestion
+RELATIVE = 1e-6  # precision of that factor
 
 
 class Total(NamedTuple, Generic[Amount]):
@@ -68,7 +74,7 @@ class CompositionNotion(ABC, Generic[Amount]):
     )
 
     # from here on nothing is left: the tolerance completes a budget, and is no budget of its own
-    _full: Any = field(default=None, init=False, repr=False, compare=False)
+    full: Any = field(default=None, init=False, repr=False, compare=False)
 
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
@@ -124,7 +130,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def is_full(self, total: Total[Amount]) -> bool:
         """Return whether nothing remains."""
-        return bool(total.spent >= self._full)
+        return bool(total.spent >= self.full)
 
     def fails_by_infinity(self, total: Total[Amount]) -> bool:
         """Return whether the mass at infinity alone is above its limit."""
@@ -239,3 +245,22 @@ def worse_direction(loss: Loss, cost_of: Callable[[Loss], float]) -> float:
             loss, "a filter", "it states a cost below 0, or none that is a number"
         )
     return max(costs)
+
+
+def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:
+    """Return words that name the same mechanism with enough noise; empty if there is none."""
+    change = getattr(plan, "with_noise_factor", None)
+    if change is None:
+        return ""
+
+    def fits_at(factor: float) -> bool:
+        try:
+            return fits(change(factor))
+        # no such noise, none that has a cost, or no declared parameter
+        except (ParameterError, UnsupportedPlan, TypeError):
+            return False
+
+    if not fits_at(LARGEST_FACTOR):
+        return ""
+    factor = least_float_that(fits_at, 1.0, LARGEST_FACTOR, relative=RELATIVE, mean=geometric_mean)
+    return f"{change(factor)!r} fits"

@@ -154,7 +154,7 @@ def test_users_who_fit_by_different_sums_fit(book):
 def test_an_understated_certificate_is_found(book, monkeypatch):
     book.dataset("d", Budget(3.0, 1e-6), "zcdp")
     with monkeypatch.context() as wrong:
-        wrong.setattr("accountant.ledger.certified_plan.Tight.epsilon", lambda *_: 0.01)
+        wrong.setattr("accountant.ledger.composition_notions.Tight.epsilon", lambda *_: 0.01)
         run(book, "d", 2 * Laplace(1.0))
     assert book.spent("d") == 0.01
     with pytest.raises(LedgerCorrupt, match="less than what its plan costs"):
