@@ -1,7 +1,10 @@
 """What one data set of a book has spent, read from the entries of the log; nothing here writes.
 
 An entry that charges states the total after it, so the last charge says what the data set spent.
-Totals of single users, of authors under quotas, and of all buckets are added up from the entries.
+Some data sets have more totals than one.  With ``users``, each of them has the budget; with
+``buckets``, such as regions, the people of each have it.  With a window, such as a month, an entry
+states *parts*: what was spent in each month, or on each day.  While there are quotas, it also
+states what its author has charged.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ AFTER_PLAN = "epsilons after a plan"  # how entries name the notion next to a ce
 START = ChainHead(0, FIRST_PREDECESSOR)
 MOST_READ_IN_LOCK = 32  # entries; other writers wait meanwhile
 ENTRIES_READ_AHEAD = 10_000  # entries in one transaction, in which other threads wait
-Owns = dict[str, Parts | UserTotals]  # what each author charged, to each user where there are users
+AuthorCharges = dict[str, Parts | UserTotals]  # by author; to each user where there are users
 
 
 class Standing(NamedTuple):
@@ -71,7 +74,7 @@ class Account:
         self.adopt(self.opening)
         # what users, authors and buckets spent, up to an entry of the log each
         self._user_totals = self.unspent_users()
-        self._authors: Owns = {}
+        self._authors: AuthorCharges = {}
         self._buckets: dict[str, Total[Any]] = {}
         self._applied_head = self._authors_head = self._buckets_head = START
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
@@ -218,7 +221,7 @@ class Account:
 
     def user_totals(self) -> UserTotals:
         """Bring every user's total up to date and return them; inside a transaction."""
-        return self._follow(None)
+        return self._apply_entries(None)
 
     def read_ahead(self) -> None:
         """Bring totals nearly up to date, in transactions that hold no one up."""
@@ -229,16 +232,16 @@ class Account:
             with self.log.reading():
                 is_behind = self.entries_behind() > MOST_READ_IN_LOCK
                 if is_behind:
-                    self._follow(ENTRIES_READ_AHEAD)
+                    self._apply_entries(ENTRIES_READ_AHEAD)
         with self.log.reading():
             if self.follow_terms().quotas:
-                self.owns()
+                self.author_charges()
 
     def entries_behind(self) -> int:
         """Return how many entries the users' totals are behind the log."""
         return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
 
-    def _follow(self, max_entries: int | None) -> UserTotals:
+    def _apply_entries(self, max_entries: int | None) -> UserTotals:
         """Apply the next entries of the log to the users' totals, all of them for None."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
@@ -283,7 +286,7 @@ class Account:
 
     # --- what each author charged, which quotas limit
 
-    def own_parts(self, notion: CompositionNotion[Any], author: str) -> Parts:
+    def author_parts(self, notion: CompositionNotion[Any], author: str) -> Parts:
         """Return what an author charged, as the author's last entry states it, under quotas."""
         last_entry = self.log.entry_with_key(author_key(self.name, author))
         if last_entry is None:
@@ -299,7 +302,7 @@ class Account:
         )
         return decoded(notion, encoded_parts)
 
-    def own_total(
+    def author_total(
         self, notion: CompositionNotion[Any], charged: Parts | UserTotals, now: str | None = None
     ) -> Total[Any]:
         """Return the total that counts for an author: with users, the largest total of a user."""
@@ -307,28 +310,28 @@ class Account:
             return charged.worst_total()
         return self.total_of(notion, charged, self.log.latest if now is None else now)
 
-    def owns(self) -> Owns:
+    def author_charges(self) -> AuthorCharges:
         """Return what every author charged, from all entries; call it inside a transaction."""
         try:
             for entry in self.log.entries_after(self._authors_head):
                 if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                    self.add_own(self._authors, entry)
+                    self.add_author_charge(self._authors, entry)
                 self._authors_head = entry.chain_head
         except BaseException:  # an entry may be added, and its number not noted yet
             self._authors, self._authors_head = {}, START
             raise
         return self._authors
 
-    def add_own(self, owns: Owns, entry: LogEntry) -> None:
+    def add_author_charge(self, charges: AuthorCharges, entry: LogEntry) -> None:
         """Add a charge to its author's charges; a plan that was set aside counts for no author."""
         facts, author = entry.facts, entry.facts["author"]
         notion = self.notion_in(facts)
         if self.users is not None:
-            totals = owns.setdefault(author, UserTotals(self.users, notion.zero))
+            totals = charges.setdefault(author, UserTotals(self.users, notion.zero))
             if "runs" not in facts and isinstance(totals, UserTotals):
                 self.apply(totals, entry)
             return
-        own_parts = owns.get(author, {})
+        own_parts = charges.get(author, {})
 
         def spend(total: Total[Any]) -> Total[Any]:
             if PAID in facts or "runs" in facts:
@@ -338,15 +341,17 @@ class Account:
             return notion.add(total, notion.decode(facts["cost"]))
 
         if not isinstance(own_parts, UserTotals):
-            owns[author] = self.parts_after(notion, own_parts, entry.latest, spend)
+            charges[author] = self.parts_after(notion, own_parts, entry.latest, spend)
 
-    def stated_owns(self, notion: CompositionNotion[Any], owns: Owns) -> dict[str, Any]:
+    def encoded_author_charges(
+        self, notion: CompositionNotion[Any], charges: AuthorCharges
+    ) -> dict[str, Any]:
         """Return what each author charged, as an entry of terms states it."""
         return {
             author: notion.encode(charged.worst_total())
             if isinstance(charged, UserTotals)
             else encoded(notion, charged)
-            for author, charged in owns.items()
+            for author, charged in charges.items()
         }
 
     # --- what the people of each bucket spent

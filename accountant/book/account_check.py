@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Any
 
 from accountant.accountants.tight import Tight
-from accountant.book.account import START, Account, Owns, Standing
+from accountant.book.account import START, Account, AuthorCharges, Standing
 from accountant.book.chain.entries import CHARGING_KINDS, PAID, TERMS, LogEntry
 from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
@@ -215,7 +215,7 @@ class TermsCheck:
     def __init__(self, book: str) -> None:
         self._book, self._latest = book, ""
         # what each author charged, by data set
-        self._charged_by_author: defaultdict[str, Owns] = defaultdict(dict)
+        self._charged_by_author: defaultdict[str, AuthorCharges] = defaultdict(dict)
         self._timed = False  # whether some terms depend on the time
 
     def check_time(self, entry: LogEntry) -> None:
@@ -286,14 +286,14 @@ class TermsCheck:
         author, facts = entry.facts["author"], entry.facts
         charged_by_author = self._charged_by_author[account.name]
         if account.users is None or account.terms.quotas:  # with users the sums take long
-            account.add_own(charged_by_author, entry)
+            account.add_author_charge(charged_by_author, entry)
         if not account.terms.quotas:
             return
         notion, charged = account.notion_in(facts), charged_by_author[author]
         after = {WHOLE: charged.worst_total()} if isinstance(charged, UserTotals) else charged
         if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
             self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.own_total(notion, charged, entry.latest)
+        spent = account.author_total(notion, charged, entry.latest)
         if account.terms.is_over_quota(author, notion, spent):
             self._refuse("spends more than the quota of its author", entry)
 
@@ -309,9 +309,9 @@ class TermsCheck:
                 if earlier.seq >= entry.seq:
                     break
                 if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                    account.add_own(charged_by_author, earlier)
+                    account.add_author_charge(charged_by_author, earlier)
         stated = facts.get("used", {})
-        spent = {} if quotas else account.stated_owns(notion, charged_by_author)
+        spent = {} if quotas else account.encoded_author_charges(notion, charged_by_author)
         if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
             self._refuse("does not say what each author spent before", entry)
 

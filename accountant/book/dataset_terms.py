@@ -278,13 +278,15 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
     with account.log.reading():
-        account.owns()  # most entries are read before the lock, for which others wait
+        account.author_charges()  # most entries are read before the lock, for which others wait
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
         facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
         if not quotas:  # from now on each charge states its author's total
-            facts["used"] = account.stated_owns(account.standing().notion, account.owns())
+            facts["used"] = account.encoded_author_charges(
+                account.standing().notion, account.author_charges()
+            )
         _append_change(account, "quota", facts, reason)
 
 

@@ -337,12 +337,17 @@ class Reservations:
             return {}
         author = self._log.author
         if account.users is None:
-            own_parts = account.own_parts(notion, author)
+            own_parts = account.author_parts(notion, author)
             parts = account.parts_after(notion, own_parts, self._log.latest, spend)
-            before, after = account.own_total(notion, own_parts), account.own_total(notion, parts)
+            before, after = (
+                account.author_total(notion, own_parts),
+                account.author_total(notion, parts),
+            )
         else:
-            user_totals = account.owns().get(author) or UserTotals(account.users, notion.zero)
-            before = account.own_total(notion, user_totals)
+            user_totals = account.author_charges().get(author) or UserTotals(
+                account.users, notion.zero
+            )
+            before = account.author_total(notion, user_totals)
             ends = (
                 user_totals.totals_after(who, spend) if isinstance(user_totals, UserTotals) else {}
             )

@@ -102,7 +102,7 @@ def status_of(account: Account) -> Status:
         tuple(
             Quota(author, notion.epsilon(own_total), quota)
             for author, quota in account.terms.quotas.items()
-            for own_total in [account.own_total(notion, account.own_parts(notion, author))]
+            for own_total in [account.author_total(notion, account.author_parts(notion, author))]
         ),
         account.people, protects,
         account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
@@ -147,11 +147,11 @@ class Quotas(TableDisplay, list[Quota]):
 def quotas_of(account: Account) -> Quotas:
     """Return what every author spent of a data set; call it inside a transaction."""
     notion, _ = account.standing()
-    charged_by_author, quotas = account.owns(), account.terms.quotas
+    charged_by_author, quotas = account.author_charges(), account.terms.quotas
     return Quotas(
         Quota(
             author,
-            notion.epsilon(account.own_total(notion, charged_by_author.get(author, {}))),
+            notion.epsilon(account.author_total(notion, charged_by_author.get(author, {}))),
             quotas.get(author),
         )
         for author in sorted({*charged_by_author, *quotas})

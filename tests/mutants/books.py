@@ -141,12 +141,12 @@ def spends_over_the_quota(patch):
 
 def forgets_the_last_charge(patch):
     """Begins an author's total anew with each charge."""
-    patch.setattr(Account, "own_parts", lambda *_: {})
+    patch.setattr(Account, "author_parts", lambda *_: {})
 
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book, "set_quota", "account.owns())\n", "{})\n")
+    edit(patch, book, "set_quota", "account.author_charges())\n", "{})\n")
 
 
 def verifies_no_quota(patch):
