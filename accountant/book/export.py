@@ -55,14 +55,12 @@ def status_facts(status: Status) -> dict[str, Any]:
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
     """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
     columns = [name for name in LINE_FIELDS if name != "facts"]
-    return csv_lines(
-        chain([columns], ([_plain(getattr(line, name)) for name in columns] for line in lines))
-    )
 
+    def cells(line: Line) -> list[Any]:
+        fields = (getattr(line, name) for name in columns)
+        return ["; ".join(field) if isinstance(field, tuple) else field for field in fields]
 
-def _plain(value: Any) -> Any:
-    """A field of a line as one cell."""
-    return "; ".join(value) if isinstance(value, tuple) else value
+    return csv_lines(chain([columns], map(cells, lines)))
 
 
 def registry_rows(

@@ -201,7 +201,12 @@ class Reservations:
         encoded_users, raw = (None, None) if who is None else encode_users(who)
         key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
         with self._log.writing():
-            self._refuse_run_of_other_window(mechanism, facts["run"])
+            if account.window is not None:  # a step of an earlier window would read later data
+                paid_in = account.window.label(self._log.entry(facts["run"]).latest)
+                if paid_in != account.window.label(self._log.latest):
+                    why = f"this run was paid for in {paid_in}; "
+                    why += "a new run is paid for in the open window"
+                    raise OffPlan(mechanism, None, why)
             if key is not None and self._log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
             self._refuse_if_over()
@@ -368,14 +373,6 @@ class Reservations:
             PAID: last_run.facts.get(PAID, last_run.seq),
             "nth": last_run.facts.get("nth", 0) + 1,
         }
-
-    def _refuse_run_of_other_window(self, mechanism: Releasable, run: int) -> None:
-        """Refuse a step after the window that paid for its plan: it would read later data."""
-        if self.account.window is not None:
-            label = self.account.window.label(self._log.entry(run).latest)
-            if label != self.account.window.label(self._log.latest):
-                why = f"this run was paid for in {label}; a new run is paid for in the open window"
-                raise OffPlan(mechanism, None, why)
 
     def _relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""

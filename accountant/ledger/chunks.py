@@ -102,7 +102,10 @@ class Chunks:
             self._reader, self._position, self._unread_rows = None, 0, None
         self._read_to(start)
         taken = self._read_to(stop)
-        if stop == self.shape[0] and self._has_more_rows():
+        has_more_rows = stop == self.shape[0] and (
+            self._unread_rows is not None or next(self._reader or iter(()), None) is not None
+        )
+        if has_more_rows:
             warnings.warn(f"{self!r}: the pieces hold more users; they were not read", stacklevel=2)
         return take_rows(taken, slice(None, None, step))
 
@@ -163,9 +166,6 @@ class Chunks:
             if array.shape[0]:
                 self._no_rows = take_rows(piece, slice(0))
                 yield checked_data("piece", piece)
-
-    def _has_more_rows(self) -> bool:
-        return self._unread_rows is not None or next(self._reader or iter(()), None) is not None
 
 
 CHUNK_READERS.add(Chunks)
