@@ -131,15 +131,10 @@ class Book(TableDisplay):
         """
         if not isinstance(verified, bool):
             raise ParameterError("verified", verified, "True or False")
-        log = Log.open(
-            url,
-            None if pin is None else HeadPin(pin),
-            None if author is None else checked_name("author", author),
-            wait,
-            create,
-            None if key is None else SigningKey(key),
-        )
-        return cls(log, verified)
+        named_author = None if author is None else checked_name("author", author)
+        head_pin = None if pin is None else HeadPin(pin)
+        signing_key = None if key is None else SigningKey(key)
+        return cls(Log.open(url, head_pin, named_author, wait, create, signing_key), verified)
 
     def close(self) -> None:
         """Close the connection to the database."""

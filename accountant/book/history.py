@@ -33,7 +33,7 @@ NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
 SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
 NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
 Transaction = Callable[[], AbstractContextManager[None]]
-Made = TypeVar("Made")
+Converted = TypeVar("Converted")
 
 
 class Line(NamedTuple):
@@ -132,8 +132,8 @@ class Selection(NamedTuple):
             if name is not None and not isinstance(name, str):
                 raise ParameterError(argument, name, "a name, as the lines of a history have it")
         line_count = None if last is None else COUNT.check("last", last)
-        after, start = _place("since", since)
-        upto, end = _place("until", until)
+        after, start = _number_or_time("since", since)
+        upto, end = _number_or_time("until", until)
         return cls(after or 0, start or "", line_count, author, run, upto, end)
 
     @property
@@ -151,7 +151,7 @@ class Selection(NamedTuple):
         )
 
 
-def _place(argument: str, value: object) -> tuple[int | None, str | None]:
+def _number_or_time(argument: str, value: object) -> tuple[int | None, str | None]:
     """Return the number of an entry, or a time."""
     if value is None:
         return None, None
@@ -185,8 +185,10 @@ def read_history(
         lines = LineReader(account, after)
 
     def pages(
-        entry_type: type[Read], kinds: tuple[str, ...], convert: Callable[[list[Read]], list[Made]]
-    ) -> Iterator[Made]:
+        entry_type: type[ReadEntry],
+        kinds: tuple[str, ...],
+        convert: Callable[[list[ReadEntry]], list[Converted]],
+    ) -> Iterator[Converted]:
         start = after
         while True:
             with reading():
@@ -221,7 +223,7 @@ class Facts(msgspec.Struct, gc=False):
 
 
 class Outcome(Facts, gc=False):
-    """What came of a spend."""
+    """What came of a spend, whose entry has the number ``of``."""
 
     of: int
 
@@ -247,12 +249,17 @@ class Spend(Facts, gc=False):
     buckets: Any = None  # names, or what each has spent after it
 
 
-Read = TypeVar("Read", bound=Facts)
+ReadEntry = TypeVar("ReadEntry", bound=Facts)
 
 
 def read_page(
-    log: Log, dataset: str, entry_type: type[Read], kinds: tuple[str, ...], after: int, upto: int
-) -> Iterator[Read]:
+    log: Log,
+    dataset: str,
+    entry_type: type[ReadEntry],
+    kinds: tuple[str, ...],
+    after: int,
+    upto: int,
+) -> Iterator[ReadEntry]:
     """Yield the next page of entries of some kinds, each checked; inside a transaction."""
     decode = msgspec.json.Decoder(entry_type).decode
     for seq, body in log.bodies(dataset, kinds, after, upto):
@@ -280,10 +287,10 @@ class LineReader:
         self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
         self._printed_forms: dict[str, str] = {}
-        # of the latest line; later lines share equal values
+        # the mechanism and the loss of the latest line, with their words: later lines share them
         self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
-        # numbers of spends, and of their answers; 0 for a failure
+        # the numbers of the spends that have an outcome, and of their answers; 0 for a failure
         self._spend_numbers, self._answer_numbers = array("q"), array("q")
         self._counting: str | None = None  # how the notion is named in entries
         changed = self._last_until(after, "'terms'") if after else None
