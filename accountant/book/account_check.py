@@ -21,7 +21,7 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
-CERTIFIED_ROUND_OFF = 1e-6  # relative error of an epsilon from other versions of the libraries
+CERTIFIED_ROUND_OFF = 1e-6  # other versions of the libraries may find another epsilon
 
 
 class ChargeCheck:
@@ -36,7 +36,7 @@ class ChargeCheck:
         self._users: dict[str, UserTotals | None] = {}
         self._last_charge: dict[str, LogEntry] = {}  # last charges of data sets with windows
         self._buckets: defaultdict[str, dict[str, Total[Any]]] = defaultdict(dict)
-        # entries that set runs aside, and how many runs were made
+        # by data set, the entry that set runs aside, and how many runs were made since
         self._runs: dict[str, tuple[LogEntry, int]] = {}
         self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
         self._last_loss_key: Any = None
@@ -111,7 +111,7 @@ class ChargeCheck:
             after = spend(before)
         if account.window is not None:
             self._check_parts(account, entry, spend)
-        # text is compared first, which is quick; one decimal number has several texts
+        # Texts are compared first, which is quick, but one decimal number has several texts.
         stated = facts["total"]
         if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")
@@ -285,7 +285,8 @@ class TermsCheck:
         """Check what a charge says of its author's own total, while there are quotas."""
         author, facts = entry.facts["author"], entry.facts
         charged_by_author = self._charged_by_author[account.name]
-        if account.users is None or account.terms.quotas:  # with users the sums take long
+        # With users these sums take long, so they are made where quotas need them.
+        if account.users is None or account.terms.quotas:
             account.add_author_charge(charged_by_author, entry)
         if not account.terms.quotas:
             return

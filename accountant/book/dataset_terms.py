@@ -68,7 +68,7 @@ class DatasetTerms(NamedTuple):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
         if self.order is not None:
-            # checked for every notion, because the entry states it
+            # The order is checked for every notion, because the entry states it.
             ORDER_RANGE.check("order", self.order)
         limits = {**checked_window(self.window, self.carry), **self._checked_buckets()}
         rule = self.notion, self.order
@@ -135,7 +135,7 @@ class DatasetTerms(NamedTuple):
     def write(self, log: Log, name: str) -> None:
         """Write the terms, and what is set aside, unless another process did so first."""
         facts, set_aside_plan = self.checked_facts(), self.checked_plan()
-        # before the lock, which others wait for
+        # Proofs and certified costs take long, so they come before the lock that others wait for.
         certified = (
             math.inf if set_aside_plan is None else self._certified_epsilon(set_aside_plan, facts)
         )

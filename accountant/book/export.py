@@ -93,7 +93,7 @@ def registry_rows(
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",
-        "epsilon": status.most,  # of a window, with what earlier windows did not spend
+        "epsilon": status.most,  # with what earlier windows may leave to a later one
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
         "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",

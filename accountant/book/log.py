@@ -43,7 +43,7 @@ UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
-ENTRIES_KEPT = 4096  # entries that are kept after they were read and checked
+ENTRIES_KEPT = 4096  # so many entries are kept after they were read and checked
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
@@ -129,7 +129,7 @@ class Log:
         with self._lock:
             self._refuse_other_process()
             try:
-                # the database answers it together with the lock
+                # The database answers this question together with the lock.
                 hash_question: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
                 with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
                     self._time = self.latest = _now()
@@ -217,7 +217,7 @@ class Log:
         """Return the last entry, after a check that earlier known entries are still there."""
         last_rows = self.storage.ask(LAST_ENTRIES)
         head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
-        # the root of the index is needed next, and was read together with the head
+        # The root of the index is needed next, and was read together with the head.
         for row, before in pairwise(last_rows[1:]):
             if row[0] == head.index_root == before[0] + 1:
                 self._cached_entries[row[0]] = self._checked([row, before], row[0])
@@ -436,7 +436,7 @@ class Log:
             after=after,
             upto=upto,
         )
-        # the row before is mostly the entry before; for other rows its hash is queried
+        # Mostly the row before is the entry before.  Elsewhere that entry's hash is queried.
         gaps = [row[0] for before, row in pairwise([(0,), *rows]) if row[0] != before[0] + 1]
         hashes = self._hashes_before(dataset, quoted_kinds, after, gaps[-1]) if gaps else {}
         last_seq, previous = 0, FIRST_PREDECESSOR
@@ -484,12 +484,12 @@ class Log:
         try:
             facts = msgspec.json.decode(body)
         except UNDECODED:
-            # what the standard library wrote it reads again: NaN, or half a surrogate pair
+            # The standard library reads what it writes itself: NaN, or half a surrogate pair.
             with suppress(ValueError, TypeError, RecursionError):
                 facts = json.loads(body)
             if facts is None:
                 raise LedgerCorrupt(self.name, "an entry is not JSON", seq) from None
-        # one after another: a comparison of sets of keys takes five times as long
+        # They are looked up one by one: a comparison of sets of keys takes five times as long.
         is_entry = (
             isinstance(facts, dict)
             and facts.get("seq") == seq

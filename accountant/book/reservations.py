@@ -40,7 +40,7 @@ from accountant.plans.plan import Plan, Repeat, as_plan
 from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
-FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
+FreshnessCheck = Callable[[], str]  # returns the fingerprint of fresh noise
 ATTEMPTS = 3  # transactions that may find too much to read; the last one reads it all
 
 
@@ -63,7 +63,7 @@ class Reservations:
         """Charge one release; it is on disk on return, and an error changes no state."""
         account = self.account
         self.refuse_idealised(mechanism)
-        # facts with a run are of a planned step that is released again after a crash
+        # Facts with a run are those of a step of a plan, which is released again after a crash.
         if account.verified and "run" not in facts:
             refuse_unplanned()
         encoded_users, raw = (None, None) if who is None else encode_users(who)
@@ -120,9 +120,9 @@ class Reservations:
             unspent = self._log.last_charge(account.name) is None
             paid_for = account.free_runs(plan) > 0
         verified = verified or account.verified
-        # before the lock, which others wait for
+        # Proofs and certified costs take long, so they come before the lock that others wait for.
         proved = proof_for(plan, account.budget, proof, verified and not paid_for)
-        # with windows or buckets all is added up
+        # With windows or buckets all plans are added up.
         has_one_total = account.window is None and account.buckets is None
         certified = math.inf
         if unspent and has_one_total:

@@ -22,9 +22,9 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Plan
 
-# share of delta kept for masses at infinity that no list of outcomes can do without
+# this share of delta is set aside for masses at infinity: every list of outcomes has a small one
 INFINITY_SHARE = 1e-12
-ROUND_OFF_MARGIN = 1e-9  # relative excess of many rounded sums over one rounded product
+ROUND_OFF_MARGIN = 1e-9  # many rounded sums exceed one rounded product by at most this share
 
 
 @dataclass(frozen=True, slots=True)

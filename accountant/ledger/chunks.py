@@ -56,7 +56,7 @@ class Chunks:
         self.restarts = callable(pieces)
         self._was_started = False
         self._sparse: bool | None = None
-        # iterator of checked pieces, once the reading started
+        # yields checked pieces; None before the reading starts
         self._reader: Iterator[Any] | None = None
         self._position = 0  # number of users that were returned or skipped
         self._unread_rows: Any = None  # rows that were read after these users
@@ -144,7 +144,8 @@ class Chunks:
             unread_rows = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = unread_rows if first_array(unread_rows).shape[0] else None
             self._position += length
-        if not row_parts and self._no_rows is None:  # no user is requested, and no row was read yet
+        # where no user is asked for, a piece shows the type of the rows
+        if not row_parts and self._no_rows is None:
             self._unread_rows = self._next()
         return concatenate_rows(row_parts) if row_parts else self._no_rows
 

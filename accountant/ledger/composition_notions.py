@@ -66,7 +66,7 @@ def notion_of(
     if name != "rdp":
         raise ParameterError("notion", name, NAMES)
     nats = -math.log(delta)
-    if order is None:  # the best order for Gaussian noise
+    if order is None:  # this order is the best one for Gaussian noise
         order = 1 + 2 * nats / budget.epsilon
     a = ORDER_RANGE.check("order", order) - 1
     largest_divergence = (
@@ -102,7 +102,7 @@ def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
     if order is None:
         order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
     rdp: Any = notion_of("rdp", budget, order)
-    # rho must be another name of the divergence: two separate limits would need two deltas
+    # Rho must state the same limit as the divergence: separate limits would need two deltas.
     rho = min(zcdp.limit.spent, rdp.limit.spent / order * (1 - 1e-15))
     zcdp = replace(zcdp, limit=Total(rho, zcdp.limit.infinity))
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))

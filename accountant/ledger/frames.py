@@ -190,7 +190,7 @@ def frozen_columns(frame: Any) -> dict[str, Any]:
     for name in frame.columns:
         kind = frame[name].dtype
         plain = isinstance(kind, np.dtype) and not kind.hasobject
-        # a series, because pandas infers the type of an array of objects from its rows
+        # The others stay series: pandas infers the type of an array of objects from its rows.
         columns[name] = (
             immutable(frame[name].to_numpy())
             if plain

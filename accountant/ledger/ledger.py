@@ -190,7 +190,7 @@ class Ledger(TableDisplay, Gate):
         executor: Executor | None,
     ) -> Iterator[Answer]:
         """Yield what workers make of the blocks."""
-        ours = executor is None  # each block is run once
+        ours = executor is None  # threads of our own run each block once
         if isinstance(self._data, WorkerChunks):
             reduce = self._reduce if self._digest else None
             like = HeldBlocks(mechanism, query, self._data.reader, [], reduce)

@@ -81,7 +81,7 @@ def _refuse_missing(argument: str, array: NDArray[Any]) -> None:
         for name in array.dtype.names:
             _refuse_missing(argument, array[name])
     elif array.dtype.kind in "fc":
-        # one cheap pass; the entries are checked where the sum is not finite
+        # The sum takes one cheap pass; the entries are looked at where it is not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not math.isfinite(abs(array.sum()))
         if suspicious and not np.isfinite(array).all():

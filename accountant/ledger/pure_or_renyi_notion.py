@@ -20,7 +20,7 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
 
-NO_SUM = Decimal("Infinity")  # sum of a notion that has no cost for one of the releases
+NO_SUM = Decimal("Infinity")  # the sum, where one of the releases has no cost in a notion
 
 
 class Sums(NamedTuple):

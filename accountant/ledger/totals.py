@@ -23,10 +23,10 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Repeat
 
 Amount = TypeVar("Amount")
-MOST_REPEATS = 10**9  # that `remaining` looks for
-MAX_CACHED_COSTS = 10_000  # costs of different releases that one notion keeps
-LARGEST_FACTOR = 1e6  # largest factor of the noise in a suggestion
-RELATIVE = 1e-6  # precision of that factor
+MOST_REPEATS = 10**9  # `remaining` counts no further
+MAX_CACHED_COSTS = 10_000  # a notion keeps the costs of so many different releases
+# a suggestion multiplies the noise by this factor at most, found to this relative precision
+LARGEST_NOISE_FACTOR, FACTOR_PRECISION = 1e6, 1e-6
 
 
 class Total(NamedTuple, Generic[Amount]):
@@ -68,12 +68,12 @@ class CompositionNotion(ABC, Generic[Amount]):
     budget: Budget
     limit: Total[Amount]
     order: float | None = None
-    # costs that `cost` computed, since every spend needs one
+    # what `cost` computed, because every spend asks for it
     _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    # from here on nothing is left: the tolerance completes a budget, and is no budget of its own
+    # A total of this size leaves nothing: the tolerance completes a spend, and nobody may spend it.
     full: Any = field(default=None, init=False, repr=False, compare=False)
 
     name: ClassVar[str]
@@ -185,7 +185,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         for item, count in plan.losses():
             if count:
                 total = self._after_item(total, item)
-            if count > 1:  # all repetitions at once, because other writers wait for the book
+            # repetitions are multiplied, not added one by one: other writers wait for the book
+            if count > 1:
                 single_cost = (
                     self._after_item(self.zero, item) if isinstance(item, Parallel) else None
                 )
@@ -205,7 +206,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def _after_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
-            # a user is in one part, so the largest total over the parts counts
+            # Each user is in one of the parts, so the largest total over the parts counts.
             ends: list[Total[Amount]] = [self.after(total, part) for part in item.distinct]
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
@@ -214,7 +215,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the error for a plan that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, requested = self.shown(total, unit).amount, self.shown(cost, unit).amount
-        # users may not spend the tolerance, so the message shows no limit within it
+        # Users may not spend the tolerance, so the message shows no limit within it.
         if limit * (1 - 4 * TOLERANCE) <= spent <= limit - requested:
             limit = spent
         return BudgetExceeded(spent, requested, self.budget, unit, limit, self._remedy(total, plan))
@@ -256,11 +257,13 @@ def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:
     def fits_at(factor: float) -> bool:
         try:
             return fits(change(factor))
-        # no such noise, none that has a cost, or no declared parameter
+        # there is no such noise, or it has no cost, or the mechanism declares no parameter
         except (ParameterError, UnsupportedPlan, TypeError):
             return False
 
-    if not fits_at(LARGEST_FACTOR):
+    if not fits_at(LARGEST_NOISE_FACTOR):
         return ""
-    factor = least_float_that(fits_at, 1.0, LARGEST_FACTOR, relative=RELATIVE, mean=geometric_mean)
+    factor = least_float_that(
+        fits_at, 1.0, LARGEST_NOISE_FACTOR, relative=FACTOR_PRECISION, mean=geometric_mean
+    )
     return f"{change(factor)!r} fits"

@@ -58,7 +58,7 @@ class LogEntry(NamedTuple):
     def own_keys(self) -> list[str]:
         """Return the keys it must be found by, whether or not it has an index yet."""
         key, dataset = self.facts["key"], self.facts["dataset"]
-        # of noise the index of the database is enough
+        # Noise is looked for in the index of the database alone.
         keys = [] if key is None or key.startswith("noise:") else [key]
         if self.kind in CHARGING_KINDS:
             author_keys = [author_key(dataset, self.facts["author"])] if "own" in self.facts else []
