@@ -4,7 +4,6 @@ from accountant.book import (
     account_check,
     book,
     dataset_terms,
-    history,
     log,
     reservations,
 )
@@ -121,7 +120,7 @@ def loses_a_line_between_pages(patch):
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, history, "read_history", "len(entries) < ROWS_PER_PAGE",
+        patch, book, "read_history", "len(entries) < ROWS_PER_PAGE",
         "len(entries) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
@@ -129,7 +128,7 @@ def stops_at_a_full_page(patch):
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
     edit(
-        patch, history, "read_history", "start = entries[-1].seq",
+        patch, book, "read_history", "start = entries[-1].seq",
         "start = entries[-1].seq - 1",
     )  # fmt: skip
 
@@ -146,7 +145,7 @@ def forgets_the_last_charge(patch):
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book, "set_quota", "account.author_charges())\n", "{})\n")
+    edit(patch, book, "set_quota", "account.author_charges()\n            )", "{})")
 
 
 def verifies_no_quota(patch):
