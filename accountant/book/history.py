@@ -19,9 +19,9 @@ import numpy as np
 
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
-from accountant.book.chain.entries import TERMS, LogEntry
+from accountant.book.chain.entries import TERMS, UNDECODED, LogEntry, parse_facts
 from accountant.book.limits.terms import Terms, changed_words, utc_time
-from accountant.book.log import ROWS_PER_PAGE, UNDECODED, Log
+from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.book.status import shown_total
 from accountant.domains import IntegerRange
 from accountant.errors import LedgerCorrupt, ParameterError
@@ -266,7 +266,7 @@ def read_page(
         try:
             entry = decode(body)
         except UNDECODED:
-            facts = log.parse_entry(seq, body)
+            facts = parse_facts(log.name, seq, body)
             entry = entry_type(
                 **{name: facts[name] for name in entry_type.__struct_fields__ if name in facts}
             )

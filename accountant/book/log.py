@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import datetime
 import getpass
-import json
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, Self
-
-import msgspec
 
 from accountant.book.chain.entries import (
     CHARGING_KINDS,
@@ -29,6 +26,7 @@ from accountant.book.chain.entries import (
     charge_key,
     digest,
     next_hash,
+    parse_facts,
     terms_key,
 )
 from accountant.book.chain.head_pin import HeadPin
@@ -39,7 +37,6 @@ from accountant.book.databases.database_files import MissingBook
 from accountant.book.databases.storage import Question, Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
-UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
@@ -398,7 +395,7 @@ class Log:
                     raise LedgerCorrupt(self.name, "an entry is missing", seq)
                 if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-                facts = self.parse_entry(seq, body)
+                facts = parse_facts(self.name, seq, body)
                 if self.signing_key is not None:
                     self._refuse_other_signature(previous, body, facts)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
@@ -474,33 +471,9 @@ class Log:
         _, body, mark = rows[0]
         if next_hash(rows[1][2], body) != mark:
             raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-        facts = self.parse_entry(seq, body)
+        facts = parse_facts(self.name, seq, body)
         self._refuse_other_signature(rows[1][2], body, facts)
         return LogEntry(seq, mark, facts)
-
-    def parse_entry(self, seq: int, body: str) -> dict[str, Any]:
-        """Return the facts of an entry."""
-        facts: Any = None
-        try:
-            facts = msgspec.json.decode(body)
-        except UNDECODED:
-            # The standard library reads what it writes itself: NaN, or half a surrogate pair.
-            with suppress(ValueError, TypeError, RecursionError):
-                facts = json.loads(body)
-            if facts is None:
-                raise LedgerCorrupt(self.name, "an entry is not JSON", seq) from None
-        # They are looked up one by one: a comparison of sets of keys takes five times as long.
-        is_entry = (
-            isinstance(facts, dict)
-            and facts.get("seq") == seq
-            and "dataset" in facts
-            and "kind" in facts
-            and "key" in facts
-        )
-        if not is_entry:
-            raise LedgerCorrupt(self.name, "an entry is no entry", seq)
-        checked_facts: dict[str, Any] = facts
-        return checked_facts
 
     def _refuse_other_signature(self, previous: str, body: str, facts: dict[str, Any]) -> None:
         """Raise `LedgerCorrupt` if there is a key, and a signature that is not made with it."""

@@ -32,7 +32,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
             log.refuse_unless_there(known_head, log.head)
         log.storage.check_integrity()
         log.forget_entries()
-        check, index, rows = _LogCheck(log), IndexCheck(log), RowCheck(log)
+        check, index, rows = LogCheck(log), IndexCheck(log), RowCheck(log)
         try:
             for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
                 check.check_entry(entry)
@@ -55,7 +55,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
     return verified
 
 
-class _LogCheck:
+class LogCheck:
     """Reads along the log: accounts, and that what was reserved is answered once at most."""
 
     def __init__(self, log: Log) -> None:

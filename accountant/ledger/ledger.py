@@ -259,5 +259,6 @@ def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
     return np.random.default_rng(noise), seed_words(coin_seeds)
 
 
-def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
+def seed_words(seeds: np.random.SeedSequence) -> list[int]:
+    """Return four words of a seed sequence."""
     return [int(word) for word in seeds.generate_state(4)]

@@ -6,10 +6,10 @@ import textwrap
 
 from accountant.book import verification
 from accountant.book.account_check import ChargeCheck, TermsCheck
-from accountant.book.verification import IndexCheck, _LogCheck
+from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 
-CHECKS = (_LogCheck, ChargeCheck, TermsCheck, IndexCheck)
+CHECKS = (LogCheck, ChargeCheck, TermsCheck, IndexCheck)
 
 
 def refusals():
@@ -67,12 +67,12 @@ def believes_a_charge_before_of_any_number(patch):
 
 def takes_two_answers(patch):
     """Keeps what was answered among the reserved."""
-    edit(patch, _LogCheck, "check_entry", 'self._reserved.discard(facts["of"])', "pass")
+    edit(patch, LogCheck, "check_entry", 'self._reserved.discard(facts["of"])', "pass")
 
 
 def takes_missing_bytes(patch):
     """Checks the bytes that are there."""
-    edit(patch, _LogCheck, "check_attachments", "if self._attached:", "if False:")
+    edit(patch, LogCheck, "check_attachments", "if self._attached:", "if False:")
 
 
 def sees_no_indexes(patch):

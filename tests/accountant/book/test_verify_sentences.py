@@ -34,7 +34,7 @@ SOURCES = Path(accountant.book.__file__).parent
 # the modules that `verify` runs through
 MODULES = (
     "verification.py", "account_check.py",
-    "log.py", "account.py", "reservations.py",
+    "log.py", "chain/entries.py", "account.py", "reservations.py",
 )  # fmt: skip
 
 
