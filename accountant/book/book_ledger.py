@@ -17,7 +17,7 @@ import numpy as np
 
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
-from accountant.book.chain.entries import LogEntry, canonical_json, digest
+from accountant.book.chain.entries import LogEntry, answer_key, digest, run_key, step_key
 from accountant.book.dataset_terms import checked_name
 from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
 from accountant.book.limits.user_totals import encode_users
@@ -288,7 +288,11 @@ class ReservedRelease(NamedTuple):
 
 
 class PlanRun:
-    """The state of one run of a plan: its position, earlier releases and public coins."""
+    """The state of one run of a plan: its position, earlier releases and public coins.
+
+    A run with a ``name`` whose plan was paid for is resumed: recorded steps give their stored
+    answers, and the public coins are those of the first process.
+    """
 
     def __init__(
         self,
@@ -303,11 +307,7 @@ class PlanRun:
     ) -> None:
         self._reservations, self._log = reservations, reservations.account.log
         self._plan, self._users = plan, users
-        key = (
-            None
-            if name is None
-            else canonical_json({"dataset": reservations.account.name, "run": name})
-        )
+        key = None if name is None else run_key(reservations.account.name, name)
         with self._log.reading():
             opened = None if key is None else self._log.entry_with_key(key)
         if opened is None:
@@ -319,7 +319,8 @@ class PlanRun:
             paid = ", ".join(sorted(opened.facts["buckets"]))
             raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None
-        self._last_recorded = 0  # later entries belong to another process in the same run
+        # what stands behind this entry was written by another process in the same run; 0 for none
+        self._last_recorded = 0
         if self._named:
             with self._log.reading():
                 self._last_recorded = self._log.head.seq
@@ -367,6 +368,7 @@ class PlanRun:
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
     ) -> ReservedRelease:
+        """Return the step as it was recorded, or a new reservation that its plan has paid for."""
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
         # a run without a name is never resumed: its steps need no keys
@@ -389,7 +391,7 @@ class PlanRun:
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if answer is not None:
             return ReservedRelease(earlier, key, answer)
-        # reserved and never answered: the data may have been read, so a second read is paid for
+        # It was reserved and never answered: the data may have been read, so a second read is paid.
         return ReservedRelease(
             self._reservations.reserve(mechanism, who, facts, freshness_check), key
         )
@@ -398,26 +400,14 @@ class PlanRun:
         """Return the step and its answer; None for what was not recorded at the opening."""
         if not self._last_recorded:
             return None, None
+
+        def recorded(key: str) -> LogEntry | None:
+            entry = self._log.entry_with_key(key)
+            return None if entry is None or entry.seq > self._last_recorded else entry
+
         with self._log.reading():
-            entries = [
-                self._log.entry_with_key(key(self._seq, step)) for key in (step_key, answer_key)
-            ]
-        entry, answer = (
-            None
-            if recorded_entry is None or recorded_entry.seq > self._last_recorded
-            else recorded_entry
-            for recorded_entry in entries
-        )
-        if entry is None:  # steps are recorded in order, so no later one was recorded
+            step_entry = recorded(step_key(self._seq, step))
+            answer = recorded(answer_key(self._seq, step))
+        if step_entry is None:  # steps are recorded in order, so no later one was recorded
             self._last_recorded = 0
-        return entry, answer
-
-
-def step_key(run: int, step: int) -> str:
-    """Return the key of a step of a run; the run's number is that of its first entry."""
-    return canonical_json({"run": run, "step": step})
-
-
-def answer_key(run: int, step: int) -> str:
-    """Return the key of the answer of a step."""
-    return canonical_json({"answer": step, "run": run})
+        return step_entry, answer

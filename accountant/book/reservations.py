@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
-from accountant.book.chain.entries import PAID, LogEntry, canonical_json, digest, set_aside_key
+from accountant.book.chain.entries import PAID, LogEntry, digest, set_aside_key, step_key
 from accountant.book.label_claim import LabelClaim
 from accountant.book.limits.plan_proofs import (
     proof_for,
@@ -199,7 +199,7 @@ class Reservations:
         account = self.account
         self.refuse_idealised(mechanism)
         encoded_users, raw = (None, None) if who is None else encode_users(who)
-        key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
+        key = step_key(facts["run"], facts["step"]) if named else None
         with self._log.writing():
             if account.window is not None:  # a step of an earlier window would read later data
                 paid_in = account.window.label(self._log.entry(facts["run"]).latest)

@@ -1,5 +1,10 @@
 """The entries of a log: a hash chains each to the one before, and keys say how to find it.
 
+The kinds of entries are "book", the first; "dataset", an opening; "terms", a change of it;
+"reserve", which charges a release before it reads data, and "release" or "failed", which answers
+it; "plan", which charges all releases of a plan, and "step", which records one of them; "seed",
+which names a seeded stream of noise; "index", which brings the key of an old entry into the index.
+
 The hash of an entry covers the entry and the hash before it.  The last entry under a key says how
 things stand: what a data set has spent, its terms, what an author or a bucket of people spent.
 """
@@ -119,6 +124,9 @@ def digest(raw: Any) -> str:
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
 
 
+# --- keys
+
+
 def dataset_key(name: str) -> str:
     """Return the key of a data set's first entry."""
     return canonical_json({"dataset": name})
@@ -147,3 +155,18 @@ def bucket_key(dataset: str, bucket: str) -> str:
 def set_aside_key(dataset: str) -> str:
     """Return the key of the runs of the plan that was set aside for a data set."""
     return canonical_json({"charges": dataset, "plan": "set aside"})
+
+
+def run_key(dataset: str, run: str) -> str:
+    """Return the key of the first entry of a named run of a plan."""
+    return canonical_json({"dataset": dataset, "run": run})
+
+
+def step_key(run: int, step: int) -> str:
+    """Return the key of a step of a run; the run's number is that of its first entry."""
+    return canonical_json({"run": run, "step": step})
+
+
+def answer_key(run: int, step: int) -> str:
+    """Return the key of the answer of a step."""
+    return canonical_json({"answer": step, "run": run})
