@@ -178,11 +178,9 @@ class Reservations:
                 entry_facts["certified"] = certified
 
         def spend(total: Total[Any]) -> Total[Any]:
-            return (
-                total
-                if PAID in facts
-                else account.total_after_plan(notion, total, plan, entry_facts)
-            )
+            if PAID in facts:
+                return total
+            return account.total_after_plan(notion, total, plan, entry_facts)
 
         entry_facts |= self._within_quota(notion, None, spend)
         return self._log.append("plan", entry_facts, account.name, key)
@@ -239,10 +237,9 @@ class Reservations:
         """Record that a charged release has no answer; the key of its label is free again."""
         with self._log.writing():
             labelled_entry = None if label is None else self._log.entry_with_key(label)
-            also = (
-                label if labelled_entry is not None and labelled_entry.seq == reserved.seq else None
-            )
-            self._log.append("failed", {"of": reserved.seq}, self.account.name, also=also)
+            is_own_label = labelled_entry is not None and labelled_entry.seq == reserved.seq
+            freed_label = label if is_own_label else None
+            self._log.append("failed", {"of": reserved.seq}, self.account.name, also=freed_label)
 
     def mark_seed(self, fingerprint: str) -> None:
         """Record a seeded noise stream; refuse one that was used before."""
