@@ -1,241 +1,86 @@
-"""The account of one data set in a book: its budget, spent one durable entry at a time."""
+"""What one data set of a book has spent, read from the entries of the log; nothing here writes.
+
+An entry that charges states the total after it, so the last charge says what the data set spent.
+Some data sets have more totals than one.  With ``users``, each of them has the budget; with
+``buckets``, such as regions, the people of each have it.  With a window, such as a month, an entry
+states *parts*: what was spent in each month, or on each day.  While there are quotas, it also
+states what its author has charged.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
-from accountant.book.account_charges import AccountCharges
-from accountant.book.account_state import MOST_READ_IN_LOCK, PAID
-from accountant.book.chain.hash_chain import (
+from accountant.accountants.budget import Budget
+from accountant.book.chain.entries import (
+    CHARGING_KINDS,
+    FIRST_PREDECESSOR,
+    PAID,
+    TERMS,
+    ChainHead,
     LogEntry,
+    author_key,
+    bucket_key,
     canonical_json,
-    digest,
+    set_aside_key,
 )
-from accountant.book.label_claim import LabelClaim
-from accountant.book.limits.plan_proofs import (
-    proof_for,
-    refuse_above,
-    refuse_unplanned,
-    refuse_unproved,
-)
-from accountant.book.limits.user_totals import encode_users
+from accountant.book.limits.terms import Terms
+from accountant.book.limits.user_totals import Spend, UserTotals, decode_users
+from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded, window_of
 from accountant.book.log import Log
-from accountant.errors import (
-    OffPlan,
-    ParameterError,
-)
-from accountant.ledger.interfaces import Releasable, charged_plan
+from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.private_data import Users
-from accountant.ledger.totals import Total
-from accountant.plans.plan import Plan, Repeat, as_plan
-from accountant.proofs.checked_proof import CheckedProof, Proof
-from accountant.serialisation.plan_json import to_dict
+from accountant.ledger.totals import CompositionNotion, Total
+from accountant.plans.plan import Plan
+from accountant.serialisation.plan_json import from_dict, to_dict
 
-FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
-ATTEMPTS = 3
+AFTER_PLAN = "epsilons after a plan"  # how entries name the notion next to a certified plan
+START = ChainHead(0, FIRST_PREDECESSOR)
+MOST_READ_IN_LOCK = 32  # entries; other writers wait meanwhile
+ENTRIES_READ_AHEAD = 10_000  # entries in one transaction, in which other threads wait
+AuthorCharges = dict[str, Parts | UserTotals]  # by author; to each user where there are users
 
 
-class Account(AccountCharges):
-    """Spends the budget of one data set; its state is read from the log."""
+class Standing(NamedTuple):
+    """What a data set has spent: a total, and the notion that adds it up."""
+
+    notion: CompositionNotion[Any]
+    total: Total[Any]
+
+
+class Account:
+    """The terms of one data set, and the totals that its entries in the log add up to."""
 
     def __init__(self, log: Log, opened: LogEntry) -> None:
-        super().__init__(log, opened)
+        self.log, facts = log, opened.facts
+        self.name: str = facts["dataset"]
+        self.users: int | None = facts["users"]
+        self.unit: str = facts["unit"]
+        self.people: str | None = facts.get("people")
+        self.window = window_of(facts)
+        # the plan that was set aside for some runs, as plain values
+        self.aside: dict[str, Any] | None = facts.get("aside")
+        self.buckets: str | None = facts.get("buckets")  # what the buckets are, such as regions
+        self.idealised: bool = facts.get("idealised", False)
+        # whether only plans with a proof are charged
+        self.verified: bool = facts.get("verified", False)
+        self.opened: str = facts["time"]
+        self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
+        self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
+        self.opening = Terms.of(facts)
+        self._terms_mark = ""  # the hash of the entry that states the terms
+        self.adopt(self.opening)
+        # what users, authors and buckets spent, up to an entry of the log each
+        self._user_totals = self.unspent_users()
+        self._authors: AuthorCharges = {}
+        self._buckets: dict[str, Total[Any]] = {}
+        self._applied_head = self._authors_head = self._buckets_head = START
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
-    @contextmanager
-    def _charging(self) -> Iterator[None]:
-        """Open a transaction that charges; it reads few entries while it holds the lock."""
-        for attempt in range(ATTEMPTS):
-            with self.log.writing():
-                if self.entries_behind() <= MOST_READ_IN_LOCK or attempt == ATTEMPTS - 1:
-                    yield
-                    return
-            self.read_ahead()
-
-    def reserve(
-        self,
-        mechanism: Releasable,
-        who: Users | None,
-        facts: dict[str, Any],
-        freshness_check: FreshnessCheck,
-        label: LabelClaim | None = None,
-    ) -> LogEntry:
-        """Charge one release; it is on disk on return, and an error changes no state."""
-        self.refuse_idealised(mechanism)
-        # facts with a run are of a planned step that is released again after a crash
-        if self.verified and "run" not in facts:
-            refuse_unplanned()
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
-        loss = charged_plan(mechanism)
-        with self._charging():
-            if label is not None:
-                label.refuse_if_taken(self.log)
-                facts = {**facts, "holder": label.holder}
-            self.refuse_if_over()
-            last_charge = self.log.last_charge(self.name)
-            notion, stated = self.charge(last_charge, as_plan(mechanism), loss, who, facts)
-            cost = notion.cost(loss)
-            entry = self.log.append(
-                "reserve",
-                {
-                    **facts,
-                    "mechanism": self.description_of(mechanism),
-                    "loss": self.description_of(loss),
-                    "relation": self.relation(last_charge, mechanism),
-                    "cost": notion.encode(cost),
-                    **stated,
-                    **self.within_quota(notion, who, lambda total: notion.add(total, cost)),
-                    **self.counting(notion),
-                    "who": encoded_users,
-                    "block": None if raw is None else digest(raw),
-                },
-                self.name,
-                self.fresh(freshness_check()),
-                None if label is None else label.key,
-            )
-            if raw is not None:
-                self.log.attach(entry, raw)
-        return entry
-
-    def reserve_plan(
-        self,
-        plan: Plan,
-        facts: dict[str, Any],
-        key: str | None,
-        proof: Proof | CheckedProof | None = None,
-        verified: bool = False,
-    ) -> LogEntry:
-        """Charge a whole plan to all users; of parallel parts the most expensive one is charged.
-
-        A first plan whose sum does not fit is charged its certified epsilon.  With ``verified``, or
-        where the data set was opened so, it is charged only with a proof that checks.
-        Where another process was the first to reserve a plan under the key, its entry is returned.
-        """
-        self.refuse_idealised(plan)
-        with self.log.reading():
-            self.follow_terms()
-            unspent = self.log.last_charge(self.name) is None
-            paid_for = self.free_runs(plan) > 0
-        verified = verified or self.verified
-        # before the lock, which others wait for
-        proved = proof_for(plan, self.budget, proof, verified and not paid_for)
-        certified = self.certified_epsilon(plan) if unspent else math.inf
-        with self._charging():
-            earlier = None if key is None else self.log.entry_with_key(key)
-            if earlier is not None:
-                return earlier
-            self.refuse_if_over()
-            paid = self.next_run_set_aside(plan)
-            if not paid and proved is not None:  # the budget may have changed since the reading
-                refuse_above(proved, self.budget)
-            elif not paid and verified:
-                refuse_unproved(self.budget)
-            return self._append_plan(plan, {**facts, **paid}, certified, key, proved)
-
-    def set_aside(
-        self, plan: Plan, runs: int, certified: float, proved: CheckedProof | None = None
-    ) -> None:
-        """Charge all runs of a plan at once, inside the transaction that opens the data set."""
-        self.refuse_idealised(plan)
-        all_runs = plan if runs == 1 else Repeat(plan, runs)
-        self._append_plan(
-            all_runs, {"run": None, "coins": [], "runs": runs}, certified, None, proved
-        )
-
-    def _append_plan(
-        self,
-        plan: Plan,
-        facts: dict[str, Any],
-        certified: float,
-        key: str | None,
-        proved: CheckedProof | None,
-    ) -> LogEntry:
-        """Append the charge of a plan, or of a run that was set aside, which costs no more."""
-        if proved is not None:
-            facts = {**facts, "proof": proved.facts()}
-            certified = max(certified, proved.epsilon)
-        last_charge = self.log.last_charge(self.name)
-        entry_facts = {**facts, "plan": to_dict(plan), "relation": self.relation(last_charge, plan)}
-        notion, _ = self.standing_after(last_charge)
-        if PAID in facts and last_charge is not None:
-            entry_facts |= {"total": last_charge.facts["total"], **self.counting(notion)}
-        else:
-            notion, stated = self.charge_plan(last_charge, plan, certified, facts)
-            entry_facts |= {**stated, **self.counting(notion)}
-            if last_charge is None and notion is self._after_plan:
-                entry_facts["certified"] = certified
-
-        def spend(total: Total[Any]) -> Total[Any]:
-            return (
-                total if PAID in facts else self.total_after_plan(notion, total, plan, entry_facts)
-            )
-
-        entry_facts |= self.within_quota(notion, None, spend)
-        return self.log.append("plan", entry_facts, self.name, key)
-
-    def reserve_step(
-        self,
-        mechanism: Releasable,
-        who: Users | None,
-        facts: dict[str, Any],
-        freshness_check: FreshnessCheck,
-        named: bool,
-    ) -> LogEntry:
-        """Record that a step, paid by its plan, is about to read the data."""
-        self.refuse_idealised(mechanism)
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
-        key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
-        with self.log.writing():
-            self.refuse_run_of_other_window(mechanism, facts["run"])
-            if key is not None and self.log.entry_with_key(key) is not None:
-                raise OffPlan(mechanism, None, "this run goes on in another process")
-            self.refuse_if_over()
-            entry_facts = {
-                **facts,
-                "mechanism": self.description_of(mechanism),
-                "who": encoded_users,
-                "noise": freshness_check(),
-                "block": None if raw is None else digest(raw),
-            }
-            entry = self.log.append("step", entry_facts, self.name, key)
-            if raw is not None:
-                self.log.attach(entry, raw)
-        return entry
-
-    def answer(self, reserved: LogEntry, raw: bytes, key: str | None) -> LogEntry:
-        """Store an answer and return its entry, or the earlier entry of the same key."""
-        with self.log.writing():
-            earlier = None if key is None else self.log.entry_with_key(key)
-            if earlier is not None and earlier.kind == "release":
-                return earlier
-            facts = {"of": reserved.seq, "answer": digest(raw), "size": len(raw)}
-            entry = self.log.append("release", facts, self.name, key)
-            self.log.attach(entry, raw)
-        return entry
-
-    def fail(self, reserved: LogEntry, label: str | None = None) -> None:
-        """Record that a charged release has no answer; the key of its label is free again."""
-        with self.log.writing():
-            labelled_entry = None if label is None else self.log.entry_with_key(label)
-            also = (
-                label if labelled_entry is not None and labelled_entry.seq == reserved.seq else None
-            )
-            self.log.append("failed", {"of": reserved.seq}, self.name, also=also)
-
-    def mark_seed(self, fingerprint: str) -> None:
-        """Record a seeded noise stream; refuse one that was used before."""
-        with self.log.writing():
-            key = f"noise:{fingerprint}"
-            if self.log.entry_in_column(key) is not None:
-                allowed = "a seed that no release used before: the same noise twice cancels"
-                raise ParameterError("rng", "one that this book has seen", allowed)
-            self.log.append("seed", {}, self.name, key)
-
     def description_of(self, plan: Any) -> dict[str, Any]:
-        """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
+        """Return a mechanism or loss as entries state it: plain values, or the repr without any."""
         key = type(plan), plan  # the type first, so that no undeclared class decides on equality
         description = self._described.get(key)
         if description is None:
@@ -246,3 +91,293 @@ class Account(AccountCharges):
                 description = {"repr": repr(plan)[:1000]}
             self._described[key] = description
         return description
+
+    # --- terms, and the notions that they limit
+
+    def adopt(self, terms: Terms) -> None:
+        """Take these terms; kind and order of the notion stay as the data set was opened."""
+        self.terms, self.budget = terms, terms.budget
+        # the second adds up epsilons after a plan that was reserved at its certified epsilon
+        self.notion, self.after_plan = self.notions_of(terms.budget)
+
+    def follow_terms(self) -> Terms:
+        """Adopt the terms in force and return them; call it inside a transaction."""
+        last_terms = self.log.last_terms(self.name)
+        mark = "" if last_terms is None else last_terms.hash
+        if mark != self._terms_mark:
+            self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
+            self._terms_mark = mark
+        return self.terms
+
+    def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
+        """Return the notion under a budget, and the one that adds up next to a certified plan."""
+        if budget not in self._notions:
+            name, order = self._rule
+            self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)
+        return self._notions[budget]
+
+    def notion_in(self, facts: dict[str, Any]) -> CompositionNotion[Any]:
+        """Return the notion in which a charging entry states its total."""
+        return self.after_plan if facts.get("counting") == AFTER_PLAN else self.notion
+
+    def counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
+        """Return how an entry names the notion that adds up next to a certified plan."""
+        return {"counting": AFTER_PLAN} if notion is self.after_plan else {}
+
+    def counts_after_plan(self, notion: CompositionNotion[Any]) -> bool:
+        """Return whether a notion adds epsilons to that of a certified plan."""
+        return notion is self.after_plan
+
+    def limit_under(
+        self,
+        notions: tuple[CompositionNotion[Any], CompositionNotion[Any]],
+        after_plan: bool,
+        last_charge: LogEntry | None,
+        now: str,
+    ) -> CompositionNotion[Any]:
+        """Return which of the notions of a budget limits what was spent up to a charge."""
+        if self.window is None:
+            return notions[after_plan]
+        parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
+        return self.window.notion(notions[0], parts, now)
+
+    def shown_notion(self, budget: Budget, after_plan: bool) -> CompositionNotion[Any]:
+        """Return the notion that shows totals under a budget, whatever window they are of."""
+        notion = self.notions_of(budget)[after_plan]
+        return notion if self.window is None else self.window.widest(notion)
+
+    # --- the total of the data set
+
+    def standing(self) -> Standing:
+        """Return what the user with the largest total spent; call it inside a transaction."""
+        self.follow_terms()
+        return self.standing_after(self.log.last_charge(self.name))
+
+    def standing_after(self, last_charge: LogEntry | None, now: str | None = None) -> Standing:
+        """Return the notion and the total after a charge; those of the start for None.
+
+        With a window, what is spent in the one that is open ``now``, by default the latest time.
+        """
+        if self.window is not None:
+            when = self.log.latest if now is None else now
+            parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
+            notion = self.window.notion(self.notion, parts, when)
+            return Standing(notion, self.window.spent(notion, parts, when))
+        if last_charge is None:
+            return Standing(self.notion, self.notion.zero)
+        notion = self.notion_in(last_charge.facts)
+        return Standing(notion, notion.decode(last_charge.facts["total"]))
+
+    def parts_after(
+        self, notion: CompositionNotion[Any], parts: Parts, now: str, spend: Spend
+    ) -> Parts:
+        """Return the parts after a spend at a time, without parts that no longer count."""
+        label = WHOLE
+        if self.window is not None:
+            parts, label = self.window.live(parts, now), self.window.label(now)
+        return {**parts, label: spend(parts.get(label, notion.zero))}
+
+    def total_of(self, notion: CompositionNotion[Any], parts: Parts, now: str) -> Total[Any]:
+        """Return the total of parts: of the window that is open, where there are windows."""
+        if self.window is not None:
+            return self.window.spent(notion, parts, now)
+        return parts.get(WHOLE, notion.zero)
+
+    def total_after_plan(
+        self, notion: CompositionNotion[Any], total: Total[Any], plan: Plan, facts: dict[str, Any]
+    ) -> Total[Any]:
+        """Return the total after the plan of an entry, or the certified total that it states."""
+        if "certified" in facts:
+            return certified_total(facts["certified"])
+        return notion.after(total, plan)
+
+    # --- runs of a plan that was set aside
+
+    def runs(self) -> tuple[int, int] | None:
+        """Return how many runs were made of a plan that was set aside, and are paid for."""
+        if self.aside is None:
+            return None
+        last_run = self.log.entry_with_key(set_aside_key(self.name))
+        if (
+            last_run is None
+            or self.log.entry(last_run.facts.get(PAID, last_run.seq)).facts.get("runs") is None
+        ):
+            raise LedgerCorrupt(self.log.name, "does not say what was set aside")
+        return last_run.facts.get("nth", 0), self.aside["runs"]
+
+    def free_runs(self, plan: Plan) -> int:
+        """Return how many more runs of a plan were set aside."""
+        runs = self.runs()
+        if self.aside is None or runs is None or self.aside["plan"] != to_dict(plan):
+            return 0
+        runs_made, runs_paid = runs
+        return runs_paid - runs_made
+
+    # --- totals of users
+
+    def unspent_users(self) -> UserTotals | None:
+        """Return the users before any spend, or None for a data set without users."""
+        return None if self.users is None else UserTotals(self.users, self.notion.zero)
+
+    def user_totals(self) -> UserTotals:
+        """Bring every user's total up to date and return them; inside a transaction."""
+        return self._apply_entries(None)
+
+    def read_ahead(self) -> None:
+        """Bring totals nearly up to date, in transactions that hold no one up."""
+        if self.users is None:
+            return
+        is_behind = True
+        while is_behind:
+            with self.log.reading():
+                is_behind = self.entries_behind() > MOST_READ_IN_LOCK
+                if is_behind:
+                    self._apply_entries(ENTRIES_READ_AHEAD)
+        with self.log.reading():
+            if self.follow_terms().quotas:
+                self.author_charges()
+
+    def entries_behind(self) -> int:
+        """Return how many entries the users' totals are behind the log."""
+        return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
+
+    def _apply_entries(self, max_entries: int | None) -> UserTotals:
+        """Apply the next entries of the log to the users' totals, all of them for None."""
+        if self._user_totals is None:
+            raise ParameterError("name", self.name, "a data set opened with users=")
+        try:
+            for entry in islice(self.log.entries_after(self._applied_head), max_entries):
+                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
+                    self.apply(self._user_totals, entry)
+                self._applied_head = entry.chain_head
+        except BaseException:  # an entry may be applied, and its number not noted yet
+            self._user_totals, self._applied_head = self.unspent_users(), START
+            raise
+        return self._user_totals
+
+    def apply(self, user_totals: UserTotals, entry: LogEntry) -> None:
+        """Add the cost of a log entry to its users' totals, without checking the limit."""
+        facts, notion = entry.facts, self.notion_in(entry.facts)
+        if PAID in facts:
+            return
+        if entry.kind == "plan":
+            plan = from_dict(facts["plan"])
+            ends = user_totals.totals_after(
+                None, lambda total: self.total_after_plan(notion, total, plan, facts)
+            )
+            user_totals.assign_totals(None, ends)
+            return
+        who = self.users_of(entry)
+        cost = notion.decode(facts["cost"])
+        user_totals.assign_totals(
+            who, user_totals.totals_after(who, lambda total: notion.add(total, cost))
+        )
+
+    def users_of(self, entry: LogEntry) -> Users | None:
+        """Return the users that an entry names; None means all users."""
+        encoded_users, block = entry.facts["who"], entry.facts["block"]
+        if encoded_users is None:
+            return None
+        raw = None if block is None else self.log.attachment(entry, block)
+        try:
+            return decode_users(encoded_users, raw)
+        except (ValueError, TypeError):
+            raise LedgerCorrupt(self.log.name, "names no users", entry.seq) from None
+
+    # --- what each author charged, which quotas limit
+
+    def author_parts(self, notion: CompositionNotion[Any], author: str) -> Parts:
+        """Return what an author charged, as the author's last entry states it, under quotas."""
+        last_entry = self.log.entry_with_key(author_key(self.name, author))
+        if last_entry is None:
+            return {}
+        if last_entry.facts["dataset"] != self.name or (
+            last_entry.kind != TERMS and "own" not in last_entry.facts
+        ):
+            raise LedgerCorrupt(self.log.name, "does not say what an author spent", last_entry.seq)
+        encoded_parts = (
+            last_entry.facts["used"][author]
+            if last_entry.kind == TERMS
+            else last_entry.facts["own"]
+        )
+        return decoded(notion, encoded_parts)
+
+    def author_total(
+        self, notion: CompositionNotion[Any], charged: Parts | UserTotals, now: str | None = None
+    ) -> Total[Any]:
+        """Return the total that counts for an author: with users, the largest total of a user."""
+        if isinstance(charged, UserTotals):
+            return charged.worst_total()
+        return self.total_of(notion, charged, self.log.latest if now is None else now)
+
+    def author_charges(self) -> AuthorCharges:
+        """Return what every author charged, from all entries; call it inside a transaction."""
+        try:
+            for entry in self.log.entries_after(self._authors_head):
+                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
+                    self.add_author_charge(self._authors, entry)
+                self._authors_head = entry.chain_head
+        except BaseException:  # an entry may be added, and its number not noted yet
+            self._authors, self._authors_head = {}, START
+            raise
+        return self._authors
+
+    def add_author_charge(self, charges: AuthorCharges, entry: LogEntry) -> None:
+        """Add a charge to its author's charges; a plan that was set aside counts for no author."""
+        facts, author = entry.facts, entry.facts["author"]
+        notion = self.notion_in(facts)
+        if self.users is not None:
+            totals = charges.setdefault(author, UserTotals(self.users, notion.zero))
+            if "runs" not in facts and isinstance(totals, UserTotals):
+                self.apply(totals, entry)
+            return
+        own_parts = charges.get(author, {})
+
+        def spend(total: Total[Any]) -> Total[Any]:
+            if PAID in facts or "runs" in facts:
+                return total
+            if facts["kind"] == "plan":
+                return self.total_after_plan(notion, total, from_dict(facts["plan"]), facts)
+            return notion.add(total, notion.decode(facts["cost"]))
+
+        if not isinstance(own_parts, UserTotals):
+            charges[author] = self.parts_after(notion, own_parts, entry.latest, spend)
+
+    def encoded_author_charges(
+        self, notion: CompositionNotion[Any], charges: AuthorCharges
+    ) -> dict[str, Any]:
+        """Return what each author charged, as an entry of terms states it."""
+        return {
+            author: notion.encode(charged.worst_total())
+            if isinstance(charged, UserTotals)
+            else encoded(notion, charged)
+            for author, charged in charges.items()
+        }
+
+    # --- what the people of each bucket spent
+
+    def bucket_total(self, notion: CompositionNotion[Any], bucket: str) -> Total[Any]:
+        """Return what the people of a bucket spent, as the bucket's last charge states it."""
+        last_charge = self.log.entry_with_key(bucket_key(self.name, bucket))
+        if last_charge is None:
+            return notion.zero
+        if last_charge.facts["dataset"] != self.name or bucket not in last_charge.facts.get(
+            "buckets", {}
+        ):
+            raise LedgerCorrupt(self.log.name, "does not say what a bucket spent", last_charge.seq)
+        return notion.decode(last_charge.facts["buckets"][bucket])
+
+    def bucket_totals(self) -> dict[str, Total[Any]]:
+        """Return what each bucket spent, from all entries; call it inside a transaction."""
+        for entry in self.log.entries_after(self._buckets_head):
+            if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
+                for bucket, encoded_total in entry.facts["buckets"].items():
+                    self._buckets[bucket] = self.notion.decode(encoded_total)
+            self._buckets_head = entry.chain_head
+        return self._buckets
+
+    def each_total(self) -> list[Total[Any]] | None:
+        """Return the totals of users or buckets that have budgets of their own; else None."""
+        if self.buckets is not None:
+            return list(self.bucket_totals().values())
+        return None if self.users is None else self.user_totals().totals

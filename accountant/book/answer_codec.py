@@ -41,7 +41,12 @@ def _to_plain(answer: Any) -> Any:
         array = np.asarray(answer)
         if array.dtype.kind not in ARRAY_KINDS:
             raise PrivateValueError("answer", ALLOWED)
-        return {"array" if isinstance(answer, np.ndarray) else "scalar": _npy(array)}
+        if array.nbytes > MAX_ANSWER_BYTES:
+            raise PrivateValueError("answer", ALLOWED)
+        file = io.BytesIO()
+        np.lib.format.write_array(file, array, allow_pickle=False)
+        tag = "array" if isinstance(answer, np.ndarray) else "scalar"
+        return {tag: base64.b64encode(file.getvalue()).decode()}
     if answer is None or isinstance(answer, bool | str):
         return answer
     if isinstance(answer, int):
@@ -56,14 +61,6 @@ def _to_plain(answer: Any) -> Any:
     if isinstance(answer, dict) and all(isinstance(key, str) for key in answer):
         return {"dict": {key: _to_plain(value) for key, value in answer.items()}}
     raise PrivateValueError("answer", ALLOWED)
-
-
-def _npy(array: np.ndarray[Any, Any]) -> str:
-    if array.nbytes > MAX_ANSWER_BYTES:
-        raise PrivateValueError("answer", ALLOWED)
-    file = io.BytesIO()
-    np.lib.format.write_array(file, array, allow_pickle=False)
-    return base64.b64encode(file.getvalue()).decode()
 
 
 def _from_plain(plain: Any) -> Any:

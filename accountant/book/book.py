@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Self, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from accountant.accountants.budget import Budget
+from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
-from accountant.book.book_terms import BookTerms
-from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead
+from accountant.book.chain.entries import dataset_key
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.signing_key import SigningKey
-from accountant.book.databases.connection import connect
-from accountant.book.databases.database_files import MissingBook
-from accountant.book.dataset_opening import DatasetTerms, checked_buckets, checked_name
-from accountant.book.history import (
-    Status,
+from accountant.book.dataset_terms import (
+    DatasetTerms,
+    checked_buckets,
+    checked_name,
+    close_dataset,
+    raise_budget,
+    set_expiry,
+    set_quota,
 )
+from accountant.book.history import History, Line, Selection, read_history, stored_answer
 from accountant.book.limits.plan_proofs import refuse_unplanned
-from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
-from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.book.limits.terms import utc_time
+from accountant.book.log import Log
+from accountant.book.status import (
+    Buckets,
+    PeopleTable,
+    Quotas,
+    Status,
+    buckets_of,
+    people_of,
+    quotas_of,
+    status_of,
+    statuses_table,
+)
+from accountant.book.verification import Verified, verify_log
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
+from accountant.table_display import Table, TableDisplay
 
 
 @final
-class Book(BookTerms):
+class Book(TableDisplay):
     """The durable ledger: data sets, their budgets and every spend, in a log that only grows.
 
     Threads may share a book; every process opens its own, with `Book.open`.  A reservation is on
@@ -58,8 +79,8 @@ class Book(BookTerms):
     """
 
     def __init__(self, log: Log, verified: bool = False) -> None:
-        super().__init__(log)
-        self._verified = verified
+        self._log, self._verified = log, verified
+        self._accounts: dict[str, Account] = {}
 
     @classmethod
     def open(
@@ -110,39 +131,31 @@ class Book(BookTerms):
         """
         if not isinstance(verified, bool):
             raise ParameterError("verified", verified, "True or False")
-        who = None if author is None else checked_name("author", author)
+        named_author = None if author is None else checked_name("author", author)
         head_pin = None if pin is None else HeadPin(pin)
-        signs = None if key is None else SigningKey(key)
-        has_pinned_head = head_pin is not None and head_pin.read() is not None
-        try:
-            storage = connect(url, wait, create and not has_pinned_head)
-        except MissingBook as missing:
-            if not has_pinned_head:
-                raise
-            problem = "is empty, though entries of it are known"
-            raise LedgerCorrupt(str(missing.value), problem) from None
-        log = Log(storage, head_pin, who, wait, signs)
-        try:
-            with log.storage.reading():
-                empty = log.storage.empty
-            if empty and not create:
-                raise ParameterError("url", log.name, "a book that exists")  # noqa: TRY301
-            if empty:
-                with log.writing():
-                    pass
-            with log.reading():
-                first_checked = max(log.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
-                start = (
-                    log.entry(first_checked).chain_head
-                    if first_checked
-                    else ChainHead(0, FIRST_PREDECESSOR)
-                )
-                for _ in log.entries_after(start):
-                    pass
-        except BaseException:
-            log.close()
-            raise
-        return cls(log, verified)
+        signing_key = None if key is None else SigningKey(key)
+        return cls(Log.open(url, head_pin, named_author, wait, create, signing_key), verified)
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a book cannot be copied or pickled: open it again by its URL")
+
+    def __repr__(self) -> str:
+        return f"Book({self._log.name!r})"
+
+    def _table(self) -> Table:
+        return statuses_table(self.status(name) for name in self.names)
+
+    # --- opening data sets, and gates to data
 
     def dataset(
         self,
@@ -303,18 +316,404 @@ class Book(BookTerms):
             account, data, paid_plan, rng, public, run, undeclared, named, proof, verified
         )
 
-    def close(self) -> None:
-        """Close the connection to the database."""
-        self._log.close()
+    def _account(self, name: str) -> Account:
+        account = self._opened_account(checked_name("name", name))
+        if account is None:
+            raise ParameterError("name", name, "a data set of this book; dataset() opens one")
+        return account
 
-    def __enter__(self) -> Self:
-        return self
+    def _opened_account(self, name: str) -> Account | None:
+        if name not in self._accounts:
+            with self._log.reading():
+                opened = self._log.entry_with_key(dataset_key(name))
+            if opened is None:
+                return None
+            self._accounts[name] = Account(self._log, opened)
+        return self._accounts[name]
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    # --- where data sets stand
 
-    def __reduce__(self) -> Any:
-        raise TypeError("a book cannot be copied or pickled: open it again by its URL")
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the data sets, in the order in which they were opened."""
+        with self._log.reading():
+            rows = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
+        return [row[0] for row in rows]
 
-    def __repr__(self) -> str:
-        return f"Book({self._log.name!r})"
+    def status(self, name: str) -> Status:
+        """Return budget, notion, total and limit of a data set.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        Status
+            Its ``epsilon`` is rounded up.
+        """
+        account = self._account(name)
+        with self._log.reading():
+            return status_of(account)
+
+    def spent(self, name: str) -> float:
+        """Return the epsilon at the budget's delta of all spends, reservations included.
+
+        It is what a fixed plan of that cost has; while answers still choose what comes next the
+        guarantee is the budget.  With users, it is the largest of theirs.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        float
+            Rounded up.
+        """
+        return self.status(name).epsilon
+
+    def spent_each(self, name: str) -> NDArray[np.float64]:
+        """Return `spent` for each user of a data set that was opened with ``users``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        array of shape (users,)
+            Rounded up.
+        """
+        account = self._account(name)
+        account.read_ahead()
+        with self._log.reading():
+            notion, _ = account.standing()
+            return account.user_totals().per_user(notion.epsilon)
+
+    def remaining(self, name: str, plan: Plan) -> int:
+        """Return how many more times a release, or a whole plan, fits what a data set has left.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        plan : Plan
+            A mechanism, a loss or a plan.
+
+        Returns
+        -------
+        int
+            Rounded down; at most 10^9, and 0 after its end.  Of users or buckets with own budgets,
+            for all of them; runs of a plan that was set aside count.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If the notion of the data set cannot add it up.
+        """
+        account = self._account(name)
+        with self._log.reading():
+            notion, total = account.standing()
+            if account.terms.is_over(self._log.latest):
+                return 0
+            free = account.free_runs(as_plan(plan))
+        try:
+            return free + notion.remaining(total, as_plan(plan))
+        except UnsupportedPlan:
+            if not free:
+                raise
+            return free
+
+    def quotas(self, name: str) -> Quotas:
+        """Return what each author spent of a data set, and may spend.
+
+        It reads the whole log once; `status` has those with a quota at once.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        Quotas of Quota
+            By author; each ``epsilon`` is that of the author's spends alone, rounded up: with
+            ``users`` the largest of any user, with a window in the one that is open.
+        """
+        account = self._account(name)
+        with self._log.reading():
+            return quotas_of(account)
+
+    def buckets(self, name: str) -> Buckets:
+        """Return what the people of each bucket of a data set spent.
+
+        It reads the whole log once; `status` has the largest at once.
+
+        Parameters
+        ----------
+        name : str
+            Name of a data set that was opened with ``buckets``.
+
+        Returns
+        -------
+        Buckets of Bucket
+            Those that paid for something, by name; each ``epsilon`` is rounded up.
+        """
+        account = self._account(name)
+        if account.buckets is None:
+            raise ParameterError("name", name, "a data set that was opened with buckets=")
+        with self._log.reading():
+            return buckets_of(account)
+
+    def people(self) -> PeopleTable:
+        """Return the sums of budgets over data sets about the same people.
+
+        What all data sets of a name together reveal of a person has at most the sums of epsilons
+        and deltas of their budgets, in whatever order they are asked.  A budget of a window is of a
+        person's data of one window, and a budget of buckets of those in one of them.
+
+        Returns
+        -------
+        PeopleTable of People
+            For each name that `dataset` was given as ``people``; sums are rounded up.
+
+        References
+        ----------
+        Vadhan & Zhang (2023), Lyu (2022): concurrent composition of interactive mechanisms.
+        """
+        return people_of(self.status(name) for name in self.names)
+
+    # --- changes of their terms, each with a reason in the log
+
+    def close_dataset(self, name: str, reason: str) -> Status:
+        """Close a data set for good: nothing more is spent, and stored answers stay readable.
+
+        Steps of a plan that was paid for are refused too.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+        """
+        return self._changed(name, reason, close_dataset)
+
+    def raise_budget(self, name: str, budget: Budget, reason: str) -> Status:
+        """Give a data set another budget, in the notion and at the order of its opening.
+
+        If answers decided on the change, the deltas of all its budgets add up
+        (docs/proofs/two_filters.md).
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        budget : Budget
+            One that holds what was spent; its delta may not be less than before.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        return self._changed(name, reason, raise_budget, budget)
+
+    def expire(self, name: str, when: str | datetime, reason: str) -> Status:
+        """Set the time from which on a data set refuses to spend; it may be moved on later.
+
+        The latest time in the log counts, also where the clock of a machine runs behind it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        when : str or datetime
+            The time: ISO 8601, UTC where it states no time zone.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        return self._changed(name, reason, set_expiry, utc_time("when", when))
+
+    def set_quota(self, name: str, author: str, quota: Budget | float, reason: str) -> Status:
+        """Limit what one author's own spends may cost, within the budget of the data set.
+
+        A quota limits use.  What protects people is the budget, which all authors share.  Authors
+        are who they say they are.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        author : str
+            Who; see `Book.open`.
+        quota : float or Budget
+            The largest epsilon of the author's own spends, as `quotas` shows it, at the delta of
+            the data set; 0 refuses all.  With ``users`` it is for each user, with a window for
+            each window; spends on several buckets add up.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        DatasetClosed
+            If it was closed.
+        """
+        return self._changed(name, reason, set_quota, author, quota)
+
+    def _changed(
+        self, name: str, reason: str, change: Callable[..., None], *stated: object
+    ) -> Status:
+        """Change the terms of a data set, with a reason, and return where it stands."""
+        account = self._account(name)
+        change(account, *stated, checked_name("reason", reason))
+        return self.status(name)
+
+    # --- what was spent, and whether the log is intact
+
+    def history(
+        self,
+        name: str,
+        *,
+        since: int | str | datetime | None = None,
+        last: int | None = None,
+        author: str | None = None,
+        run: str | None = None,
+        until: int | str | datetime | None = None,
+    ) -> History:
+        """Return the spends of a data set, and the changes of its terms, in order.
+
+        A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
+        number of the last line of a page begins the next page.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        since : int, str or datetime, optional
+            Only lines after the entry of this number, or from this time on: ISO 8601, UTC where it
+            states no time zone.
+        last : int, optional
+            Of these lines, only so many at the end.
+        author : str, optional
+            Only lines of this author.
+        run : str, optional
+            Only the plan and the steps of this run.
+        until : int, str or datetime, optional
+            Only lines up to the entry of this number, or up to this time.
+
+        Returns
+        -------
+        History of Line
+            The oldest first; epsilons are rounded up.
+        """
+        lines = self.iter_history(name, since=since, last=last, author=author, run=run, until=until)
+        return History(lines)
+
+    def iter_history(
+        self,
+        name: str,
+        *,
+        since: int | str | datetime | None = None,
+        last: int | None = None,
+        author: str | None = None,
+        run: str | None = None,
+        until: int | str | datetime | None = None,
+    ) -> Iterator[Line]:
+        """Return the lines of `history` one by one: a million of them fit into memory.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        since : int, str or datetime, optional
+            As in `history`.
+        last : int, optional
+            As in `history`.
+        author : str, optional
+            As in `history`.
+        run : str, optional
+            As in `history`.
+        until : int, str or datetime, optional
+            As in `history`.
+
+        Returns
+        -------
+        iterator of Line
+            The oldest first, up to the last one at the start; epsilons are rounded up.
+        """
+        return read_history(self._account(name), Selection.of(since, last, author, run, until))
+
+    def answer(self, line: Line) -> Any:
+        """Return the stored answer of a line of the history.
+
+        Parameters
+        ----------
+        line : Line
+            One of `history`.
+
+        Returns
+        -------
+        Any
+            The answer; None where there is none.
+        """
+        with self._log.reading():
+            return stored_answer(self._log, line)
+
+    def verify(self, head: str | None = None) -> Verified:
+        """Check every hash, total, user, answer, index and page, and pin the end.
+
+        Parameters
+        ----------
+        head : str, optional
+            What `head` or an earlier check gave: the log must go on from it.  With a key it must
+            be signed, ``NUMBER:HASH:SIGNATURE``, and the entries too.
+
+        Returns
+        -------
+        Verified
+            Number of entries, and the head to note.
+
+        Raises
+        ------
+        LedgerCorrupt
+            If something was changed, cut off, removed or put back.
+        """
+        return verify_log(self._log, head)
+
+    @property
+    def head(self) -> str:
+        """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key."""
+        with self._log.reading():
+            return self._log.signed_head()

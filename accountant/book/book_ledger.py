@@ -1,30 +1,38 @@
-"""The gate of a book: it reserves on disk before it reads data, and stores before it answers."""
+"""The gate of a book: it reserves on disk before it reads data, and stores before it answers.
+
+`BookLedger` is the gate, `BookMeter` the meter that it charges, and `PlanRun` the one run of a plan
+that the meter follows: paid for as a whole, and resumed after a crash.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from typing import Any, Self, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
-from accountant.book.book_meter import BookMeter
-from accountant.book.chain.hash_chain import LogEntry
-from accountant.book.dataset_opening import checked_name
-from accountant.book.label_claim import LabelTaken, await_label
-from accountant.book.plan_runs import PlanRun, ReservedRelease
-from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
+from accountant.book.chain.entries import LogEntry, answer_key, digest, run_key, step_key
+from accountant.book.dataset_terms import checked_name
+from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
+from accountant.book.limits.user_totals import encode_users
+from accountant.book.reservations import FreshnessCheck, Reservations
+from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Releasable, ShapedQuery
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.ledger import Ledger, warn_of_large_delta
+from accountant.ledger.plan_cursor import PlanCursor
+from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users, checked_users
-from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.plan import Plan
 from accountant.proofs.checked_proof import Proof
 from accountant.randomness import Rng
+from accountant.serialisation.plan_json import to_dict
 
 
 @final
@@ -49,20 +57,21 @@ class BookLedger(Ledger):
         proof: Proof | None = None,
         verified: bool = False,
     ) -> None:
+        reservations = Reservations(account)
         self._book_meter = meter = BookMeter(
-            account, self._noise_fingerprint, lambda: self._answering, rng is not None, buckets
+            reservations, self._noise_fingerprint, lambda: self._answering, rng is not None, buckets
         )
         super().__init__(data, plan, rng, public, "full", undeclared, meter)
         if account.users not in (None, self._users):
             raise ParameterError("data", f"{self._users} rows", f"of {account.users} users")
         self._last_noise_words = b""
         if self._seeded:
-            account.mark_seed(self._noise_fingerprint())
+            reservations.mark_seed(self._noise_fingerprint())
         else:
             warn_of_large_delta(account.budget.delta, self._users)
         if self._plan is not None:
             meter.run = PlanRun(
-                account,
+                reservations,
                 self._plan,
                 run,
                 self._users,
@@ -145,9 +154,8 @@ class BookLedger(Ledger):
         waiting, run = self._book_meter.waiting, self._book_meter.run
         self._book_meter.executor = self._executor
         try:
-            if (
-                run is not None and run.has_recorded_steps
-            ):  # stored answers and new ones, one after another
+            # stored answers and new ones come one after another
+            if run is not None and run.has_recorded_steps:
                 yield from (self._answer(mechanism, query, who) for who in charged)
                 return
             for output in super()._answer_blocks(mechanism, query, charged, executor):
@@ -158,7 +166,9 @@ class BookLedger(Ledger):
 
     def _store_answer(self, reserved: ReservedRelease, output: Any) -> Any:
         """Store and return the output, or return the earlier one of its label or step."""
-        entry = self._book_meter.account.answer(reserved.entry, encode_answer(output), reserved.key)
+        entry = self._book_meter.reservations.answer(
+            reserved.entry, encode_answer(output), reserved.key
+        )
         if entry.facts["of"] == reserved.entry.seq:
             return output
         return self._stored_answer(entry, reserved.entry.facts["mechanism"])
@@ -184,3 +194,220 @@ class BookLedger(Ledger):
             raise UnhealthyRandomness("the generator gives the same words again")
         self._last_noise_words = raw
         return hashlib.sha256(raw).hexdigest()[:32]
+
+
+class BookMeter:
+    """The meter of a `BookLedger`: a charge is an entry on disk.
+
+    ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
+    gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
+    labelled release.
+    """
+
+    def __init__(
+        self,
+        reservations: Reservations,
+        fingerprint: FreshnessCheck,
+        is_answering: Callable[[], bool],
+        seeded: bool,
+        buckets: tuple[str, ...] = (),
+    ) -> None:
+        self.reservations, self.account = reservations, reservations.account
+        self.seeded, self.buckets = seeded, buckets
+        self.fingerprint, self.is_answering = fingerprint, is_answering
+        self.run: PlanRun | None = None
+        self.executor = ""  # class name of an executor that the caller gave
+        self.label: LabelClaim | None = None
+        self.waiting: deque[ReservedRelease] = deque()
+        self._closed = False
+
+    @property
+    def next(self) -> Plan | None:
+        """Return the leaf of the plan that may be released next; None without a plan."""
+        return None if self.run is None else self.run.next
+
+    @property
+    def check(self) -> Callable[[Plan], None] | None:
+        """Return what checks the next releases of a plan; None without a plan."""
+        return None if self.run is None else self.run.check
+
+    @property
+    def bucket_facts(self) -> dict[str, Any]:
+        """Return the buckets that pay, as an entry names them; nothing without buckets."""
+        return {"buckets": list(self.buckets)} if self.buckets else {}
+
+    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+        """Write the reservation; an error leaves the state unchanged."""
+        if self._closed:
+            raise OffPlan(mechanism, None, "this ledger was closed")
+        if not self.is_answering():  # an interrupted reservation must not take this answer
+            self.fail_waiting()
+        label = self.label
+        facts: dict[str, Any] = {
+            "label": None if label is None else label.label,
+            "seeded": self.seeded,
+            **self.bucket_facts,
+        }
+        undeclared = name_of_undeclared(mechanism)
+        if undeclared:
+            facts["undeclared"] = undeclared
+        if self.executor:
+            facts["executor"] = self.executor
+        if self.run is not None:
+            reserved = self.run.charge(mechanism, who, facts, self.fingerprint)
+        else:
+            entry = self.reservations.reserve(mechanism, who, facts, self.fingerprint, label)
+            reserved = ReservedRelease(entry, None if label is None else label.key)
+        self.waiting.append(reserved)
+
+    def fail_waiting(self) -> None:
+        """Record for every open reservation that it has no answer."""
+        while self.waiting:
+            self.fail(self.waiting.popleft())
+
+    def fail(self, reserved: ReservedRelease) -> None:
+        """Record that a release has no answer, unless it was answered before."""
+        if reserved.stored is not None:
+            return
+        # without this entry the reservation stays spent; the first error is the one that is raised
+        with contextlib.suppress(RuntimeError, OSError):
+            key = reserved.key if reserved.entry.facts.get("label") is not None else None
+            self.reservations.fail(reserved.entry, key)
+
+    def close(self) -> None:
+        """Close the meter; it refuses further charges."""
+        self._closed = True
+
+
+class ReservedRelease(NamedTuple):
+    """A paid release; ``stored`` is its answer if it was released before."""
+
+    entry: LogEntry
+    key: str | None = None
+    stored: LogEntry | None = None
+
+
+class PlanRun:
+    """The state of one run of a plan: its position, earlier releases and public coins.
+
+    A run with a ``name`` whose plan was paid for is resumed: recorded steps give their stored
+    answers, and the public coins are those of the first process.
+    """
+
+    def __init__(
+        self,
+        reservations: Reservations,
+        plan: Plan,
+        name: str | None,
+        users: int,
+        coins: tuple[int, ...],
+        buckets: dict[str, Any],
+        proof: Proof | None = None,
+        verified: bool = False,
+    ) -> None:
+        self._reservations, self._log = reservations, reservations.account.log
+        self._plan, self._users = plan, users
+        key = None if name is None else run_key(reservations.account.name, name)
+        with self._log.reading():
+            opened = None if key is None else self._log.entry_with_key(key)
+        if opened is None:
+            facts = {"run": name, "coins": list(coins), **buckets}
+            opened = reservations.reserve_plan(plan, facts, key, proof, verified)
+        if opened.facts["plan"] != to_dict(plan):
+            raise ParameterError("run", name, "a name that no run of another plan has")
+        if sorted(opened.facts.get("buckets", ())) != buckets.get("buckets", []):
+            paid = ", ".join(sorted(opened.facts["buckets"]))
+            raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
+        self._seq, self._named = opened.seq, name is not None
+        # what stands behind this entry was written by another process in the same run; 0 for none
+        self._last_recorded = 0
+        if self._named:
+            with self._log.reading():
+                self._last_recorded = self._log.head.seq
+        self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
+        self._cursor = PlanCursor(plan, users)
+        self._charged: list[tuple[Releasable, Users | None]] = []
+
+    @property
+    def next(self) -> Plan | None:
+        """Return the leaf of the plan that may be released next."""
+        return self._cursor.next
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan whose releases are not the next ones of this run."""
+        self._cursor.check(plan)
+
+    @property
+    def has_recorded_steps(self) -> bool:
+        """Return whether the next step was released before."""
+        return self._recorded(len(self._charged))[0] is not None
+
+    def charge(
+        self,
+        mechanism: Releasable,
+        who: Users | None,
+        facts: dict[str, Any],
+        freshness_check: FreshnessCheck,
+    ) -> ReservedRelease:
+        """Move on by one step: released before, paid by the plan, or lost in a crash."""
+        self._cursor.charge(mechanism, who)
+        try:
+            reserved = self._reserved(mechanism, who, facts, freshness_check)
+        except BaseException:
+            self._cursor = PlanCursor(self._plan, self._users)
+            for charged_step in self._charged:
+                self._cursor.charge(*charged_step)
+            raise
+        self._charged.append((mechanism, who))
+        return reserved
+
+    def _reserved(
+        self,
+        mechanism: Releasable,
+        who: Users | None,
+        facts: dict[str, Any],
+        freshness_check: FreshnessCheck,
+    ) -> ReservedRelease:
+        """Return the step as it was recorded, or a new reservation that its plan has paid for."""
+        step = len(self._charged)
+        facts = {**facts, "run": self._seq, "step": step}
+        # a run without a name is never resumed: its steps need no keys
+        key = answer_key(self._seq, step) if self._named else None
+        earlier, answer = self._recorded(step)
+        if earlier is None:
+            return ReservedRelease(
+                self._reservations.reserve_step(
+                    mechanism, who, facts, freshness_check, self._named
+                ),
+                key,
+            )
+        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        requested = (
+            self._reservations.account.description_of(mechanism),
+            encoded_users,
+            None if raw is None else digest(raw),
+        )
+        if requested != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
+            raise OffPlan(mechanism, None, "the run that is resumed released something else here")
+        if answer is not None:
+            return ReservedRelease(earlier, key, answer)
+        # It was reserved and never answered: the data may have been read, so a second read is paid.
+        return ReservedRelease(
+            self._reservations.reserve(mechanism, who, facts, freshness_check), key
+        )
+
+    def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
+        """Return the step and its answer; None for what was not recorded at the opening."""
+        if not self._last_recorded:
+            return None, None
+
+        def recorded(key: str) -> LogEntry | None:
+            entry = self._log.entry_with_key(key)
+            return None if entry is None or entry.seq > self._last_recorded else entry
+
+        with self._log.reading():
+            step_entry = recorded(step_key(self._seq, step))
+            answer = recorded(answer_key(self._seq, step))
+        if step_entry is None:  # steps are recorded in order, so no later one was recorded
+            self._last_recorded = 0
+        return step_entry, answer

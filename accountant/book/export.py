@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from accountant.book.history import Line, Status
-from accountant.book.log_reader import TERMS
+from accountant.book.chain.entries import TERMS
+from accountant.book.history import Line
+from accountant.book.status import Status
 from accountant.files import csv_lines
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency
@@ -54,14 +55,12 @@ def status_facts(status: Status) -> dict[str, Any]:
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
     """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
     columns = [name for name in LINE_FIELDS if name != "facts"]
-    return csv_lines(
-        chain([columns], ([_plain(getattr(line, name)) for name in columns] for line in lines))
-    )
 
+    def cells(line: Line) -> list[Any]:
+        fields = (getattr(line, name) for name in columns)
+        return ["; ".join(field) if isinstance(field, tuple) else field for field in fields]
 
-def _plain(value: Any) -> Any:
-    """A field of a line as one cell."""
-    return "; ".join(value) if isinstance(value, tuple) else value
+    return csv_lines(chain([columns], map(cells, lines)))
 
 
 def registry_rows(
@@ -94,7 +93,7 @@ def registry_rows(
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",
-        "epsilon": status.most,  # of a window, with what earlier windows did not spend
+        "epsilon": status.most,  # with what earlier windows may leave to a later one
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
         "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",

@@ -1,183 +1,39 @@
-"""The status and the history of a data set, as a book records them."""
+"""The history of a data set: a line for each spend, and for each change of the terms.
+
+It is read page by page, in little memory and in short transactions.  There may be millions of
+lines, so a page is decoded into few objects, and lines share equal values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from decimal import Decimal
-from typing import Any, NamedTuple
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
 
-from accountant.accountants.basic import float_ceiling, printed_decimal
-from accountant.accountants.budget import Budget
+import msgspec
+import numpy as np
+
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
-from accountant.book.log import Log
-from accountant.book.log_reader import TERMS
+from accountant.book.chain.entries import TERMS, UNDECODED, LogEntry, parse_facts
+from accountant.book.limits.terms import Terms, changed_words, utc_time
+from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.status import shown_total
+from accountant.domains import IntegerRange
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.ledger.totals import CompositionNotion, Spending, Total
+from accountant.ledger.totals import CompositionNotion, Spending
+from accountant.serialisation.plan_json import from_dict
 from accountant.table_display import Table, TableDisplay
 
-
-class Quota(NamedTuple):
-    """What one author's own spends cost: ``epsilon``, rounded up, and the ``quota`` if any."""
-
-    author: str
-    epsilon: float
-    quota: float | None
-
-    @property
-    def left(self) -> float | None:
-        """Return what remains of the quota; None without one."""
-        return None if self.quota is None else max(self.quota - self.epsilon, 0.0)
-
-
-class Quotas(TableDisplay, list[Quota]):
-    """The authors of a data set, by name: what each one spent, and may spend."""
-
-    def __repr__(self) -> str:
-        return f"<Quotas: {len(self)} authors>"
-
-    def _table(self) -> Table:
-        rows = [(quota.author, quota.epsilon, quota.quota, quota.left) for quota in self]
-        return Table(
-            ("author", "epsilon", "quota", "left"), rows, upper=("epsilon",), lower=("left",)
-        )
-
-
-class Bucket(NamedTuple):
-    """What the people of one bucket spent: ``epsilon``, rounded up, and what is ``left``."""
-
-    name: str
-    epsilon: float
-    left: float
-
-
-class Buckets(TableDisplay, list[Bucket]):
-    """The buckets of a data set, by name."""
-
-    def __repr__(self) -> str:
-        return f"<Buckets: {len(self)}>"
-
-    def _table(self) -> Table:
-        return Table(
-            ("bucket", "epsilon", "left"),
-            [tuple(bucket) for bucket in self],
-            upper=("epsilon",),
-            lower=("left",),
-        )
-
-
-class StatusFields(NamedTuple):
-    """The fields of `Status`."""
-
-    name: str
-    budget: Budget
-    notion: str
-    order: float | None
-    unit: str
-    users: int | None
-    counts: str
-    total: float
-    limit: float
-    epsilon: float
-    opened: str
-    relation: str | None
-    sums: tuple[str, ...]
-    after_plan: bool
-    expires: str | None
-    closed: str | None
-    reason: str
-    quotas: tuple[Quota, ...]
-    people: str | None
-    protects: str
-    most: float
-    window: str | None
-    buckets: str | None
-    runs: tuple[int, int] | None
-    verified: bool
-
-
-class Status(TableDisplay, StatusFields):
-    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
-
-    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
-    added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
-    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
-    of authors who have one, ``people`` the name of those whom the data are about.  ``protects``
-    says what the budget is of, and ``most`` the epsilon that it has at most: more than the budget
-    where a ``window``, a month or some days, takes over what those before it left, or where one
-    before had a larger budget.  ``total``, ``limit`` and ``epsilon`` are of the window that is
-    open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan
-    that was set aside were made, and are paid.  ``verified`` says that each plan is opened with a
-    proof of its cost.
-    """
-
-    __slots__ = ()
-
-    def _table(self) -> Table:
-        return statuses_table([self])
-
-
-class People(NamedTuple):
-    """The people of some data sets: sums of the epsilons and deltas of budgets, and what is spent.
-
-    Each number is rounded up.
-    """
-
-    name: str
-    datasets: tuple[str, ...]
-    epsilon: float
-    delta: float
-    spent: float
-
-
-class PeopleTable(TableDisplay, list[People]):
-    """The people that data sets of a book name, in the order in which they were first named."""
-
-    def __repr__(self) -> str:
-        return f"<People: {len(self)} names>"
-
-    def _table(self) -> Table:
-        columns = ("people", "data sets", "epsilon", "delta", "spent")
-        rows = [(people.name, ", ".join(people.datasets), *people[2:]) for people in self]
-        return Table(columns, rows, upper=columns[2:])
-
-
-def people_of(statuses: Iterable[Status]) -> PeopleTable:
-    """Return, for each name of people, the sums over the data sets that are about them."""
-    statuses_by_people: dict[str, list[Status]] = {}
-    for status in statuses:
-        if status.people is not None:
-            statuses_by_people.setdefault(status.people, []).append(status)
-    return PeopleTable(
-        People(
-            name,
-            tuple(status.name for status in group),
-            _sum_up(status.most for status in group),
-            _sum_up(status.budget.delta for status in group),
-            _sum_up(status.epsilon for status in group),
-        )
-        for name, group in statuses_by_people.items()
-    )
-
-
-def _sum_up(terms: Iterable[float]) -> float:
-    """Return the exact sum of the printed numbers, rounded up."""
-    return float_ceiling(sum(map(printed_decimal, terms), Decimal(0)))
-
-
-STATUS_COLUMNS = (
-    "data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened", "ends",
-)  # fmt: skip
-
-
-def statuses_table(statuses: Iterable[Status]) -> Table:
-    """Return data sets as rows of a table."""
-    rows = [
-        (status.name, status.total, status.limit, status.counts, status.epsilon,
-         status.budget.delta, status.users, status.opened, status.closed or status.expires)
-        for status in statuses
-    ]  # fmt: skip
-    return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
+NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
+SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
+NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
+Transaction = Callable[[], AbstractContextManager[None]]
+Converted = TypeVar("Converted")
 
 
 class Line(NamedTuple):
@@ -228,7 +84,7 @@ class Line(NamedTuple):
     def epsilon(self) -> float:
         """Return the total after it at the budget's delta, rounded up; computed when asked for."""
         epsilon_upper = self.notion.epsilon(self.notion.decode(self.spent))
-        return min(epsilon_upper, largest_epsilon(self.notion.budget))
+        return min(epsilon_upper, self.notion.budget.admitted_epsilon)
 
     @property
     def _spending(self) -> Spending:
@@ -251,74 +107,310 @@ class History(TableDisplay, list[Line]):
         return Table(columns, rows, upper=("total", "epsilon"))
 
 
-def status_of(account: Account) -> Status:
-    """Return the status of a data set; call it inside a transaction."""
-    notion, total = account.standing()
-    last_charge = account.log.last_charge(account.name)
-    shown = shown_total(notion.budget, notion, total)
-    epsilon = min(notion.epsilon(total), largest_epsilon(notion.budget))
-    widest = account.budget
-    if account.window is not None:  # an earlier window may have had a larger budget
-        widest = Budget(account.terms.largest, account.budget.delta)
-    return Status(
-        account.name, account.budget, account.notion.name, account.notion.order, account.unit,
-        account.users, *shown, epsilon,
-        account.opened, None if last_charge is None else last_charge.facts["relation"],
-        tuple(notion.encode(total)), account.counts_after_plan(notion), account.terms.expires,
-        account.terms.closed or None, account.terms.reason,
-        tuple(
-            Quota(author, notion.epsilon(own_total), quota)
-            for author, quota in account.terms.quotas.items()
-            for own_total in [account.own_total(notion, account.own_parts(notion, author))]
-        ),
-        account.people, _protects(account),
-        account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
-        None if account.window is None else account.window.label(account.log.latest),
-        account.buckets, account.runs(), account.verified,
-    )  # fmt: skip
+class Selection(NamedTuple):
+    """Which lines of a history are wanted; see `Book.history`."""
 
+    after: int
+    since: str
+    last: int | None
+    author: str | None
+    run: str | None
+    upto: int | None
+    until: str | None
 
-def _protects(account: Account) -> str:
-    """Return what a budget protects, in words."""
-    if account.window is not None:
-        return f"the data of {account.unit} in {account.window.length} (UTC)"
-    return account.unit if account.buckets is None else f"{account.unit} in one {account.buckets}"
+    @classmethod
+    def of(
+        cls,
+        since: int | str | datetime | None,
+        last: int | None,
+        author: str | None,
+        run: str | None,
+        until: int | str | datetime | None,
+    ) -> Selection:
+        """Return the selection of the arguments, each checked."""
+        for argument, name in (("author", author), ("run", run)):
+            if name is not None and not isinstance(name, str):
+                raise ParameterError(argument, name, "a name, as the lines of a history have it")
+        line_count = None if last is None else COUNT.check("last", last)
+        after, start = _number_or_time("since", since)
+        upto, end = _number_or_time("until", until)
+        return cls(after or 0, start or "", line_count, author, run, upto, end)
 
+    @property
+    def names_lines(self) -> bool:
+        """Return whether lines are selected by more than their numbers."""
+        return bool(self.since) or (self.author, self.run, self.until) != (None, None, None)
 
-def buckets_of(account: Account) -> Buckets:
-    """Return what the people of every bucket spent; call it inside a transaction."""
-    notion, budget_epsilon = account.standing().notion, account.budget.epsilon
-    return Buckets(
-        Bucket(bucket, epsilon, max(budget_epsilon - epsilon, 0.0))
-        for bucket, total in sorted(account.bucket_totals().items())
-        for epsilon in [min(notion.epsilon(total), largest_epsilon(account.budget))]
-    )
-
-
-def quotas_of(account: Account) -> Quotas:
-    """Return what every author spent of a data set; call it inside a transaction."""
-    notion, _ = account.standing()
-    charged_by_author, quotas = account.owns(), account.terms.quotas
-    return Quotas(
-        Quota(
-            author,
-            notion.epsilon(account.own_total(notion, charged_by_author.get(author, {}))),
-            quotas.get(author),
+    def has(self, line: Line) -> bool:
+        """Return whether a line is wanted, apart from its number."""
+        return (
+            line.time >= self.since
+            and self.author in (None, line.author)
+            and self.run in (None, line.run)
+            and (self.until is None or line.time <= self.until)
         )
-        for author in sorted({*charged_by_author, *quotas})
-    )
 
 
-def largest_epsilon(budget: Budget) -> float:
-    """Return the epsilon that no user's total exceeds; coordinates are of different users."""
-    return budget.admitted_epsilon
+def _number_or_time(argument: str, value: object) -> tuple[int | None, str | None]:
+    """Return the number of an entry, or a time."""
+    if value is None:
+        return None, None
+    if isinstance(value, int):
+        return NUMBER.check(argument, value), None
+    return None, utc_time(argument, value, "the number of an entry, or ")
 
 
-def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
-    """Return a total as people read it: no user has spent more."""
-    if notion.exceeds(total):  # the sums belong to different users, each within one limit
-        return Spending("epsilon", budget.epsilon, budget.epsilon)
-    return notion.shown(total)
+def read_history(
+    account: Account, wanted: Selection, transaction: Transaction | None = None
+) -> Iterator[Line]:
+    """Yield lines of the history in order, as the log is at the start.
+
+    Each page has a transaction of its own, so no one waits while the caller looks at a line; with
+    ``transaction=contextlib.nullcontext`` all is read in the one that is open.
+    """
+    reading, log, name = transaction or account.log.reading, account.log, account.name
+    with reading():
+        head, after = log.head.seq, wanted.after
+        upto = head if wanted.upto is None else min(head, wanted.upto)
+        if wanted.last is not None and not wanted.names_lines:
+            rows = log.storage.ask(
+                "SELECT seq FROM entries WHERE dataset = :d AND seq <= :upto AND "
+                "kind IN ('plan', 'reserve', 'step', 'terms') "
+                "ORDER BY seq DESC LIMIT 1 OFFSET :passed",
+                d=name,
+                upto=upto,
+                passed=wanted.last - 1,
+            )
+            after = max(after, rows[0][0] - 1 if rows else 0)
+        lines = LineReader(account, after)
+
+    def pages(
+        entry_type: type[ReadEntry],
+        kinds: tuple[str, ...],
+        convert: Callable[[list[ReadEntry]], list[Converted]],
+    ) -> Iterator[Converted]:
+        start = after
+        while True:
+            with reading():
+                # the outcome of a wanted spend may come after ``upto``
+                end = head if entry_type is Outcome else upto
+                entries = list(read_page(log, name, entry_type, kinds, start, end))
+                page = convert(entries)
+            yield from page
+            if len(entries) < ROWS_PER_PAGE:
+                return
+            start = entries[-1].seq
+
+    for outcome in pages(Outcome, OUTCOMES, list):
+        lines.add_outcome(outcome)
+    lines.sort_outcomes()
+    spend_lines = pages(Spend, SPENDS, lines.lines)
+    if wanted.names_lines:
+        spend_lines = filter(wanted.has, spend_lines)
+    yield from spend_lines if wanted.last is None else deque(spend_lines, wanted.last)
+
+
+# --- entries as they are read
+
+
+class Facts(msgspec.Struct, gc=False):
+    """What every entry has; facts without a field are passed over while a body is decoded."""
+
+    seq: int
+    dataset: str | None
+    kind: str
+    key: str | None
+
+
+class Outcome(Facts, gc=False):
+    """What came of a spend, whose entry has the number ``of``."""
+
+    of: int
+
+
+class Spend(Facts, gc=False):
+    """A spend, a step that a plan paid for, or a change of the terms."""
+
+    time: str
+    author: str
+    mechanism: dict[str, Any] | None = None
+    plan: dict[str, Any] | None = None
+    loss: dict[str, Any] | None = None
+    total: list[str] | None = None
+    counting: str | None = None
+    who: Any = None
+    label: str | None = None
+    run: Any = None
+    seeded: bool = False
+    undeclared: str = ""
+    executor: str = ""
+    runs: int | None = None  # runs of a plan that is set aside
+    proof: dict[str, Any] | None = None
+    buckets: Any = None  # names, or what each has spent after it
+
+
+ReadEntry = TypeVar("ReadEntry", bound=Facts)
+
+
+def read_page(
+    log: Log,
+    dataset: str,
+    entry_type: type[ReadEntry],
+    kinds: tuple[str, ...],
+    after: int,
+    upto: int,
+) -> Iterator[ReadEntry]:
+    """Yield the next page of entries of some kinds, each checked; inside a transaction."""
+    decode = msgspec.json.Decoder(entry_type).decode
+    for seq, body in log.bodies(dataset, kinds, after, upto):
+        try:
+            entry = decode(body)
+        except UNDECODED:
+            facts = parse_facts(log.name, seq, body)
+            entry = entry_type(
+                **{name: facts[name] for name in entry_type.__struct_fields__ if name in facts}
+            )
+        if entry.seq != seq:
+            raise LedgerCorrupt(log.name, "an entry is no entry", seq)
+        if entry.dataset != dataset or entry.kind not in kinds:
+            raise LedgerCorrupt(log.name, "a column does not say what its entry says", seq)
+        yield entry
+
+
+# --- entries as lines
+
+
+class LineReader:
+    """Converts spends to lines; caches the words of repeated mechanisms."""
+
+    def __init__(self, account: Account, after: int) -> None:
+        self._account, self._log = account, account.log
+        self._runs: dict[int, str | None] = {}
+        self._printed_forms: dict[str, str] = {}
+        # the mechanism and the loss of the latest line, with their words: later lines share them
+        self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
+        self._loss: tuple[dict[str, Any] | None, str] = None, ""
+        # the numbers of the spends that have an outcome, and of their answers; 0 for a failure
+        self._spend_numbers, self._answer_numbers = array("q"), array("q")
+        self._counting: str | None = None  # how the notion is named in entries
+        changed = self._last_until(after, "'terms'") if after else None
+        terms = account.opening if changed is None else Terms.of(changed.facts)
+        self._budget = terms.budget
+        self._change_notion(None)
+        self._spent = self._notion.encode(self._notion.zero)
+        self._charge = 0  # the number of the last charge
+        before = self._last_until(after, "'plan', 'reserve'") if after else None
+        if before is not None:
+            self._spent, self._charge = before.facts["total"], before.seq
+            self._change_notion(before.facts.get("counting"))
+
+    def _last_until(self, seq: int, kinds: str) -> LogEntry | None:
+        """Return the data set's last entry of some kinds, up to this number."""
+        rows = self._log.storage.ask(
+            "SELECT seq FROM entries WHERE dataset = :d AND seq <= :seq AND "
+            f"kind IN ({kinds}) ORDER BY seq DESC LIMIT 1",
+            d=self._account.name,
+            seq=seq,
+        )
+        return self._log.entry(rows[0][0]) if rows else None
+
+    def _change_notion(self, counting: str | None) -> None:
+        """Take the notion under the terms in force, or the one next to a certified plan."""
+        self._counting = counting
+        self._notion = self._account.shown_notion(self._budget, counting is not None)
+
+    def add_outcome(self, outcome: Outcome) -> None:
+        """Note the outcome of a spend, in a few bytes."""
+        self._spend_numbers.append(outcome.of)
+        self._answer_numbers.append(outcome.seq if outcome.kind == "release" else 0)
+
+    def sort_outcomes(self) -> None:
+        """Sort what was noted, so that the outcomes of a page are found by bisection."""
+        order = np.argsort(self._spend_numbers, kind="stable")
+        self._spend_numbers, self._answer_numbers = (
+            array("q", np.asarray(column)[order].tobytes())
+            for column in (self._spend_numbers, self._answer_numbers)
+        )
+
+    def lines(self, spends: list[Spend]) -> list[Line]:
+        """Return the lines of a page; call it in the order of the log, inside a transaction."""
+        if not spends:
+            return []
+        outcomes = self._outcomes(spends[0].seq, spends[-1].seq)
+        return [self._line(spend, *outcomes.get(spend.seq, NO_OUTCOME)) for spend in spends]
+
+    def _line(self, spend: Spend, outcome: str, answer: int | None) -> Line:
+        kind, run, who, released = spend.kind, spend.run, spend.who, spend.mechanism
+        if kind == TERMS:
+            return self._line_of_terms(spend)
+        if kind == "plan":
+            released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
+            self._runs[spend.seq], run = run, spend.seq
+        if kind != "step":  # a step was paid for by its plan
+            if spend.total is None:
+                raise LedgerCorrupt(self._log.name, "an entry does not say what it must", spend.seq)
+            self._spent, self._charge = spend.total, spend.seq
+            if spend.counting != self._counting:
+                self._change_notion(spend.counting)
+        if released != self._mechanism[0]:
+            self._mechanism = released, self._printed(released)
+        if spend.loss != self._loss[0]:
+            self._loss = spend.loss, self._printed(spend.loss)
+        facts, description = self._mechanism
+        user_count: int | None = None  # of all users
+        if who is not None:
+            user_count = len(range(*who)) if isinstance(who, list) else int(who)
+        return Line(
+            spend.seq, spend.time, spend.author, kind, description, facts or {}, self._loss[1],
+            self._spent, user_count, spend.label,
+            None if run is None else self._run(run), spend.seeded, outcome, answer,
+            spend.undeclared, spend.executor, self._notion, tuple(spend.buckets or ()),
+            "" if spend.proof is None else str(spend.proof.get("sha256")),
+        )  # fmt: skip
+
+    def _line_of_terms(self, spend: Spend) -> Line:
+        entry = self._log.entry(spend.seq)
+        facts, account, spent = entry.facts, self._account, self._spent
+        self._budget = Terms.of(facts).budget
+        self._change_notion(self._counting)
+        # another window may be open at the time of this entry
+        if account.window is not None and self._charge:
+            last_charge = self._log.entry(self._charge)
+            spent = self._notion.encode(account.standing_after(last_charge, entry.latest).total)
+        return Line(
+            spend.seq, spend.time, spend.author, TERMS, changed_words(facts), {}, "", spent, None,
+            None, None, False, facts["change"], None, "", "", self._notion,
+        )  # fmt: skip
+
+    def _outcomes(self, first_seq: int, last_seq: int) -> dict[int, tuple[str, int | None]]:
+        """Return the outcomes of the spends between two numbers."""
+        part = slice(
+            bisect_left(self._spend_numbers, first_seq), bisect_right(self._spend_numbers, last_seq)
+        )
+        pairs = zip(self._spend_numbers[part], self._answer_numbers[part], strict=True)
+        return {of: ("answered", by) if by else ("failed", None) for of, by in pairs}
+
+    def _run(self, plan: int) -> str | None:
+        """Return the name of the run that an entry opened."""
+        if plan not in self._runs:
+            self._runs[plan] = self._log.entry(plan).facts.get("run")
+        return self._runs[plan]
+
+    def _printed(self, plain: dict[str, Any] | None) -> str:
+        key = str(plain)
+        if key not in self._printed_forms:
+            self._printed_forms[key] = "" if plain is None else printed_form(plain)
+        return self._printed_forms[key]
+
+
+def printed_form(plain: dict[str, Any]) -> str:
+    """Return the repr of a mechanism, loss or plan of the log."""
+    if set(plain) == {"repr"}:
+        return str(plain["repr"])
+    try:
+        return repr(from_dict(plain))
+    except ParameterError:  # its class is of a package that is not installed here
+        return str(plain)
 
 
 def stored_answer(log: Log, line: Line) -> Any:

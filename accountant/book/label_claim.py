@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accountant.book.chain.hash_chain import LogEntry, canonical_json
+from accountant.book.chain.entries import LogEntry, canonical_json
 from accountant.book.log import Log
 from accountant.errors import ParameterError
 
-Holder = list[Any]  # machine, process and process start of a reservation
+Holder = list[Any]  # who reserved: the machine, the process, and when that was started
 
 
 class LabelTaken(Exception):

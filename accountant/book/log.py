@@ -1,4 +1,9 @@
-"""The log of a book: entries are only ever added, and each is checked when it is read."""
+"""The log of a book: entries are only ever added, and each is checked when it is read.
+
+Everything that is written goes through `Log.append`, inside a transaction of `Log.writing`.  What
+is read is checked against the hash chain, and the end of the log against what this process, the
+pin and the database know of it, so that a log which was shortened or replaced is noticed.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +14,41 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
-from accountant.book.chain.hash_chain import (
+from accountant.book.chain.entries import (
+    CHARGING_KINDS,
     FIRST_PREDECESSOR,
+    TERMS,
     ChainHead,
     LogEntry,
     canonical_json,
+    charge_key,
+    digest,
     next_hash,
+    parse_facts,
+    terms_key,
 )
 from accountant.book.chain.head_pin import HeadPin
-from accountant.book.chain.key_index import new_nodes
-from accountant.book.chain.signing_key import SigningKey, format_head
+from accountant.book.chain.key_index import Node, descend, new_nodes
+from accountant.book.chain.signing_key import SigningKey, format_head, without_signature
+from accountant.book.databases.connection import connect
+from accountant.book.databases.database_files import MissingBook
 from accountant.book.databases.storage import Question, Storage
-from accountant.book.log_reader import CHARGING_KINDS, HASH_OF, LogReader, own_keys
 from accountant.errors import LedgerCorrupt, ParameterError
 
+ROWS_PER_PAGE = 1000  # rows that are read at a time
+HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
+ENTRIES_KEPT = 4096  # so many entries are kept after they were read and checked
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
-class Log(LogReader):
-    """Reads and appends inside transactions; detects a log that was shortened or replaced."""
+class Log:
+    """The entries of a book in a database, read and appended inside transactions.
+
+    ``latest`` is the latest time that the log has seen, as clocks may run back.
+    """
 
     def __init__(
         self,
@@ -40,7 +58,9 @@ class Log(LogReader):
         wait: float = 30.0,
         signing_key: SigningKey | None = None,
     ) -> None:
-        super().__init__(storage, signing_key)
+        self.storage, self.signing_key = storage, signing_key
+        self._head: LogEntry | None = None
+        self._cached_entries: dict[int, LogEntry] = {}
         self._pin, self.wait = pin, wait
         self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -48,13 +68,65 @@ class Log(LogReader):
         self._time = self.latest = ""  # times of the open transaction, and the latest in the log
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
+    @property
+    def name(self) -> str:
+        """Return the name of the book in error messages."""
+        return self.storage.name
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        pin: HeadPin | None,
+        author: str | None,
+        wait: float,
+        create: bool,
+        signing_key: SigningKey | None,
+    ) -> Self:
+        """Open the log of a book, or create it, and check its last entries; as `Book.open`."""
+        # a book that was pinned is not created anew where it is missing
+        has_pinned_head = pin is not None and pin.read() is not None
+        try:
+            storage = connect(url, wait, create and not has_pinned_head)
+        except MissingBook as missing:
+            if not has_pinned_head:
+                raise
+            problem = "is empty, though entries of it are known"
+            raise LedgerCorrupt(str(missing.value), problem) from None
+        log = cls(storage, pin, author, wait, signing_key)
+        try:
+            with storage.reading():
+                is_empty = storage.empty
+            if is_empty and not create:
+                raise ParameterError("url", log.name, "a book that exists")  # noqa: TRY301
+            if is_empty:
+                with log.writing():
+                    pass
+            log.check_last_entries()
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    def check_last_entries(self) -> None:
+        """Raise `LedgerCorrupt` if the last entries do not fit together."""
+        with self.reading():
+            first_checked = max(self.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
+            start = ChainHead(0, FIRST_PREDECESSOR)
+            if first_checked:
+                start = self.entry(first_checked).chain_head
+            for _ in self.entries_after(start):
+                pass
+
+    # --- transactions
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Open a transaction that may append; appended entries are on disk when it ends."""
         with self._lock:
             self._refuse_other_process()
             try:
-                # the database answers it together with the lock
+                # The database answers this question together with the lock.
                 hash_question: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
                 with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
                     self._time = self.latest = _now()
@@ -70,13 +142,8 @@ class Log(LogReader):
             except BaseException:
                 self.forget_entries()  # an entry in the cache may not be committed
                 raise
-            self._note_head()
+            self.last_seen_head = self.head.chain_head
             self.advance_pin()
-
-    def advance_pin(self) -> None:
-        """Write the last head that was read to the pin, if there is one."""
-        if self._pin is not None and self._pin.read() != self.last_seen_head:
-            self._pin.advance(self.last_seen_head)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -90,7 +157,89 @@ class Log(LogReader):
                 self._head = self._checked_head(pinned)
                 self.latest = max(_now(), self._head.latest)
                 yield
-            self._note_head()
+            self.last_seen_head = self.head.chain_head
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        with self._lock:
+            self._closed = True
+            self.storage.close()
+
+    def _refuse_other_process(self) -> None:
+        if self._closed:
+            raise ParameterError("book", self.name, "open: it was closed")
+        if os.getpid() != self._process:
+            allowed = "opened by this very process: a connection may not cross a fork"
+            raise ParameterError("book", self.name, allowed)
+
+    def _create(self) -> None:
+        if self.last_seen_head.seq or self._pinned() is not None:
+            raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
+        self.storage.create()
+        self._head = None
+        self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
+
+    def _index_old_entries(self) -> None:
+        """Index every key of a log that was written without an index."""
+        last_seqs: dict[str, int] = {}
+        for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
+            nodes = entry.facts.get("index")
+            keys = entry.own_keys if nodes is None else [key for key, _ in nodes]
+            last_seqs.update(dict.fromkeys(keys, entry.seq))
+        for key, seq in last_seqs.items():
+            self.append("index", {"at": seq}, also=key)
+
+    # --- the end of the log
+
+    @property
+    def head(self) -> LogEntry:
+        """Return the last entry; call it inside a transaction."""
+        if self._head is None:
+            raise LedgerCorrupt(self.name, "has no entries")
+        return self._head
+
+    def signed_head(self) -> str:
+        """Return the head in words, signed where there is a key; inside a transaction."""
+        return format_head(self.head.chain_head, self.signing_key)
+
+    def _pinned(self) -> ChainHead | None:
+        return None if self._pin is None else self._pin.read()
+
+    def advance_pin(self) -> None:
+        """Write the last head that was read to the pin, if there is one."""
+        if self._pin is not None and self._pin.read() != self.last_seen_head:
+            self._pin.advance(self.last_seen_head)
+
+    def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
+        """Return the last entry, after a check that earlier known entries are still there."""
+        last_rows = self.storage.ask(LAST_ENTRIES)
+        head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
+        # The root of the index is needed next, and was read together with the head.
+        for row, before in pairwise(last_rows[1:]):
+            if row[0] == head.index_root == before[0] + 1:
+                self._cached_entries[row[0]] = self._checked([row, before], row[0])
+        for link in (self.last_seen_head, pinned):
+            if link is not None:
+                self.refuse_unless_there(link, head)
+        if head.index_root is not None and not self.storage.has_length(head.seq):
+            why = "has lost or gained entries: its length is noted as another"
+            raise LedgerCorrupt(self.name, why, head.seq)
+        return head
+
+    def refuse_unless_there(self, link: ChainHead, head: LogEntry) -> None:
+        """Raise `LedgerCorrupt` unless the chain passes through ``link``."""
+        if link.seq == 0:
+            return
+        if link.seq > head.seq:
+            problem = f"ends at entry {head.seq}, but entry {link.seq} was written: rolled back"
+            raise LedgerCorrupt(self.name, problem, link.seq)
+        marks = [(head.hash,)]
+        if link.seq < head.seq:
+            marks = self.storage.ask(HASH_OF, seq=link.seq)
+        if marks != [(link.hash,)]:
+            raise LedgerCorrupt(self.name, "is another chain than the one that is known", link.seq)
+
+    # --- adding entries
 
     def append(
         self,
@@ -117,7 +266,7 @@ class Log(LogReader):
         }
         if self.latest > self._time:  # the clock ran back: expired budgets stay expired
             entry_facts["latest"] = self.latest
-        keys = own_keys(LogEntry(seq + 1, "", entry_facts)) + ([] if also is None else [also])
+        keys = LogEntry(seq + 1, "", entry_facts).own_keys + ([] if also is None else [also])
         if kind in CHARGING_KINDS and dataset is not None:
             last_charge = self.last_charge(dataset)
             entry_facts["before"] = 0 if last_charge is None else last_charge.seq
@@ -149,61 +298,191 @@ class Log(LogReader):
         """Store the bytes whose digest an entry names."""
         self.storage.ask("INSERT INTO blobs VALUES (:seq, :body)", seq=entry.seq, body=raw)
 
-    def _create(self) -> None:
-        if self.last_seen_head.seq or self._pinned() is not None:
-            raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
-        self.storage.create()
-        self._head = None
-        self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
+    # --- single entries
 
-    def _index_old_entries(self) -> None:
-        """Index every key of a log that was written without an index."""
-        last_seqs: dict[str, int] = {}
-        for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
-            nodes = entry.facts.get("index")
-            keys = own_keys(entry) if nodes is None else [key for key, _ in nodes]
-            last_seqs.update(dict.fromkeys(keys, entry.seq))
-        for key, seq in last_seqs.items():
-            self.append("index", {"at": seq}, also=key)
+    def entry(self, seq: int) -> LogEntry:
+        """Return the entry with this number, after checking its hash."""
+        if self._head is not None and seq == self._head.seq:
+            return self._head
+        if seq not in self._cached_entries:
+            rows = self.storage.ask(
+                "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) "
+                "ORDER BY seq DESC",
+                seq=seq,
+                before=seq - 1,
+            )
+            if len(self._cached_entries) >= ENTRIES_KEPT:
+                self._cached_entries.clear()
+            self._cached_entries[seq] = self._checked(rows, seq)
+        return self._cached_entries[seq]
 
-    def _pinned(self) -> ChainHead | None:
-        return None if self._pin is None else self._pin.read()
+    def entry_with_key(self, key: str) -> LogEntry | None:
+        """Return the last entry under this key; None if there is none."""
+        root = self.head.index_root
+        if root is None:
+            return self.entry_in_column(key)
+        try:
+            seq, _ = descend(key, root, self.nodes_of)
+        except (ValueError, TypeError):
+            raise LedgerCorrupt(self.name, "the index of keys leads nowhere", root) from None
+        entry = self.entry(seq) if seq else None
+        while entry is not None and entry.kind == "index":
+            entry = self.entry(min(entry.facts["at"], entry.seq - 1))
+        return entry
 
-    def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
-        """Return the last entry, after a check that earlier known entries are still there."""
-        last_rows = self.storage.ask(LAST_ENTRIES)
-        head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
-        # the root of the index is needed next, and was read together with the head
-        for row, before in pairwise(last_rows[1:]):
-            if row[0] == head.index_root == before[0] + 1:
-                self._cached_entries[row[0]] = self._checked([row, before], row[0])
-        for link in (self.last_seen_head, pinned):
-            if link is not None:
-                self.refuse_unless_there(link, head)
-        if head.index_root is not None and not self.storage.has_length(head.seq):
-            why = "has lost or gained entries: its length is noted as another"
-            raise LedgerCorrupt(self.name, why, head.seq)
-        return head
+    def entry_in_column(self, key: str) -> LogEntry | None:
+        """Return the entry that the database finds for a key of noise, or where there is no index.
 
-    def _note_head(self) -> None:
-        self.last_seen_head = self.head.chain_head
+        For noise it is trusted: to miss a repetition the generator must fail as well.
+        """
+        rows = self.storage.ask("SELECT seq FROM entries WHERE key = :key", key=key)
+        if not rows:
+            return None
+        entry = self.entry(rows[0][0])
+        if entry.facts.get("key") != key:
+            raise LedgerCorrupt(self.name, "the index of keys is damaged", entry.seq)
+        return entry
 
-    def close(self) -> None:
-        """Close the connection to the database."""
-        with self._lock:
-            self._closed = True
-            self.storage.close()
+    def nodes_of(self, seq: int) -> list[Node]:
+        """Return the nodes that an entry has in the index of keys."""
+        nodes: list[Node] = self.entry(seq).facts.get("index", [])
+        return nodes
 
-    def signed_head(self) -> str:
-        """Return the head in words, signed where there is a key; inside a transaction."""
-        return format_head(self.head.chain_head, self.signing_key)
+    def last_charge(self, dataset: str) -> LogEntry | None:
+        """Return the last entry that charged a data set; None if there is none."""
+        if self.head.index_root is None:
+            rows = self.storage.ask(
+                "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
+                "ORDER BY seq DESC LIMIT 1",
+                d=dataset,
+            )
+            entry = self.entry(rows[0][0]) if rows else None
+        else:
+            entry = self.entry_with_key(charge_key(dataset))
+        if entry is None:
+            return None
+        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
+            raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
+        return entry
 
-    def _refuse_other_process(self) -> None:
-        if self._closed:
-            raise ParameterError("book", self.name, "open: it was closed")
-        if os.getpid() != self._process:
-            allowed = "opened by this very process: a connection may not cross a fork"
-            raise ParameterError("book", self.name, allowed)
+    def last_terms(self, dataset: str) -> LogEntry | None:
+        """Return the entry that states the terms in force; None while they are as opened."""
+        entry = self.entry_with_key(terms_key(dataset))
+        if entry is not None and (entry.facts["dataset"], entry.kind) != (dataset, TERMS):
+            raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
+        return entry
+
+    def attachment(self, entry: LogEntry, expected: str) -> bytes:
+        """Return the attached bytes, after checking their digest."""
+        rows = self.storage.ask("SELECT body FROM blobs WHERE seq = :seq", seq=entry.seq)
+        if not rows or digest(rows[0][0]) != expected:
+            raise LedgerCorrupt(self.name, "its bytes are missing or others", entry.seq)
+        return bytes(rows[0][0])
+
+    def forget_entries(self) -> None:
+        """Forget the entries that were kept, so that they are read anew."""
+        self._cached_entries.clear()
+
+    # --- many entries
+
+    def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
+        """Yield all entries after a known one, each with its hash and columns checked."""
+        seq, previous = after
+        for rows in self._pages(seq):
+            for dataset, kind, key, number, body, mark in rows:
+                seq += 1
+                if number != seq:
+                    raise LedgerCorrupt(self.name, "an entry is missing", seq)
+                if next_hash(previous, body) != mark:
+                    raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
+                facts = parse_facts(self.name, seq, body)
+                if self.signing_key is not None:
+                    self._refuse_other_signature(previous, body, facts)
+                if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
+                    why = "a column does not say what its entry says"
+                    raise LedgerCorrupt(self.name, why, seq)
+                previous = mark
+                yield LogEntry(seq, mark, facts)
+
+    def _pages(self, after: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield pages of rows in order; no cursor stays open between pages."""
+        while True:
+            rows = self.storage.ask(
+                "SELECT dataset, kind, key, seq, body, hash FROM entries WHERE seq > :after "
+                f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
+                after=after,
+            )
+            yield rows
+            if len(rows) < ROWS_PER_PAGE:
+                return
+            after = rows[-1][3]
+
+    def bodies(
+        self, dataset: str, kinds: tuple[str, ...], after: int, upto: int
+    ) -> Iterator[tuple[int, str]]:
+        """Yield numbers and bodies of the next entries of some kinds, at most `ROWS_PER_PAGE`.
+
+        Each body is checked against the hash of the entry before it.
+        """
+        quoted_kinds = ", ".join(f"'{kind}'" for kind in kinds)
+        rows = self.storage.ask(
+            "SELECT seq, hash, body FROM entries WHERE dataset = :d AND "
+            f"kind IN ({quoted_kinds}) AND seq > :after AND seq <= :upto "
+            f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
+            d=dataset,
+            after=after,
+            upto=upto,
+        )
+        # Mostly the row before is the entry before.  Elsewhere that entry's hash is queried.
+        gaps = [row[0] for before, row in pairwise([(0,), *rows]) if row[0] != before[0] + 1]
+        hashes = self._hashes_before(dataset, quoted_kinds, after, gaps[-1]) if gaps else {}
+        last_seq, previous = 0, FIRST_PREDECESSOR
+        for seq, mark, body in rows:
+            if seq != last_seq + 1:
+                previous = hashes.get(seq, "")
+            if next_hash(previous, body) != mark:
+                raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
+            last_seq, previous = seq, mark
+            yield seq, body
+
+    def _hashes_before(
+        self, dataset: str, quoted_kinds: str, after: int, upto: int
+    ) -> dict[int, str]:
+        """Return by the number of each entry of some kinds the hash of the entry before it."""
+        rows = self.storage.ask(
+            "SELECT one.seq, before.hash FROM entries one JOIN entries before "
+            "ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
+            f"one.kind IN ({quoted_kinds}) AND one.seq > :after AND one.seq <= :upto",
+            d=dataset,
+            after=after,
+            upto=upto,
+        )
+        return dict(rows)
+
+    # --- checks of what was read
+
+    def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> LogEntry:
+        """Return the first row as a checked entry; the second is the row before it."""
+        predecessor_row = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
+        rows = [*rows, *predecessor_row] if len(rows) == 1 else rows
+        here = isinstance(seq, int) and [row[0] for row in rows] == [seq, seq - 1]
+        if not here and not (seq == 1 and rows):
+            raise LedgerCorrupt(self.name, "an entry is missing", seq)
+        _, body, mark = rows[0]
+        if next_hash(rows[1][2], body) != mark:
+            raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
+        facts = parse_facts(self.name, seq, body)
+        self._refuse_other_signature(rows[1][2], body, facts)
+        return LogEntry(seq, mark, facts)
+
+    def _refuse_other_signature(self, previous: str, body: str, facts: dict[str, Any]) -> None:
+        """Raise `LedgerCorrupt` if there is a key, and a signature that is not made with it."""
+        if self.signing_key is None or "mac" not in facts:
+            return
+        unsigned_body = without_signature(body, facts["mac"])
+        if facts["mac"] != self.signing_key.sign_entry(previous, unsigned_body):
+            why = "an entry is signed with another key, or was written anew without the key"
+            raise LedgerCorrupt(self.name, why, facts["seq"])
 
 
 def _now() -> str:

@@ -1,18 +1,16 @@
-"""Verification of a whole book: hashes, totals of all users, answers, and the head."""
+"""Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from accountant.book.account import Account
-from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.account_check import ChargeCheck
+from accountant.book.chain.entries import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.key_index import Node, new_nodes
 from accountant.book.chain.signing_key import parse_head
-from accountant.book.charge_check import ChargeCheck
-from accountant.book.index_check import IndexCheck, RowCheck
-from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING_KINDS, TERMS
-from accountant.book.terms_check import TermsCheck
+from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError
 
@@ -34,7 +32,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
             log.refuse_unless_there(known_head, log.head)
         log.storage.check_integrity()
         log.forget_entries()
-        check, index, rows = _LogCheck(log), IndexCheck(log), RowCheck(log)
+        check, index, rows = LogCheck(log), IndexCheck(log), RowCheck(log)
         try:
             for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
                 check.check_entry(entry)
@@ -57,44 +55,19 @@ def verify_log(log: Log, head: str | None) -> Verified:
     return verified
 
 
-class _LogCheck(ChargeCheck):
-    """Reads along the log and recomputes what each data set spent."""
+class LogCheck:
+    """Reads along the log: accounts, and that what was reserved is answered once at most."""
 
     def __init__(self, log: Log) -> None:
-        super().__init__(log)
-        self._terms = TermsCheck(log.name)
-        self._accounts: dict[str, Account] = {}
-        self._charged: dict[str, int] = {}
-        self._attached: dict[int, str] = {}
+        self._log, self.seq = log, 0  # the entry that is checked
+        self._charges = ChargeCheck(log)
+        self._attached: dict[int, str] = {}  # the digest of the bytes of each entry
         self._reserved: set[int] = set()
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check one entry whose hash is right."""
-        self.seq, facts = entry.seq, entry.facts
-        name, kind = facts["dataset"], facts["kind"]
-        self._terms.check_time(entry)
-        if kind == "dataset":
-            self._accounts[name] = account = Account(self._log, entry)
-            self._standings[name] = account.standing_after(None)
-            self._users[name] = account.unspent_users()
-        elif kind == TERMS:
-            account = self._accounts[name]
-            self._standings[name] = self._terms.check_change(
-                account,
-                entry,
-                self._standings[name],
-                self._each_total(account),
-                self._last_charge.get(name),
-            )
-        elif kind in CHARGING_KINDS:
-            if facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0):
-                self._refuse("does not name the charge before it")
-            self._add(self._accounts[name], facts, entry)
-            self._charged[name] = entry.seq
-            if self._accounts[name].window is not None:
-                self._last_charge[name] = entry
-        if kind in {*CHARGING_KINDS, "step"}:
-            self._terms.check_spend(self._accounts[name], entry)
+        self.seq, facts, kind = entry.seq, entry.facts, entry.kind
+        self._charges.check_entry(entry)
         if kind in {"reserve", "step"}:
             self._reserved.add(entry.seq)
             if facts["block"] is not None:
@@ -107,7 +80,7 @@ class _LogCheck(ChargeCheck):
                 self._attached[entry.seq] = facts["answer"]
 
     def check_attachments(self) -> None:
-        """Check the attachments of the log."""
+        """Check the bytes that entries name, and that spends find the charges before them."""
         for first_seq, last_seq in self._ranges():
             query = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
             for seq, raw in self._log.storage.ask(query, first=first_seq, last=last_seq):
@@ -117,10 +90,10 @@ class _LogCheck(ChargeCheck):
         if self._attached:
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
-        for name in self._accounts:
-            spend = self._log.last_charge(name)  # found through the index, as a spend finds it
-            if self._charged.get(name, 0) != (0 if spend is None else spend.seq):
-                raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
+        self._charges.check_last_charges()
+
+    def _refuse(self, why: str) -> None:
+        raise LedgerCorrupt(self._log.name, why, self.seq)
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of attachment numbers, each small enough for memory."""
@@ -133,3 +106,136 @@ class _LogCheck(ChargeCheck):
                 first_seq, byte_count = None, 0
         if first_seq is not None:
             yield first_seq, sizes[-1][0]
+
+
+class IndexCheck:
+    """Reads along the log and computes the index of keys anew; also sees that signatures stay."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._root: int | None = None  # None while entries have no index
+        self._last_seqs: dict[str, int] = {}  # the last entry under each key
+        self._nodes: dict[int, list[Node]] = {}
+        self._old: dict[str, int] = {}  # keys of entries without an index
+        self._signed = False
+
+    def check_entry(self, entry: LogEntry) -> None:
+        """Check one entry whose hash is right."""
+        seq, _, facts = entry
+        if self._signed and "mac" not in facts:
+            raise LedgerCorrupt(self._log.name, "is not signed, as entries before it are", seq)
+        self._signed = "mac" in facts
+        keys, nodes = entry.own_keys, facts.get("index", [])
+        if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
+            # the same key as before has the same path: its node moves
+            del self._nodes[self._root or 0]
+            self._nodes[seq], self._last_seqs[nodes[0][0]], self._root = nodes, seq, seq
+            return
+        if entry.index_root is None:
+            self._old.update(self._last_seqs)
+            self._old.update(dict.fromkeys(keys, seq))
+            self._root = None
+            self._last_seqs.clear()
+            self._nodes.clear()
+            return
+        self._root = self._root or 0
+        named = [key for key, _ in nodes]
+        if entry.kind == "index":
+            if [self._old.pop(key, None) for key in named] != [facts["at"]]:
+                raise LedgerCorrupt(self._log.name, "brings an old key under a wrong entry", seq)
+        elif self._old:
+            raise LedgerCorrupt(self._log.name, "comes before the old keys have an index", seq)
+        if keys != named and not set(keys) <= set(named):
+            raise LedgerCorrupt(self._log.name, "is not under its keys", seq)
+        if not nodes:
+            if facts["root"] != self._root:
+                raise LedgerCorrupt(self._log.name, "its place in the index is wrong", seq)
+            return
+        if nodes != new_nodes(named, self._root, seq, lambda number: self._nodes.get(number, [])):
+            raise LedgerCorrupt(self._log.name, "its place in the index is wrong", seq)
+        self._add(seq, nodes)
+
+    def check_end(self) -> None:
+        """Check that all old keys have an index; and with a key, that there is a signature.
+
+        A signature covers all that is before it.
+        """
+        if self._root is not None and self._old:
+            raise LedgerCorrupt(self._log.name, "has old keys that the index does not lead to")
+        if self._log.signing_key is not None and not self._signed:
+            raise LedgerCorrupt(self._log.name, "no entry of it is signed with this key")
+
+    def _add(self, seq: int, nodes: list[Node]) -> None:
+        for key, _ in nodes:
+            before = self._last_seqs.get(key)
+            if before is not None:  # no path leads to the earlier node any more
+                remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
+                self._nodes[before] = remaining_nodes
+                if not remaining_nodes:
+                    del self._nodes[before]
+            self._last_seqs[key] = seq
+        self._nodes[seq] = nodes
+        self._root = seq
+
+
+class RowCheck:
+    """Compares the entries that the indexes of the database lead to with the chain."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._entries: dict[str, array[int]] = {}
+        self._names: list[str] = []
+        self._keys = 0
+
+    def note_entry(self, entry: LogEntry) -> None:
+        """Take note of one entry of the chain."""
+        seq, _, facts = entry
+        name, key = facts["dataset"], facts["key"]
+        if name is not None:
+            if name not in self._entries:
+                self._entries[name] = array("q")
+            self._entries[name].append(seq)
+        if facts["kind"] == "dataset":
+            self._names.append(name)
+        if key is not None:
+            self._keys += _row_hash((key, seq))
+
+    def check_rows(self) -> None:
+        """Raise `LedgerCorrupt` if an index leads to other entries than those of the chain."""
+        for name, numbers in self._entries.items():
+            query = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
+            indexed_numbers = array("q")
+            for rows in self._pages(query, 0, d=name):
+                indexed_numbers.extend([row[0] for row in rows])
+            if indexed_numbers != numbers:
+                self._refuse("the index of data sets does not lead to their entries")
+        query = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
+        if sum(sum(map(_row_hash, rows)) for rows in self._pages(query, "")) != self._keys:
+            self._refuse("the index of keys does not lead to their entries")
+        names = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
+        if [row[0] for row in names] != self._names:
+            self._refuse("the list of data sets is another")
+
+    def _pages(self, query: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of a query, page by page: the first column says where a page begins."""
+        row_count = 0
+        while True:
+            limited = f"{query} LIMIT {ROWS_PER_PAGE}"
+            rows = self._log.storage.ask(limited, after=after, **values)
+            row_count += len(rows)
+            if row_count > self._log.head.seq:
+                self._refuse("an index leads in a circle")
+            yield rows
+            if len(rows) < ROWS_PER_PAGE:
+                return
+            after = rows[-1][0]
+
+    def _refuse(self, why: str) -> None:
+        raise LedgerCorrupt(self._log.name, why)
+
+
+def _row_hash(row: Sequence[Any]) -> int:
+    """Return a number for a key and its entry, to be summed in any order."""
+    # hashes of tuples are nearly sums: those of exchanged keys often have an equal sum
+    key, seq = row
+    return hash(f"{seq} {key}")

@@ -105,7 +105,7 @@ def open_(
     --verified;
     python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
-    from accountant.book.dataset_opening import DatasetTerms, checked_name
+    from accountant.book.dataset_terms import DatasetTerms, checked_name
     from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
 
@@ -132,7 +132,7 @@ def _budget(
     """Return the plan, the budget: as stated, else that of the file, else its cost; its proof."""
     from accountant.accountants.budget import Budget
     from accountant.accountants.tight import Tight
-    from accountant.book.dataset_opening import RUNS
+    from accountant.book.dataset_terms import RUNS
     from accountant.cli.exit_status import parse_number
     from accountant.cli.options import proof_of_plan
     from accountant.domains import DELTA, POSITIVE

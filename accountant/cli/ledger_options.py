@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
-    from accountant.book.history import PeopleTable, Status
+    from accountant.book.status import PeopleTable, Status
 
 CORRUPT, USAGE, BUSY = 1, 2, 3
 COLUMNS = 80  # width of a terminal that every table fits

@@ -19,7 +19,7 @@ from accountant.cli.ledger_options import (
 )
 
 if TYPE_CHECKING:
-    from accountant.book.history import Quotas
+    from accountant.book.status import Quotas
 
 Reason = Annotated[str, typer.Option(metavar="WORDS", help="Why; it stays in the log.")]
 

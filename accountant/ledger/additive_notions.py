@@ -22,9 +22,9 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Plan
 
-# share of delta kept for masses at infinity that no list of outcomes can do without
+# this share of delta is set aside for masses at infinity: every list of outcomes has a small one
 INFINITY_SHARE = 1e-12
-ROUND_OFF_MARGIN = 1e-9  # relative excess of many rounded sums over one rounded product
+ROUND_OFF_MARGIN = 1e-9  # many rounded sums exceed one rounded product by at most this share
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class AdditiveNotion(CompositionNotion[float]):
 
     def __post_init__(self) -> None:
         # the limit includes the tolerance of epsilon; rho grows with the square of epsilon
-        object.__setattr__(self, "_full", self.limit.spent * (1 - 4 * TOLERANCE))
+        object.__setattr__(self, "full", self.limit.spent * (1 - 4 * TOLERANCE))
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class AdditiveNotion(CompositionNotion[float]):
         """Return the unit of the total."""
 
     @abstractmethod
-    def _fact(self, loss: Loss) -> float:
+    def summand(self, loss: Loss) -> float:
         """Return the number that adds up, for one direction of the loss."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class AdditiveNotion(CompositionNotion[float]):
 
     def left(self, total: Total[float]) -> float:
         """Return what remains of the sum, rounded down."""
-        return max(math.nextafter(self._full - total.spent, -math.inf), 0.0)
+        return max(math.nextafter(self.full - total.spent, -math.inf), 0.0)
 
     def with_more(self, increase: float) -> Self:
         """Return the notion whose limit is larger, rounded down."""
@@ -89,7 +89,7 @@ class AdditiveNotion(CompositionNotion[float]):
         budget = Budget(epsilon, self.budget.delta)
         widened = replace(self, budget=budget, limit=Total(largest_sum, self.limit.infinity))
         object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
-        object.__setattr__(widened, "_full", math.nextafter(self._full + increase, 0.0))
+        object.__setattr__(widened, "full", math.nextafter(self.full + increase, 0.0))
         return widened
 
     def epsilon(self, total: Total[float]) -> float:
@@ -108,7 +108,7 @@ class AdditiveNotion(CompositionNotion[float]):
         return Total(float.fromhex(spent), float.fromhex(infinity))
 
     def _cost(self, loss: Loss) -> Total[float]:
-        spent = math.nextafter(worse_direction(loss, self._fact), math.inf)
+        spent = math.nextafter(worse_direction(loss, self.summand), math.inf)
         if not math.isfinite(spent):
             raise self._no_cost(loss)
         return Total(spent, worse_direction(loss, lambda direction: direction.infinity))
@@ -116,7 +116,8 @@ class AdditiveNotion(CompositionNotion[float]):
     def _refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
         if cost.infinity > self.limit.infinity:
             return self._no_cost(plan)
-        return CompositionNotion._refusal(self, total, cost, plan)  # noqa: SLF001  # slots: no super
+        # a class with slots is made anew by its decorator, so a plain super() would miss it
+        return super(AdditiveNotion, self)._refusal(total, cost, plan)
 
     def _other_notions(self, plan: Plan) -> list[str]:
         """Return words on the notion that keeps the sum of epsilons as well."""
@@ -139,7 +140,8 @@ class ZCDPNotion(AdditiveNotion):
         """Return the name of the unit, rho."""
         return "rho"
 
-    def _fact(self, loss: Loss) -> float:
+    def summand(self, loss: Loss) -> float:
+        """Return rho."""
         return loss.rho
 
     def _epsilon(self, spent: float, delta: float) -> float:
@@ -158,7 +160,8 @@ class GDPNotion(AdditiveNotion):
         """Return the name of the unit, mu squared."""
         return "mu^2"
 
-    def _fact(self, loss: Loss) -> float:
+    def summand(self, loss: Loss) -> float:
+        """Return mu squared."""
         return loss.gdp_mu**2
 
     def _epsilon(self, spent: float, delta: float) -> float:
@@ -181,7 +184,8 @@ class RDPNotion(AdditiveNotion):
     def _order(self) -> float:
         return math.nan if self.order is None else self.order
 
-    def _fact(self, loss: Loss) -> float:
+    def summand(self, loss: Loss) -> float:
+        """Return the divergence at the order."""
         return float(loss.renyi(np.array(self._order)))
 
     def _epsilon(self, spent: float, delta: float) -> float:

@@ -18,8 +18,9 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-BLOCKS_PER_TASK = 64  # at most so many blocks that begin in one piece
-# many, so that other workers need not wait for one that holds neighbouring pieces
+BLOCKS_PER_TASK = 64  # a task has at most so many blocks, which begin in one piece
+# So many tasks are sent ahead because neighbouring pieces often lie on one worker: the other
+# workers get some too.
 TASKS_AHEAD = 256
 LOST = (
     "pieces of the data are lost with their workers, after their users were charged; make pieces "

@@ -56,7 +56,7 @@ class Chunks:
         self.restarts = callable(pieces)
         self._was_started = False
         self._sparse: bool | None = None
-        # iterator of checked pieces, once the reading started
+        # yields checked pieces; None before the reading starts
         self._reader: Iterator[Any] | None = None
         self._position = 0  # number of users that were returned or skipped
         self._unread_rows: Any = None  # rows that were read after these users
@@ -102,7 +102,10 @@ class Chunks:
             self._reader, self._position, self._unread_rows = None, 0, None
         self._read_to(start)
         taken = self._read_to(stop)
-        if stop == self.shape[0] and self._has_more_rows():
+        has_more_rows = stop == self.shape[0] and (
+            self._unread_rows is not None or next(self._reader or iter(()), None) is not None
+        )
+        if has_more_rows:
             warnings.warn(f"{self!r}: the pieces hold more users; they were not read", stacklevel=2)
         return take_rows(taken, slice(None, None, step))
 
@@ -141,7 +144,8 @@ class Chunks:
             unread_rows = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = unread_rows if first_array(unread_rows).shape[0] else None
             self._position += length
-        if not row_parts and self._no_rows is None:  # no user is requested, and no row was read yet
+        # where no user is asked for, a piece shows the type of the rows
+        if not row_parts and self._no_rows is None:
             self._unread_rows = self._next()
         return concatenate_rows(row_parts) if row_parts else self._no_rows
 
@@ -163,9 +167,6 @@ class Chunks:
             if array.shape[0]:
                 self._no_rows = take_rows(piece, slice(0))
                 yield checked_data("piece", piece)
-
-    def _has_more_rows(self) -> bool:
-        return self._unread_rows is not None or next(self._reader or iter(()), None) is not None
 
 
 CHUNK_READERS.add(Chunks)

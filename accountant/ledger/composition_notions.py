@@ -14,8 +14,9 @@ from typing import Any
 
 from accountant.accountants.basic import printed_decimal
 from accountant.accountants.budget import TOLERANCE, Budget
+from accountant.accountants.tight import Tight
 from accountant.domains import Interval
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.ledger.additive_notions import (
     INFINITY_SHARE,
     GDPNotion,
@@ -29,6 +30,7 @@ from accountant.ledger.totals import CompositionNotion, Total
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.search import geometric_mean, greatest_float_that
+from accountant.plans.plan import Plan
 
 NAMES = "'pure', 'zcdp', 'rdp', 'gdp' or 'pure-or-rdp'"
 ORDER_RANGE = Interval(1.0, 1e9, "(]")
@@ -64,7 +66,7 @@ def notion_of(
     if name != "rdp":
         raise ParameterError("notion", name, NAMES)
     nats = -math.log(delta)
-    if order is None:  # the best order for Gaussian noise
+    if order is None:  # this order is the best one for Gaussian noise
         order = 1 + 2 * nats / budget.epsilon
     a = ORDER_RANGE.check("order", order) - 1
     largest_divergence = (
@@ -100,9 +102,32 @@ def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
     if order is None:
         order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
     rdp: Any = notion_of("rdp", budget, order)
-    # rho must be another name of the divergence: two separate limits would need two deltas
+    # Rho must state the same limit as the divergence: separate limits would need two deltas.
     rho = min(zcdp.limit.spent, rdp.limit.spent / order * (1 - 1e-15))
     zcdp = replace(zcdp, limit=Total(rho, zcdp.limit.infinity))
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))
     limit = Total(Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent), zcdp.limit.infinity)
     return PureOrRenyiNotion(budget, limit, order, pure=pure, zcdp=zcdp, rdp=rdp)
+
+
+# --- a fixed plan that is charged its certified epsilon, and pure releases next to it
+
+
+def pure_after_plan(budget: Budget) -> PureDPNotion:
+    """Return the notion that adds epsilons to that of the plan, which has all of delta."""
+    return PureDPNotion(budget, pure_limit(Budget(budget.epsilon)))
+
+
+def certified_total(epsilon: float) -> Total[Decimal]:
+    """Return the total of a plan that has this epsilon at the budget's delta."""
+    return Total(printed_decimal(epsilon), Decimal(0))
+
+
+def exact_where_sums_exceed(notion: CompositionNotion[Any], plan: Plan) -> float:
+    """Return the exact epsilon of a first plan whose sum does not fit; infinite where it fits."""
+    try:
+        if not notion.refuses(notion.zero, notion.after(notion.zero, plan)):
+            return math.inf
+    except UnsupportedPlan:
+        pass
+    return Tight().epsilon(plan, notion.budget.delta)

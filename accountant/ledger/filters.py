@@ -7,13 +7,11 @@ from typing import Any, final
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
-from accountant.ledger.certified_plan import certified_total, pure_after_plan
-from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.interfaces import Releasable
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.ledger import Ledger, warn_of_large_delta
 from accountant.ledger.private_data import Users
 from accountant.ledger.pure_or_renyi_notion import PureOrRenyiNotion
-from accountant.ledger.remedies import warn_of_large_delta
 from accountant.ledger.totals import CompositionNotion
 from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
@@ -29,7 +27,7 @@ class FilterMeter:
         self.notion, self.total = notion, notion.zero
         self._relation: str | None = None
 
-    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+    def charge(self, mechanism: Releasable | Plan, who: Users | None) -> None:
         """Charge all users, also where only some of them answer."""
         plan = as_plan(mechanism)
         relation = joint_relation(self._relation, plan)
@@ -48,7 +46,7 @@ class FilterMeter:
         A notion that was chosen by name adds up nothing else.
         """
         try:
-            self.charge(plan, None)  # type: ignore[arg-type]  # a plan is charged like a release
+            self.charge(plan, None)  # a plan is charged like a release
         except (BudgetExceeded, UnsupportedPlan):
             budget = self.notion.budget
             after_plan = pure_after_plan(budget)

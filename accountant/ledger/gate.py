@@ -16,7 +16,7 @@ import numpy as np
 
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.ledger.block_answers import Answer, Reduction
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import (
     PrivacyMeter,

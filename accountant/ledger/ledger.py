@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accountant.domains import OneOf
-from accountant.errors import IdealisedNoiseWarning, ParameterError
+from accountant.errors import IdealisedNoiseWarning, LargeDeltaWarning, ParameterError
 from accountant.ledger.block_answers import (
     Answer,
     HeldBlocks,
@@ -190,7 +190,7 @@ class Ledger(TableDisplay, Gate):
         executor: Executor | None,
     ) -> Iterator[Answer]:
         """Yield what workers make of the blocks."""
-        ours = executor is None  # each block is run once
+        ours = executor is None  # threads of our own run each block once
         if isinstance(self._data, WorkerChunks):
             reduce = self._reduce if self._digest else None
             like = HeldBlocks(mechanism, query, self._data.reader, [], reduce)
@@ -235,6 +235,17 @@ class Ledger(TableDisplay, Gate):
         return sampler.select(self._users, self._noise)
 
 
+def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
+    """Warn where delta allows a mechanism that publishes a whole record now and then."""
+    if delta * users > 1:
+        message = (
+            f"delta {delta:g} is above 1/n = {1 / users:.3g} for {users:,} users: it allows a "
+            f"release that publishes a random person's record; take "
+            f"{0.1 / users:.0e} or less"
+        )
+        warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel)
+
+
 def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
     """Return a noise generator, and seed words for coins that reveal no noise."""
     if rng is None:
@@ -248,5 +259,6 @@ def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
     return np.random.default_rng(noise), seed_words(coin_seeds)
 
 
-def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
+def seed_words(seeds: np.random.SeedSequence) -> list[int]:
+    """Return four words of a seed sequence."""
     return [int(word) for word in seeds.generate_state(4)]

@@ -12,7 +12,7 @@ from typing import TypeVar
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-MAX_PENDING = 8  # pieces that are computed, or done and not yet yielded
+MAX_PENDING = 8  # so many pieces are computed, or done and not yet yielded
 
 
 def map_in_order(
@@ -24,16 +24,16 @@ def map_in_order(
 
     ``executor`` is any `concurrent.futures.Executor`; the default is threads, one for each core.
     Other processes receive ``function`` and the pieces pickled.  This thread makes the pieces, a
-    few ahead.
+    first_two ahead.
     """
     if executor is None:
         remaining = iter(arguments)
-        few = list(islice(remaining, 2))
-        if len(few) < 2:  # a single piece is computed in this thread
-            yield from map(function, few)
+        first_two = list(islice(remaining, 2))
+        if len(first_two) < 2:  # a single piece is computed in this thread
+            yield from map(function, first_two)
             return
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            yield from map_in_order(function, chain(few, remaining), pool)
+            yield from map_in_order(function, chain(first_two, remaining), pool)
         return
     yield from results_in_order(executor.submit(function, piece) for piece in arguments)
 

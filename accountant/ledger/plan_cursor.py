@@ -30,9 +30,8 @@ class PlanCursor:
         self._part_cursors: list[PlanCursor] = []
         self._parts: list[Plan] = []
         self._part_of_user: NDArray[np.int32] | None = None
-        self._group_size = (
-            users if group_size is None else group_size
-        )  # how many of the users walk here
+        # how many of the users follow this plan: all, or those of one part
+        self._group_size = users if group_size is None else group_size
         self._unassigned_users = self._group_size
 
     @property

@@ -19,7 +19,7 @@ NODES: dict[type[Any], tuple[str, ...]] = {
     Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }
-MAX_COPIES = 4096  # copies that a gate keeps
+MAX_COPIES = 4096  # a gate keeps so many copies
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -36,7 +36,7 @@ class PrivateCopies:
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last_copy: Any = None  # the next mechanism is mostly the same
+        self._last_copy: Any = None  # kept because the next mechanism is mostly the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
@@ -88,7 +88,7 @@ class PrivateCopies:
     def _of_leaf(self, leaf: Any) -> Any:
         """Return the copy of a leaf of a plan; None for what is no declared mechanism."""
         try:
-            own_copy = self._copies.get(leaf)  # only copies of declared mechanisms
+            own_copy = self._copies.get(leaf)  # which holds declared mechanisms alone
         except TypeError:  # a function inside has no hash
             return None
         if own_copy is None and is_declared(leaf) and _can_release(leaf):
@@ -117,7 +117,7 @@ def name_of_undeclared(plan: Any) -> str:
 
 
 def _can_release(mechanism: Any) -> bool:
-    # no isinstance with the protocol, which takes as long as a draw
+    # Asking isinstance of the protocol would take as long as a draw.
     return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.ledger.frame_partitions import (
+from accountant.ledger.frames import (
     FramePartitions,
+    FrameRows,
     LazyRows,
+    is_frame,
     is_lazy,
     is_partitioned,
 )
-from accountant.ledger.frame_rows import FrameRows, is_frame
 from accountant.ledger.immutable_arrays import immutable
 
 Users = NDArray[np.intp] | slice
@@ -35,6 +36,8 @@ def checked_data(argument: str, data: Any) -> Any:
         return parts
     if type(data) in CHUNK_READERS or type(data) in FRAME_HOLDERS:
         return data
+    if type(data) is np.ndarray:  # what is mostly asked for
+        return _checked_array(argument, data)
     if is_frame(data):  # a frame may lack entries; its mechanisms say how these count
         return FrameRows(argument, data)
     if is_partitioned(data):
@@ -48,6 +51,11 @@ def checked_data(argument: str, data: Any) -> Any:
     if isinstance(data, dict):
         allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
         raise ParameterError(argument, dict, allowed)
+    return _checked_array(argument, data)
+
+
+def _checked_array(argument: str, data: Any) -> NDArray[Any]:
+    """Return an immutable array of numbers, not empty, and without missing entries."""
     try:
         array = np.asarray(data)
     except ValueError:
@@ -73,7 +81,7 @@ def _refuse_missing(argument: str, array: NDArray[Any]) -> None:
         for name in array.dtype.names:
             _refuse_missing(argument, array[name])
     elif array.dtype.kind in "fc":
-        # one cheap pass; the entries are checked where the sum is not finite
+        # The sum takes one cheap pass; the entries are looked at where it is not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not math.isfinite(abs(array.sum()))
         if suspicious and not np.isfinite(array).all():
@@ -86,9 +94,10 @@ def _checked_sparse(argument: str, data: Any) -> Any:
     """Return a checked, read-only sparse matrix in row format."""
     from scipy import sparse
 
+    in_row_format = data.tocsr  # every format has it
     if not sparse.issparse(data):
         raise ParameterError(argument, type(data), "an array, or a matrix of scipy.sparse")
-    matrix: Any = copy.copy(data.tocsr())  # type: ignore[attr-defined]  # every format has it
+    matrix: Any = copy.copy(in_row_format())
     if 0 in matrix.shape:
         raise ParameterError(argument, matrix.shape, "a matrix with one row a user, not empty")
     if matrix.data.dtype.kind not in "biuf" or not np.isfinite(matrix.data).all():

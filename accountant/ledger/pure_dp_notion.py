@@ -30,7 +30,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
     adds_exactly = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_full", printed_decimal(self.budget.epsilon))
+        object.__setattr__(self, "full", printed_decimal(self.budget.epsilon))
 
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
         """Return the exact sums."""
@@ -62,15 +62,15 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def left(self, total: Total[Decimal]) -> Decimal:
         """Return what remains of the sum of epsilons, exactly."""
-        return max(DECIMAL_CONTEXT.subtract(self._full, total.spent), Decimal(0))
+        return max(DECIMAL_CONTEXT.subtract(self.full, total.spent), Decimal(0))
 
     def with_more(self, increase: Decimal) -> PureDPNotion:
         """Return the notion of a larger epsilon, which is rounded up where it is shown."""
-        epsilon = float_ceiling(exact_sum(self._full, increase))
+        epsilon = float_ceiling(exact_sum(self.full, increase))
         limit = Total(exact_sum(self.limit.spent, increase), self.limit.infinity)
         widened = replace(self, budget=Budget(epsilon, self.budget.delta), limit=limit)
         object.__setattr__(widened, "_costs", self._costs)  # costs do not depend on the limit
-        object.__setattr__(widened, "_full", exact_sum(self._full, increase))
+        object.__setattr__(widened, "full", exact_sum(self.full, increase))
         return widened
 
     def epsilon(self, total: Total[Decimal]) -> float:

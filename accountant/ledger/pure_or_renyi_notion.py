@@ -20,7 +20,7 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
 
-NO_SUM = Decimal("Infinity")  # sum of a notion that has no cost for one of the releases
+NO_SUM = Decimal("Infinity")  # the sum, where one of the releases has no cost in a notion
 
 
 class Sums(NamedTuple):
@@ -50,8 +50,8 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
 
     def __post_init__(self) -> None:
         parts = self.pure, self.zcdp, self.rdp
-        full = Sums(*(part._full for part in parts))  # noqa: SLF001  # of its own parts
-        object.__setattr__(self, "_full", full)
+        full = Sums(*(part.full for part in parts))
+        object.__setattr__(self, "full", full)
 
     def add(self, total: Total[Sums], cost: Total[Sums]) -> Total[Sums]:
         """Return the sums, each as its notion adds them."""
@@ -88,7 +88,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
 
     def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
         """Return whether none of the sums that were below their limits before fits now."""
-        spent, now, full, limits = before.spent, after.spent, self._full, self.limit.spent
+        spent, now, full, limits = before.spent, after.spent, self.full, self.limit.spent
         fits = (
             now == spent
             or (spent.pure < full.pure and now.pure <= limits.pure)
@@ -99,7 +99,7 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
 
     def is_full(self, total: Total[Sums]) -> bool:
         """Return whether every sum has reached its limit."""
-        return all(amount >= full for amount, full in zip(total.spent, self._full, strict=True))
+        return all(amount >= full for amount, full in zip(total.spent, self.full, strict=True))
 
     def epsilon(self, total: Total[Sums]) -> float:
         """Return the least of the three epsilons that a fixed plan of these sums has."""

@@ -10,17 +10,23 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from accountant.accountants.budget import TOLERANCE, Budget
-from accountant.errors import BudgetExceeded, UnsupportedPlan
-from accountant.ledger.remedies import with_noise_that_fits
+from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.losses.loss import Loss, single_loss
-from accountant.numerics.search import grow_until, least_integer_that
+from accountant.numerics.search import (
+    geometric_mean,
+    grow_until,
+    least_float_that,
+    least_integer_that,
+)
 from accountant.plans.declared_releases import undeclared_part
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Repeat
 
 Amount = TypeVar("Amount")
-MOST_REPEATS = 10**9  # that `remaining` looks for
-MAX_CACHED_COSTS = 10_000  # costs of different releases that one notion keeps
+MOST_REPEATS = 10**9  # `remaining` counts no further
+MAX_CACHED_COSTS = 10_000  # a notion keeps the costs of so many different releases
+# a suggestion multiplies the noise by this factor at most, found to this relative precision
+LARGEST_NOISE_FACTOR, FACTOR_PRECISION = 1e6, 1e-6
 
 
 class Total(NamedTuple, Generic[Amount]):
@@ -62,13 +68,13 @@ class CompositionNotion(ABC, Generic[Amount]):
     budget: Budget
     limit: Total[Amount]
     order: float | None = None
-    # costs that `cost` computed, since every spend needs one
+    # what `cost` computed, because every spend asks for it
     _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    # from here on nothing is left: the tolerance completes a budget, and is no budget of its own
-    _full: Any = field(default=None, init=False, repr=False, compare=False)
+    # A total of this size leaves nothing: the tolerance completes a spend, and nobody may spend it.
+    full: Any = field(default=None, init=False, repr=False, compare=False)
 
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
@@ -124,7 +130,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def is_full(self, total: Total[Amount]) -> bool:
         """Return whether nothing remains."""
-        return bool(total.spent >= self._full)
+        return bool(total.spent >= self.full)
 
     def fails_by_infinity(self, total: Total[Amount]) -> bool:
         """Return whether the mass at infinity alone is above its limit."""
@@ -179,7 +185,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         for item, count in plan.losses():
             if count:
                 total = self._after_item(total, item)
-            if count > 1:  # all repetitions at once, because other writers wait for the book
+            # repetitions are multiplied, not added one by one: other writers wait for the book
+            if count > 1:
                 single_cost = (
                     self._after_item(self.zero, item) if isinstance(item, Parallel) else None
                 )
@@ -199,7 +206,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def _after_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
-            # a user is in one part, so the largest total over the parts counts
+            # Each user is in one of the parts, so the largest total over the parts counts.
             ends: list[Total[Amount]] = [self.after(total, part) for part in item.distinct]
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
@@ -208,7 +215,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the error for a plan that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, requested = self.shown(total, unit).amount, self.shown(cost, unit).amount
-        # users may not spend the tolerance, so the message shows no limit within it
+        # Users may not spend the tolerance, so the message shows no limit within it.
         if limit * (1 - 4 * TOLERANCE) <= spent <= limit - requested:
             limit = spent
         return BudgetExceeded(spent, requested, self.budget, unit, limit, self._remedy(total, plan))
@@ -239,3 +246,24 @@ def worse_direction(loss: Loss, cost_of: Callable[[Loss], float]) -> float:
             loss, "a filter", "it states a cost below 0, or none that is a number"
         )
     return max(costs)
+
+
+def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:
+    """Return words that name the same mechanism with enough noise; empty if there is none."""
+    change = getattr(plan, "with_noise_factor", None)
+    if change is None:
+        return ""
+
+    def fits_at(factor: float) -> bool:
+        try:
+            return fits(change(factor))
+        # there is no such noise, or it has no cost, or the mechanism declares no parameter
+        except (ParameterError, UnsupportedPlan, TypeError):
+            return False
+
+    if not fits_at(LARGEST_NOISE_FACTOR):
+        return ""
+    factor = least_float_that(
+        fits_at, 1.0, LARGEST_NOISE_FACTOR, relative=FACTOR_PRECISION, mean=geometric_mean
+    )
+    return f"{change(factor)!r} fits"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
-from accountant.book.history import Line, Status
+from accountant.book.history import Line
+from accountant.book.status import Status
 from accountant.formatting import format_remaining, format_upper
 from accountant.ledger.totals import Spending
 from accountant.planning.interpretation import explanation

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
 
-from accountant.book.history import Line, Status
+from accountant.book.history import Line
+from accountant.book.status import Status
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.ledger.certified_plan import pure_after_plan
-from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.composition_notions import notion_of, pure_after_plan
 from accountant.ledger.totals import CompositionNotion
 from accountant.reports.ledger_totals import LedgerTotals
 from accountant.reports.svg_axes import Axes, LinearScale

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import final
 
-from accountant.book.history import Line, Status
-from accountant.book.log_reader import TERMS
+from accountant.book.chain.entries import TERMS
+from accountant.book.history import Line
+from accountant.book.status import Status
 from accountant.errors import ParameterError
 from accountant.plans.parallel import Parallel
 from accountant.serialisation.plan_json import from_dict

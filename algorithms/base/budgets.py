@@ -18,9 +18,8 @@ from accountant.accountants.tight import Tight
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.ledger import Ledger, warn_of_large_delta
 from accountant.ledger.private_data import first_array
-from accountant.ledger.remedies import warn_of_large_delta
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng

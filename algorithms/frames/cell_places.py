@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.ledger.frame_partitions import is_lazy, is_partitioned
+from accountant.ledger.frames import is_lazy, is_partitioned
 from accountant.numerics import Array
 from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, table_shape

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from accountant.errors import ParameterError
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
 from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape

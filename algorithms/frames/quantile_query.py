@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 
 from accountant.errors import ParameterError
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.answer import Answer

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from accountant.errors import ParameterError, PrivateValueError
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Sequential

@@ -10,7 +10,7 @@ from typing import Self, final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.frames import schema_files
 from algorithms.frames.arguments import answered_class

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.cell_sums import cells_of

@@ -13,7 +13,7 @@ from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.book.book import Book
 from accountant.book.databases.connection import book_url
-from accountant.book.history import Status
+from accountant.book.status import Status
 from accountant.errors import BudgetExceeded, LedgerBusy, LedgerCorrupt, ParameterError
 from accountant.formats.plan_file import PlanFile
 from accountant.formats.plan_toml import read_file

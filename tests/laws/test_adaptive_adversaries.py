@@ -11,8 +11,7 @@ from functools import partial
 import pytest
 
 from accountant import Budget, BudgetExceeded, PairLoss, Tight, UnsupportedPlan
-from accountant.ledger.certified_plan import certified_total, pure_after_plan
-from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 
 BUDGET = Budget(1.2, 0.05)
 

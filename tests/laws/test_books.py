@@ -23,7 +23,8 @@ from accountant import (
     Repeat,
     Stated,
 )
-from accountant.book import history_reader, log_reader
+from accountant.book import history, log
+from accountant.book.reservations import Reservations
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.odometer import OdometerMeter
 from mechanisms import Laplace
@@ -183,7 +184,7 @@ def test_a_long_log_is_read_once_and_in_order_however_it_is_paged(rows):
                     ledger.release(Laplace(20.0), lambda _: 1 / 0)
         with book.ledger("d", DATA, Repeat(Laplace(10.0), 3), run="june") as ledger:
             ledger.release(Laplace(10.0), np.sum)
-        for module in (log_reader, history_reader):
+        for module in (log, history):
             patch.setattr(module, "ROWS_PER_PAGE", rows)
         lines = book.history("d")
         assert [one.seq for one in lines] == sorted({one.seq for one in lines})
@@ -243,7 +244,7 @@ def test_a_run_that_was_taken_meanwhile_is_no_proof_for_another():
         patch.setattr(account, "verified", True)
         before = book.head
         with pytest.raises(ParameterError, match="a proof of the plan"):
-            account.reserve_plan(plan, {"run": "july", "coins": []}, None)
+            Reservations(account).reserve_plan(plan, {"run": "july", "coins": []}, None)
         assert (len(seen), book.head) == (2, before)
         patch.undo()
         book.verify()

@@ -1,18 +1,13 @@
 """Wrong totals and books: one coordinate, mixed neighbours, lines that are lost, terms."""
 
 from accountant.book import (
-    account,
-    account_charges,
-    book_history,
-    book_terms,
-    charge_check,
+    account_check,
+    book,
+    dataset_terms,
     log,
-    log_reader,
-    terms_changes,
-    terms_check,
+    reservations,
 )
-from accountant.book.account_shares import AccountShares
-from accountant.book.account_state import AccountState
+from accountant.book.account import Account
 from accountant.book.limits import terms, user_totals, windows
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation
@@ -21,37 +16,37 @@ from tests.mutants.edits import edit
 
 def largest_tuple(patch):
     """Takes both coordinates of the total that spent most."""
-    for module in (totals, account_charges, user_totals, charge_check):
+    for module in (totals, reservations, user_totals, account_check):
         patch.setattr(module, "largest_total", max)
 
 
 def worst_user_by_tuple(patch):
     """States both coordinates of the user who spent most."""
-    for module in (account_charges, user_totals, charge_check):
+    for module in (reservations, user_totals, account_check):
         patch.setattr(module, "largest_total", max)
 
 
 def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
     patch.setattr(
-        charge_check, "exceeds_every_way",
+        account_check, "exceeds_every_way",
         lambda notion, total, _: total.spent > notion.limit.spent,
     )  # fmt: skip
 
 
 def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
-    patch.setattr(charge_check, "exceeds_every_way", lambda *_: False)
+    patch.setattr(account_check, "exceeds_every_way", lambda *_: False)
 
 
 def spends_after_the_end(patch):
     """Reads the terms and spends all the same."""
-    patch.setattr(account.Account, "refuse_if_over", lambda _: None)
+    patch.setattr(reservations.Reservations, "_refuse_if_over", lambda _: None)
 
 
 def keeps_the_terms_it_knew(patch):
     """Does not look for changes that another process wrote."""
-    edit(patch, AccountState, "follow_terms", "mark != self._terms_mark", "False")
+    edit(patch, Account, "follow_terms", "mark != self._terms_mark", "False")
 
 
 def trusts_the_clock(patch):
@@ -61,28 +56,28 @@ def trusts_the_clock(patch):
 
 def lowers_below_what_was_spent(patch):
     """Takes any budget."""
-    patch.setattr(terms_changes, "exceeds_every_way", lambda *_: False)
+    patch.setattr(dataset_terms, "exceeds_every_way", lambda *_: False)
 
 
 def verifies_no_end(patch):
     """Does not ask whether a charge came before the end."""
-    patch.setattr(terms_check.TermsCheck, "check_spend", lambda *_: None)
+    patch.setattr(account_check.TermsCheck, "check_spend", lambda *_: None)
 
 
 def verifies_no_least_budget(patch):
     """Accepts terms below what was spent."""
-    patch.setattr(terms_check, "exceeds_every_way", lambda *_: False)
+    patch.setattr(account_check, "exceeds_every_way", lambda *_: False)
 
 
 def verifies_no_time(patch):
     """Accepts times that run back."""
-    edit(patch, terms_check.TermsCheck, "check_time", "self._timed and", "False and")
+    edit(patch, account_check.TermsCheck, "check_time", "self._timed and", "False and")
 
 
 def verifies_any_delta(patch):
     """Accepts a delta that falls."""
     edit(
-        patch, terms_check.TermsCheck, "check_change",
+        patch, account_check.TermsCheck, "check_change",
         "terms.budget.delta < old_terms.budget.delta", "False",
     )  # fmt: skip
 
@@ -93,7 +88,7 @@ def mixes_neighbours(patch):
     def last_stated(stated, asked):
         return asked.relation or stated
 
-    for module in (filters, odometer, account_charges):
+    for module in (filters, odometer, reservations):
         patch.setattr(module, "joint_relation", last_stated)
 
 
@@ -104,7 +99,7 @@ def forgets_the_neighbours(patch):
         joint_relation(stated, asked)
         return asked.relation
 
-    for module in (filters, odometer, account_charges):
+    for module in (filters, odometer, reservations):
         patch.setattr(module, "joint_relation", last_relation)
 
 
@@ -119,13 +114,13 @@ def two_limits(patch):
 
 def loses_a_line_between_pages(patch):
     """Begins the next page one entry too late."""
-    edit(patch, log_reader.LogReader, "_pages", "rows[-1][3]", "rows[-1][3] + 1")
+    edit(patch, log.Log, "_pages", "rows[-1][3]", "rows[-1][3] + 1")
 
 
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, book_history, "read_history", "len(entries) < ROWS_PER_PAGE",
+        patch, book, "read_history", "len(entries) < ROWS_PER_PAGE",
         "len(entries) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
@@ -133,7 +128,7 @@ def stops_at_a_full_page(patch):
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
     edit(
-        patch, book_history, "read_history", "start = entries[-1].seq",
+        patch, book, "read_history", "start = entries[-1].seq",
         "start = entries[-1].seq - 1",
     )  # fmt: skip
 
@@ -145,18 +140,18 @@ def spends_over_the_quota(patch):
 
 def forgets_the_last_charge(patch):
     """Begins an author's total anew with each charge."""
-    patch.setattr(AccountShares, "own_parts", lambda *_: {})
+    patch.setattr(Account, "author_parts", lambda *_: {})
 
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book_terms, "set_quota", "account.owns())\n", "{})\n")
+    edit(patch, book, "set_quota", "account.author_charges()\n            )", "{})")
 
 
 def verifies_no_quota(patch):
     """Recomputes an author's total and forgets the quota."""
     edit(
-        patch, terms_check.TermsCheck, "_check_own",
+        patch, account_check.TermsCheck, "_check_own",
         "account.terms.is_over_quota(author, notion, spent)", "False",
     )  # fmt: skip
 
@@ -192,40 +187,40 @@ def forgets_a_month(patch):
 def charges_one_bucket(patch):
     """Charges the first of the buckets."""
     edit(
-        patch, account_charges.AccountCharges, "charge", 'in facts["buckets"]}',
-        'in facts["buckets"][:1]}',
+        patch, reservations.Reservations, "_charge", 'in facts["buckets"]\n',
+        'in facts["buckets"][:1]\n',
     )  # fmt: skip
 
 
 def adds_up_buckets(patch):
     """Begins a bucket where the largest stands."""
     edit(
-        patch, account_charges.AccountCharges, "charge",
-        "spend(self.bucket_total(notion, bucket))", "spend(before)",
+        patch, reservations.Reservations, "_charge",
+        "spend(account.bucket_total(notion, bucket))", "spend(before)",
     )  # fmt: skip
 
 
 def forgets_what_a_bucket_spent(patch):
     """Begins a bucket's total anew with each charge."""
-    patch.setattr(AccountShares, "bucket_total", lambda _, notion, bucket: notion.zero)
+    patch.setattr(Account, "bucket_total", lambda _, notion, bucket: notion.zero)
 
 
 def verifies_no_parts(patch):
     """Trusts what charges say of months."""
-    patch.setattr(charge_check.ChargeCheck, "_check_parts", lambda *_: None)
+    patch.setattr(account_check.ChargeCheck, "_check_parts", lambda *_: None)
 
 
 def verifies_no_buckets(patch):
     """Trusts what charges say of buckets."""
     patch.setattr(
-        charge_check.ChargeCheck, "_check_buckets",
+        account_check.ChargeCheck, "_check_buckets",
         lambda _, name, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
     )  # fmt: skip
 
 
 def verifies_no_runs(patch):
     """Trusts a run to be paid for."""
-    patch.setattr(charge_check.ChargeCheck, "_check_runs", lambda *_: None)
+    patch.setattr(account_check.ChargeCheck, "_check_runs", lambda *_: None)
 
 
 def remembers_what_was_rolled_back(patch):
@@ -235,16 +230,22 @@ def remembers_what_was_rolled_back(patch):
 
 def proves_by_a_run_that_was_free(patch):
     """Does not look again whether a run is still free."""
-    edit(patch, account.Account, "reserve_plan", "elif not paid and verified:", "elif False:")
+    edit(
+        patch,
+        reservations.Reservations,
+        "reserve_plan",
+        "elif not paid and verified:",
+        "elif False:",
+    )
 
 
 def forgets_the_users_of_a_step(patch):
     """Names the digest of a step's users, and does not store them."""
     edit(
-        patch, account.Account, "reserve_step", "if raw is not None:", "if False:",
+        patch, reservations.Reservations, "reserve_step", "if raw is not None:", "if False:",
     )  # fmt: skip
 
 
 def sets_one_run_aside_as_many(patch):
     """Writes one run of a plan as a plan of one run."""
-    edit(patch, account.Account, "set_aside", "plan if runs == 1 else ", "")
+    edit(patch, reservations.Reservations, "set_aside", "plan if runs == 1 else ", "")

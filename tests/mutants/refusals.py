@@ -1,9 +1,7 @@
 """Wrong refusals: each takes one away from one entrance of a gate."""
 
 from accountant import Filter
-from accountant.book import book_meter
-from accountant.book.book_ledger import BookLedger
-from accountant.book.book_meter import BookMeter
+from accountant.book.book_ledger import BookLedger, BookMeter
 from accountant.ledger import gate, ledger, ordered_map, plan_cursor
 from accountant.ledger.gate import Gate
 from accountant.ledger.ledger import Ledger
@@ -88,7 +86,7 @@ def releases_what_is_closed(patch):
 
 def checks_no_plan_of_a_book(patch):
     """Takes every plan for one that comes next."""
-    patch.setattr(book_meter.BookMeter, "check", lambda self, plan: None)
+    patch.setattr(BookMeter, "check", lambda self, plan: None)
 
 
 def users_below_the_first(patch):

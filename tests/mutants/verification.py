@@ -5,13 +5,11 @@ import inspect
 import textwrap
 
 from accountant.book import verification
-from accountant.book.charge_check import ChargeCheck
-from accountant.book.index_check import IndexCheck
-from accountant.book.terms_check import TermsCheck
-from accountant.book.verification import _LogCheck
+from accountant.book.account_check import ChargeCheck, TermsCheck
+from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 
-CHECKS = (_LogCheck, ChargeCheck, TermsCheck, IndexCheck)
+CHECKS = (LogCheck, ChargeCheck, TermsCheck, IndexCheck)
 
 
 def refusals():
@@ -54,7 +52,7 @@ SILENT = {
 def believes_any_charge_before(patch):
     """Does not ask which charge an entry names as the one before."""
     edit(
-        patch, _LogCheck, "check_entry",
+        patch, ChargeCheck, "check_entry",
         'facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0)', "False",
     )  # fmt: skip
 
@@ -62,19 +60,19 @@ def believes_any_charge_before(patch):
 def believes_a_charge_before_of_any_number(patch):
     """Asks only whether an entry names a charge at all."""
     edit(
-        patch, _LogCheck, "check_entry", "!= self._charged.get(name, 0)",
+        patch, ChargeCheck, "check_entry", "!= self._charged.get(name, 0)",
         "> self._charged.get(name, 0)",
     )  # fmt: skip
 
 
 def takes_two_answers(patch):
     """Keeps what was answered among the reserved."""
-    edit(patch, _LogCheck, "check_entry", 'self._reserved.discard(facts["of"])', "pass")
+    edit(patch, LogCheck, "check_entry", 'self._reserved.discard(facts["of"])', "pass")
 
 
 def takes_missing_bytes(patch):
     """Checks the bytes that are there."""
-    edit(patch, _LogCheck, "check_attachments", "if self._attached:", "if False:")
+    edit(patch, LogCheck, "check_attachments", "if self._attached:", "if False:")
 
 
 def sees_no_indexes(patch):

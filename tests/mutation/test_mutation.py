@@ -53,7 +53,7 @@ def test_every_room_that_carries_privacy_is_drawn_from():
     drawn = set(sampling.modules(ROOT))
     assert drawn >= {
         "accountant/amplification/sampled_gaussian/sampled_gaussian_tail.py",
-        "accountant/book/chain/hash_chain.py", "accountant/verifier/plan.py",
+        "accountant/book/chain/entries.py", "accountant/verifier/plan.py",
         "algorithms/frames/rows.py", "audits/attacks/front.py", "audits/claims/claims.py",
         "mechanisms/families/additive.py", "mechanisms/laplace.py",
     }  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accountant.book.chain.hash_chain import ChainHead
+from accountant.book.chain.entries import ChainHead
 from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
@@ -39,7 +39,7 @@ class HeadPin:
             before = self._parse_head(os.pread(handle, LENGTH + 1, 0))
             if before is not None and before.seq >= head.seq:
                 return
-            # less than one sector: a crash leaves the old or the new head
+            # The line is shorter than a sector, so a crash leaves the old or the new head.
             os.pwrite(handle, f"{head.seq:0{DIGITS}d}:{head.hash}\n".encode(), 0)
             os.fsync(handle)
 

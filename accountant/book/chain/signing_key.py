@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from accountant.book.chain.hash_chain import ChainHead
+from accountant.book.chain.entries import ChainHead
 from accountant.errors import ParameterError
 
 SHORTEST_KEY = 16  # bytes

@@ -77,7 +77,8 @@ def _frame_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
     """Return what each frame adds to the sums: its first two words, and its page."""
     frame_words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, (FRAME_HEADER + page) // 4)
     summed = np.delete(frame_words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
-    return (summed @ _weights(summed.shape[1] // 2)).tolist()  # type: ignore[no-any-return]
+    frame_sums: list[list[int]] = (summed @ _weights(summed.shape[1] // 2)).tolist()
+    return frame_sums
 
 
 @cache

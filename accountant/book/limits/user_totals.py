@@ -27,7 +27,7 @@ class UserTotals:
         self._totals = [zero]
         self._sizes = [users]  # how many users each class has
         self._number = {zero: 0}
-        self._empty: list[int] = []  # numbers of classes without users, for new classes
+        self._empty: list[int] = []  # numbers of classes without users, which new classes take
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
         """Return the new total of each class in ``who``; changes nothing, raises as ``spend``."""

@@ -44,7 +44,8 @@ class Window(NamedTuple):
     def age(self, label: str, now: str) -> int:
         """Return how many windows ago a month or a day was; 0 is the window that is open."""
         if self.kind == MONTH:
-            (year, month), (this_year, this_month) = map(_year_and_month, (label, now))
+            year, month = map(int, label[:7].split("-"))
+            this_year, this_month = map(int, now[:7].split("-"))
             return 12 * (this_year - year) + this_month - month
         return (date.fromisoformat(now[:10]) - date.fromisoformat(label)).days // DAYS
 
@@ -116,7 +117,3 @@ def encoded(notion: CompositionNotion[Any], parts: Parts) -> Any:
     if parts.keys() == {WHOLE}:
         return notion.encode(parts[WHOLE])
     return {label: notion.encode(total) for label, total in parts.items()}
-
-
-def _year_and_month(time: str) -> tuple[int, int]:
-    return int(time[:4]), int(time[5:7])

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accountant.ledger.frame_partitions import is_lazy
+from accountant.ledger.frames import is_lazy
 from accountant.numerics import Array
 from algorithms.frames.partitions.reduction import (
     Quiet,

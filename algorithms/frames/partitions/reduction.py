@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import PrivateValueError
-from accountant.ledger.frame_partitions import is_lazy, is_partitioned
+from accountant.ledger.frames import is_lazy, is_partitioned
 from algorithms.frames.conditions import Condition
 from algorithms.frames.rows import BLOCK, DeclaredRows, Rows, Values, numbered, places_beyond
 from algorithms.frames.schema import Schema

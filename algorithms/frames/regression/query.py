@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.errors import ParameterError
-from accountant.ledger.frame_rows import FrameFacts
+from accountant.ledger.frames import FrameFacts
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
 from algorithms.frames.arguments import answered

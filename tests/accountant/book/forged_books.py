@@ -11,7 +11,7 @@ import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError, PureLoss, Tight
 from accountant.book import verification
-from accountant.book.chain.hash_chain import FIRST_PREDECESSOR, canonical_json, next_hash
+from accountant.book.chain.entries import FIRST_PREDECESSOR, canonical_json, next_hash
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect
 from accountant.book.log import Log

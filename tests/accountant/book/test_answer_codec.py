@@ -11,7 +11,7 @@ from hypothesis import given
 
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
 from accountant.book.answer_codec import decode_answer, encode_answer
-from accountant.book.chain.hash_chain import digest
+from accountant.book.chain.entries import digest
 from mechanisms import Laplace
 from tests.strategies import answers
 
@@ -86,7 +86,7 @@ def test_row_42_what_was_never_stored_is_not_read(any_book, what):
     with Book.open(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
-            entry = ledger._book_meter.account.reserve(
+            entry = ledger._book_meter.reservations.reserve(
                 TENTH, None, {"label": None}, ledger._noise_fingerprint
             )
             log = ledger._book_meter.account.log

@@ -19,9 +19,9 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
-from accountant.book.account import Account
 from accountant.book.export import registry_rows
 from accountant.book.log import Log
+from accountant.book.reservations import Reservations
 from mechanisms import Exponential, Gaussian, Laplace
 
 DATA = np.arange(20.0)
@@ -154,7 +154,7 @@ def test_users_who_fit_by_different_sums_fit(book):
 def test_an_understated_certificate_is_found(book, monkeypatch):
     book.dataset("d", Budget(3.0, 1e-6), "zcdp")
     with monkeypatch.context() as wrong:
-        wrong.setattr("accountant.ledger.certified_plan.Tight.epsilon", lambda *_: 0.01)
+        wrong.setattr("accountant.ledger.composition_notions.Tight.epsilon", lambda *_: 0.01)
         run(book, "d", 2 * Laplace(1.0))
     assert book.spent("d") == 0.01
     with pytest.raises(LedgerCorrupt, match="less than what its plan costs"):
@@ -242,7 +242,7 @@ def test_a_run_whose_reservation_fails_stays_where_it_was(book, monkeypatch):
     with book.ledger("d", DATA, plan=3 * Laplace(10.0)) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         with monkeypatch.context() as patch:
-            patch.setattr(Account, "reserve_step", lambda *_: 1 / 0)
+            patch.setattr(Reservations, "reserve_step", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 ledger.release(Laplace(10.0), np.sum)
         for _ in range(2):

@@ -3,7 +3,7 @@
 import pytest
 
 from accountant import LedgerUnwritable
-from accountant.book.chain.hash_chain import ChainHead
+from accountant.book.chain.entries import ChainHead
 from accountant.book.chain.head_pin import HeadPin
 
 

@@ -24,7 +24,7 @@ TENTH = Laplace(10.0)
 @pytest.fixture
 def small_pages(monkeypatch):
     """Pages of seven rows: a short history has many."""
-    for module in ("log_reader", "history_reader"):
+    for module in ("log", "history"):
         monkeypatch.setattr(f"accountant.book.{module}.ROWS_PER_PAGE", 7)
 
 

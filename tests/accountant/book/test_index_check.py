@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from accountant import LedgerCorrupt
-from accountant.book.chain.hash_chain import LogEntry
-from accountant.book.index_check import RowCheck
+from accountant.book.chain.entries import LogEntry
+from accountant.book.verification import RowCheck
 
 ENTRIES = [
     LogEntry(1, "", {"dataset": "d", "key": "opened", "kind": "dataset"}),

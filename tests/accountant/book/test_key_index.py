@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, BudgetExceeded, Repeat
-from accountant.book.chain.hash_chain import canonical_json, next_hash
+from accountant.book.chain.entries import canonical_json, next_hash
 from accountant.book.chain.key_index import descend, new_nodes
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from mechanisms import Laplace

@@ -15,9 +15,9 @@ from accountant import (
     ParameterError,
     Tight,
 )
+from accountant.book.chain.entries import author_key
 from accountant.book.chain.key_index import descend
 from accountant.book.export import history_json
-from accountant.book.log_reader import author_key
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import rewritten, unlooked
 from tests.test_public_names import SNAPSHOTS

@@ -88,9 +88,9 @@ def test_a_run_that_another_process_reserves_meanwhile_is_found(stored_book, mon
     plan = Repeat(TENTH, 3)
     with Book.open(stored_book.url) as one, Book.open(stored_book.url) as two:
         one.dataset("d", Budget(1.0))
-        from accountant.book.account import Account
+        from accountant.book.reservations import Reservations
 
-        reserve, overtaken = Account.reserve_plan, []
+        reserve, overtaken = Reservations.reserve_plan, []
 
         def overtaking(account, *of):
             if not overtaken:
@@ -99,12 +99,12 @@ def test_a_run_that_another_process_reserves_meanwhile_is_found(stored_book, mon
                     overtaken.append(ledger.release(TENTH, np.sum))
             return reserve(account, *of)
 
-        monkeypatch.setattr(Account, "reserve_plan", overtaking)
+        monkeypatch.setattr(Reservations, "reserve_plan", overtaking)
         with one.ledger("d", DATA, plan, run="june") as ledger:
             assert ledger.release(TENTH, unlooked) == overtaken[1]
         assert one.spent("d") == 0.3
         overtaken.clear()
-        monkeypatch.setattr(Account, "reserve_plan", reserve)
+        monkeypatch.setattr(Reservations, "reserve_plan", reserve)
         with pytest.raises(ParameterError, match="a name that no run of another plan has"):
             two.ledger("d", DATA, Repeat(TENTH, 2), run="june")
         one.verify()

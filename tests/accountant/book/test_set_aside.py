@@ -12,7 +12,7 @@ from accountant import (
     PoissonSampled,
     Tight,
 )
-from accountant.book.limits.composition_rule import rule_for
+from accountant.book.dataset_terms import rule_for
 from accountant.ledger.composition_notions import notion_of
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import rewritten, unlooked

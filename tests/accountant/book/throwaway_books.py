@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from accountant.book.chain.hash_chain import canonical_json, next_hash
+from accountant.book.chain.entries import canonical_json, next_hash
 
 TABLES = ("entries", "blobs")
 

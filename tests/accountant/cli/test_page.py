@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from accountant.book.book_history import BookHistory
+from accountant.book.book import Book
 from accountant.cli.exit_status import run_app
 from accountant.cli.page import page
 from tests.accountant.example_files import PLAN, spent_book
@@ -50,7 +50,7 @@ def book(tmp_path):
 
 
 def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
-    monkeypatch.delattr(BookHistory, "history")  # which holds all lines at once
+    monkeypatch.delattr(Book, "history")  # which holds all lines at once
     out = tmp_path / "h.html"
     assert run("--ledger", book, "--dataset", "visits <script>", "--out", out) == 0
     assert "Spent over time" in out.read_text()

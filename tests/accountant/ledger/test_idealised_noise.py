@@ -16,7 +16,7 @@ from accountant import (
     PoissonSampled,
     Sequential,
 )
-from accountant.book.account import Account
+from accountant.book.reservations import Reservations
 from accountant.plans.declared_releases import idealised_part, undeclared_part
 from mechanisms import Clamped, Gaussian, Laplace
 
@@ -94,7 +94,7 @@ def test_a_data_set_that_was_opened_for_it_takes_it(any_book):
 
 def test_stored_answers_of_an_earlier_time_are_given(sqlite_book, monkeypatch):
     # such entries were written before idealised noise was refused
-    monkeypatch.setattr(Account, "refuse_idealised", lambda *_: None)
+    monkeypatch.setattr(Reservations, "refuse_idealised", lambda *_: None)
     plan = 2 * FLOATS
     with Book.open(sqlite_book.url) as book:
         book.dataset("old", Budget(5.0))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from accountant import Budget, Filter, Ledger, ParameterError
-from accountant.ledger.frame_rows import FrameRows
+from accountant.ledger.frames import FrameRows
 from mechanisms import Laplace
 
 COUNT = Laplace(1e-6)

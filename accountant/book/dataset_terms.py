@@ -1,4 +1,8 @@
-"""Opening a data set: the terms stated once.  `terms_changes` writes what may change later."""
+"""The terms of a data set as callers state them: at its opening, and at each change.
+
+An opening is an entry of kind "dataset".  A change is an entry of kind "terms" with a reason, which
+states the whole of the terms anew; `accountant.book.limits.terms` reads both.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +14,33 @@ from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.chain.hash_chain import canonical_json
-from accountant.book.limits.composition_rule import rule_for
+from accountant.book.chain.entries import TERMS, dataset_key
 from accountant.book.limits.plan_proofs import proof_for
-from accountant.book.limits.terms import utc_time
+from accountant.book.limits.terms import Terms, exceeds_every_way, utc_time
 from accountant.book.limits.windows import checked_window
 from accountant.book.log import Log
-from accountant.domains import IntegerRange
-from accountant.errors import BudgetExceeded, ParameterError
-from accountant.ledger.certified_plan import (
+from accountant.book.reservations import Reservations
+from accountant.domains import IntegerRange, Interval
+from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.formatting import format_lower, format_upper
+from accountant.ledger.composition_notions import (
+    ORDER_RANGE,
     certified_total,
     exact_where_sums_exceed,
+    notion_of,
     pure_after_plan,
 )
-from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
+from accountant.losses.pure_and_approximate import PureLoss
 from accountant.plans.plan import Plan, Repeat, as_plan
 from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
 RUNS = IntegerRange(1, 1_000_000)
 USERS = IntegerRange(1, (1 << 31) - 1)
+QUOTA = Interval(0.0, 1e300)
+DEFAULT_NOTION = "pure-or-rdp"
+# what the usual Rényi order less 1 is multiplied by, where a plan asks for another one
+ORDER_FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 1.5, 2.0, 4.0)
 
 
 class DatasetTerms(NamedTuple):
@@ -57,7 +68,7 @@ class DatasetTerms(NamedTuple):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
         if self.order is not None:
-            # checked for every notion, because the entry states it
+            # The order is checked for every notion, because the entry states it.
             ORDER_RANGE.check("order", self.order)
         limits = {**checked_window(self.window, self.carry), **self._checked_buckets()}
         rule = self.notion, self.order
@@ -124,7 +135,7 @@ class DatasetTerms(NamedTuple):
     def write(self, log: Log, name: str) -> None:
         """Write the terms, and what is set aside, unless another process did so first."""
         facts, set_aside_plan = self.checked_facts(), self.checked_plan()
-        # before the lock, which others wait for
+        # Proofs and certified costs take long, so they come before the lock that others wait for.
         certified = (
             math.inf if set_aside_plan is None else self._certified_epsilon(set_aside_plan, facts)
         )
@@ -134,7 +145,7 @@ class DatasetTerms(NamedTuple):
                 return
             opened = log.append("dataset", facts, name, dataset_key(name))
             if self.plan is not None:
-                Account(log, opened).set_aside(
+                Reservations(Account(log, opened)).set_aside(
                     as_plan(self.plan), self.runs or 1, certified, proved
                 )
 
@@ -178,9 +189,135 @@ class DatasetTerms(NamedTuple):
                 raise ParameterError(argument, requested, f"{stored!r}, as the data set was opened")
 
 
-def dataset_key(name: str) -> str:
-    """Return the key of a data set's first entry."""
-    return canonical_json({"dataset": name})
+def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
+    """Return the name and the order of the notion that a data set with a plan set aside has.
+
+    The default notion takes the most kinds of releases next to the plan, at the Rényi order that
+    leaves the most; Gaussian privacy is taken where the plan fits in that alone.  Where it fits in
+    neither, the default is returned: there the plan is charged its exact cost.
+    """
+    if not budget.delta:
+        return "pure", None
+    usual_order = notion_of(DEFAULT_NOTION, budget).order or 2.0
+    shares = {}
+    for factor in ORDER_FACTORS:
+        order = None if factor == 1.0 else 1 + (usual_order - 1) * factor
+        shares[order] = _share_of_limit(DEFAULT_NOTION, order, plan, budget)
+    best_order = min(shares, key=lambda order: shares[order])
+    if shares[best_order] <= 1:
+        return DEFAULT_NOTION, best_order
+    return ("gdp" if _share_of_limit("gdp", None, plan, budget) <= 1 else DEFAULT_NOTION), None
+
+
+def _share_of_limit(name: str, order: float | None, plan: Plan, budget: Budget) -> float:
+    """Return the share of a notion's limit that a plan needs; infinite where it does not fit."""
+    try:
+        notion = notion_of(name, budget, order)
+        total = notion.after(notion.zero, plan)
+    except (ParameterError, UnsupportedPlan):  # the notion cannot add up this plan
+        return math.inf
+    if notion.refuses(notion.zero, total):
+        return math.inf
+    shown = notion.shown(total)
+    return min(shown.amount / shown.limit, 1.0)
+
+
+# --- changes of the terms
+
+
+def close_dataset(account: Account, reason: str) -> None:
+    """Close a data set for good, unless it is closed."""
+    with account.log.writing():
+        if not account.follow_terms().closed:
+            _append_change(account, "closed", {}, reason)
+
+
+def raise_budget(account: Account, budget: Budget, reason: str) -> None:
+    """Set another budget, within which all that was spent must be."""
+    if not isinstance(budget, Budget):
+        raise ParameterError("budget", budget, "a Budget")
+    account.read_ahead()
+    with account.log.writing():
+        current_budget = account.follow_terms().budget
+        if budget.delta < current_budget.delta:
+            allowed = (
+                f"one with delta of at least {current_budget.delta:g}: what was spent relies on it"
+            )
+            raise ParameterError("budget", budget, allowed)
+        before = account.standing()
+        try:
+            notions = account.notions_of(budget)
+        except ParameterError:
+            order = account.notion.order
+            allowed = f"a larger one: at the order of the opening, {order:.6g}, it leaves nothing"
+            raise ParameterError("budget", budget, allowed) from None
+        after = account.limit_under(
+            notions,
+            account.counts_after_plan(before.notion),
+            account.log.last_charge(account.name),
+            account.log.latest,
+        )
+        if exceeds_every_way(after, before.total, account.each_total()):
+            unit, spent, limit = after.shown(before.total)
+            allowed = f"one that holds what was spent, {unit} {format_upper(spent)}"
+            allowed += f" (its limit is {format_lower(limit)})"
+            raise ParameterError("budget", budget, allowed)
+        _append_change(
+            account, "raised", {"epsilon": budget.epsilon, "delta": budget.delta}, reason
+        )
+
+
+def set_expiry(account: Account, when: str, reason: str) -> None:
+    """Set the time from which on nothing is spent; it may be later than the one before."""
+    with account.log.writing():
+        account.follow_terms()
+        _append_change(account, "expires", {"expires": when}, reason)
+
+
+def set_quota(account: Account, author: str, quota: object, reason: str) -> None:
+    """Set how much of the budget one author's own spends may cost."""
+    checked_name("author", author)
+    with account.log.reading():
+        account.author_charges()  # most entries are read before the lock, for which others wait
+    with account.log.writing():
+        quotas = account.follow_terms().quotas
+        epsilon = _checked_quota(account, quota)
+        facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
+        if not quotas:  # from now on each charge states its author's total
+            facts["used"] = account.encoded_author_charges(
+                account.standing().notion, account.author_charges()
+            )
+        _append_change(account, "quota", facts, reason)
+
+
+def _checked_quota(account: Account, quota: object) -> float:
+    """Return the epsilon of a quota, at the delta of its data set."""
+    if isinstance(quota, Budget):
+        if quota.delta != account.budget.delta:
+            allowed = f"an epsilon, or a Budget of delta {account.budget.delta:g} as the data set's"
+            raise ParameterError("quota", quota, allowed)
+        return quota.epsilon
+    epsilon = QUOTA.check("quota", quota)
+    notion = account.standing().notion
+    smallest_epsilon = notion.epsilon(notion.cost(PureLoss(1e-12)))
+    if 0 < epsilon < smallest_epsilon:
+        allowed = f"0, or at least epsilon {format_upper(smallest_epsilon)}, "
+        allowed += "what the notion gives any spend"
+        raise ParameterError("quota", quota, allowed)
+    return epsilon
+
+
+def _append_change(account: Account, change: str, facts: dict[str, Any], reason: str) -> None:
+    """Append the whole terms with a change; a closed data set takes none."""
+    terms: Terms = account.terms
+    terms.refuse_if_closed(account.name)
+    changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
+    if account.window is not None:  # an earlier window may have spent this much
+        changed_terms["largest"] = max(terms.largest, changed_terms["epsilon"])
+    account.log.append(TERMS, changed_terms, account.name)
+
+
+# --- names
 
 
 def checked_buckets(bucket_kind: str | None, buckets: Iterable[str] | None) -> tuple[str, ...]:

@@ -1,0 +1,239 @@
+"""Where the data sets of a book stand: what each has spent, and by whom, as values and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from accountant.accountants.basic import float_ceiling, printed_decimal
+from accountant.accountants.budget import Budget
+from accountant.book.account import Account
+from accountant.ledger.totals import CompositionNotion, Spending, Total
+from accountant.table_display import Table, TableDisplay
+
+STATUS_COLUMNS = (
+    "data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened", "ends",
+)  # fmt: skip
+
+
+class StatusFields(NamedTuple):
+    """The fields of `Status`."""
+
+    name: str
+    budget: Budget
+    notion: str
+    order: float | None
+    unit: str
+    users: int | None
+    counts: str
+    total: float
+    limit: float
+    epsilon: float
+    opened: str
+    relation: str | None
+    sums: tuple[str, ...]
+    after_plan: bool
+    expires: str | None
+    closed: str | None
+    reason: str
+    quotas: tuple[Quota, ...]
+    people: str | None
+    protects: str
+    most: float
+    window: str | None
+    buckets: str | None
+    runs: tuple[int, int] | None
+    verified: bool
+
+
+class Status(TableDisplay, StatusFields):
+    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
+
+    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
+    added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
+    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
+    of authors who have one, ``people`` the name of those whom the data are about.  ``protects``
+    says what the budget is of, and ``most`` the epsilon that it has at most: more than the budget
+    where a ``window``, a month or some days, takes over what those before it left, or where one
+    before had a larger budget.  ``total``, ``limit`` and ``epsilon`` are of the window that is
+    open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan
+    that was set aside were made, and are paid.  ``verified`` says that each plan is opened with a
+    proof of its cost.
+    """
+
+    __slots__ = ()
+
+    def _table(self) -> Table:
+        return statuses_table([self])
+
+
+def statuses_table(statuses: Iterable[Status]) -> Table:
+    """Return data sets as rows of a table."""
+    rows = [
+        (status.name, status.total, status.limit, status.counts, status.epsilon,
+         status.budget.delta, status.users, status.opened, status.closed or status.expires)
+        for status in statuses
+    ]  # fmt: skip
+    return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
+
+
+def status_of(account: Account) -> Status:
+    """Return the status of a data set; call it inside a transaction."""
+    notion, total = account.standing()
+    last_charge = account.log.last_charge(account.name)
+    shown = shown_total(notion.budget, notion, total)
+    # no user's total exceeds the admitted epsilon: the sums may be those of different users
+    epsilon = min(notion.epsilon(total), notion.budget.admitted_epsilon)
+    widest = account.budget
+    if account.window is not None:  # an earlier window may have had a larger budget
+        widest = Budget(account.terms.largest, account.budget.delta)
+    protects = account.unit
+    if account.window is not None:
+        protects = f"the data of {account.unit} in {account.window.length} (UTC)"
+    elif account.buckets is not None:
+        protects = f"{account.unit} in one {account.buckets}"
+    return Status(
+        account.name, account.budget, account.notion.name, account.notion.order, account.unit,
+        account.users, *shown, epsilon,
+        account.opened, None if last_charge is None else last_charge.facts["relation"],
+        tuple(notion.encode(total)), account.counts_after_plan(notion), account.terms.expires,
+        account.terms.closed or None, account.terms.reason,
+        tuple(
+            Quota(author, notion.epsilon(own_total), quota)
+            for author, quota in account.terms.quotas.items()
+            for own_total in [account.author_total(notion, account.author_parts(notion, author))]
+        ),
+        account.people, protects,
+        account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
+        None if account.window is None else account.window.label(account.log.latest),
+        account.buckets, account.runs(), account.verified,
+    )  # fmt: skip
+
+
+def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
+    """Return a total as people read it: no user has spent more."""
+    if notion.exceeds(total):  # the sums belong to different users, each within one limit
+        return Spending("epsilon", budget.epsilon, budget.epsilon)
+    return notion.shown(total)
+
+
+class Quota(NamedTuple):
+    """What one author's own spends cost: ``epsilon``, rounded up, and the ``quota`` if any."""
+
+    author: str
+    epsilon: float
+    quota: float | None
+
+    @property
+    def left(self) -> float | None:
+        """Return what remains of the quota; None without one."""
+        return None if self.quota is None else max(self.quota - self.epsilon, 0.0)
+
+
+class Quotas(TableDisplay, list[Quota]):
+    """The authors of a data set, by name: what each one spent, and may spend."""
+
+    def __repr__(self) -> str:
+        return f"<Quotas: {len(self)} authors>"
+
+    def _table(self) -> Table:
+        rows = [(quota.author, quota.epsilon, quota.quota, quota.left) for quota in self]
+        return Table(
+            ("author", "epsilon", "quota", "left"), rows, upper=("epsilon",), lower=("left",)
+        )
+
+
+def quotas_of(account: Account) -> Quotas:
+    """Return what every author spent of a data set; call it inside a transaction."""
+    notion, _ = account.standing()
+    charged_by_author, quotas = account.author_charges(), account.terms.quotas
+    return Quotas(
+        Quota(
+            author,
+            notion.epsilon(account.author_total(notion, charged_by_author.get(author, {}))),
+            quotas.get(author),
+        )
+        for author in sorted({*charged_by_author, *quotas})
+    )
+
+
+class Bucket(NamedTuple):
+    """What the people of one bucket spent: ``epsilon``, rounded up, and what is ``left``."""
+
+    name: str
+    epsilon: float
+    left: float
+
+
+class Buckets(TableDisplay, list[Bucket]):
+    """The buckets of a data set, by name."""
+
+    def __repr__(self) -> str:
+        return f"<Buckets: {len(self)}>"
+
+    def _table(self) -> Table:
+        return Table(
+            ("bucket", "epsilon", "left"),
+            [tuple(bucket) for bucket in self],
+            upper=("epsilon",),
+            lower=("left",),
+        )
+
+
+def buckets_of(account: Account) -> Buckets:
+    """Return what the people of every bucket spent; call it inside a transaction."""
+    notion, budget_epsilon = account.standing().notion, account.budget.epsilon
+    return Buckets(
+        Bucket(bucket, epsilon, max(budget_epsilon - epsilon, 0.0))
+        for bucket, total in sorted(account.bucket_totals().items())
+        for epsilon in [min(notion.epsilon(total), account.budget.admitted_epsilon)]
+    )
+
+
+class People(NamedTuple):
+    """The people of some data sets: sums of the epsilons and deltas of budgets, and what is spent.
+
+    Each number is rounded up.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    epsilon: float
+    delta: float
+    spent: float
+
+
+class PeopleTable(TableDisplay, list[People]):
+    """The people that data sets of a book name, in the order in which they were first named."""
+
+    def __repr__(self) -> str:
+        return f"<People: {len(self)} names>"
+
+    def _table(self) -> Table:
+        columns = ("people", "data sets", "epsilon", "delta", "spent")
+        rows = [(people.name, ", ".join(people.datasets), *people[2:]) for people in self]
+        return Table(columns, rows, upper=columns[2:])
+
+
+def people_of(statuses: Iterable[Status]) -> PeopleTable:
+    """Return, for each name of people, the sums over the data sets that are about them."""
+    statuses_by_people: dict[str, list[Status]] = {}
+    for status in statuses:
+        if status.people is not None:
+            statuses_by_people.setdefault(status.people, []).append(status)
+    return PeopleTable(
+        People(
+            name,
+            tuple(status.name for status in group),
+            _sum_up(status.most for status in group),
+            _sum_up(status.budget.delta for status in group),
+            _sum_up(status.epsilon for status in group),
+        )
+        for name, group in statuses_by_people.items()
+    )
+
+
+def _sum_up(terms: Iterable[float]) -> float:
+    """Return the exact sum of the printed numbers, rounded up."""
+    return float_ceiling(sum(map(printed_decimal, terms), Decimal(0)))
