@@ -450,7 +450,7 @@ TERMS = {
         ),
         "rule of a ratio": Dropped(SampledRatioLaw, "cf_ratio", " + 2 * count * missed"),
         "turns": Dropped(SampledRatioLaw, "log_errors", " + turn * angle"),
-        "atoms of a decay": Dropped(SampledRatioLaw, "log_cf_bound", "staying + "),
+        "atoms of a decay": Dropped(SampledRatioLaw, "log_cf_bound", "atoms + "),
         "density of a decay": Dropped(SampledRatioLaw, "log_cf_bound", " + jump / u"),
     },
     "sampled ratios far up": {
