@@ -63,7 +63,7 @@ def smoothing_taken_off_the_upper_end(patch):
 
 def count_off_by_one(patch):
     patch.setattr(
-        "accountant.losses.laplace_cgf.complex_power",
+        "accountant.losses.laplace.complex_power",
         lambda base, count: complex_power(base, count - 1),
     )
 
@@ -87,7 +87,7 @@ def laplace_without_its_slope(patch):
         value = np.log(0.5 * np.exp(z * shift) + 0.5 * np.exp(-(z + 1) * shift))
         return value, np.zeros(value.shape)
 
-    patch.setattr("accountant.losses.laplace_cgf._laplace_cgf", atoms_only)
+    patch.setattr("accountant.losses.laplace._laplace_cgf", atoms_only)
 
 
 def sampled_rate_doubled(patch):

@@ -24,7 +24,7 @@ from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.lattice import Lattice
-from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
+from accountant.losses import connect_the_dots, laplace, randomised_response
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
 from accountant.verifier import parts, series, sums
@@ -99,7 +99,7 @@ TERMS = {
         "powers": Dropped(exponential_sums, "power_round_off", "16 * ULP * count", "0 * count"),
         "sums in powers": Dropped(exponential_sums, "power_round_off", "1 + own_error + "),
         "Laplace": Dropped(
-            laplace_cgf, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
+            laplace, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
         ),
         "response": Dropped(
             randomised_response, "response_cgf", "return value, 16 * ULP * size",
