@@ -9,10 +9,7 @@ import numpy as np
 from accountant import (
     PoissonSampled,
 )
-from accountant.amplification.allocation import allocation_profile, lognormal_cut
-from accountant.amplification.allocation.lognormal_cut import CutTransform
-from accountant.amplification.allocation.lognormal_inversion import Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule
+from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.sampled_gaussian import sampled_gaussian_tail
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussians,
@@ -21,7 +18,11 @@ from accountant.composition.aliasing import AliasingBound
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
+from accountant.numerics import lognormal_cut
 from accountant.numerics.exponential_sums import complex_power
+from accountant.numerics.lognormal_cut import CutTransform
+from accountant.numerics.lognormal_inversion import Line
+from accountant.numerics.lognormal_rule import LogNormalRule
 
 
 def aliases_forgotten(patch):

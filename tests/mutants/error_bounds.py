@@ -12,8 +12,6 @@ from accountant.accountants import (
 )
 from accountant.accountants.advanced import Advanced
 from accountant.amplification import shuffling_bounds
-from accountant.amplification.allocation.lognormal_inversion import Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -24,9 +22,11 @@ from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.lattice import Lattice
-from accountant.losses import connect_the_dots, laplace, randomised_response
+from accountant.losses import connect_the_dots, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
+from accountant.numerics.lognormal_inversion import Line
+from accountant.numerics.lognormal_rule import LogNormalRule
 from accountant.verifier import parts, series, sums
 from tests.mutants.edits import edit
 
@@ -102,14 +102,14 @@ TERMS = {
             laplace, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
         ),
         "response": Dropped(
-            randomised_response, "response_cgf", "return value, 16 * ULP * size",
+            pure_and_approximate, "response_cgf", "return value, 16 * ULP * size",
             "return value, 0 * size",
         ),
         "terms of a response": Dropped(
-            randomised_response, "response_cgf", "terms + np.abs(value) + far", "np.abs(value)"
+            pure_and_approximate, "response_cgf", "terms + np.abs(value) + far", "np.abs(value)"
         ),
         "phases of a response": Dropped(
-            randomised_response, "response_cgf", "np.abs(z) * epsilon * np.exp",
+            pure_and_approximate, "response_cgf", "np.abs(z) * epsilon * np.exp",
             "np.minimum(np.abs(z) * epsilon, 1.0) * np.exp",
         ),
         "factors": Dropped(PlanCGF, "cf_ratio", " + error * np.abs(product)"),

@@ -13,7 +13,6 @@ from accountant.accountants import (
     tradeoff_ends,
 )
 from accountant.amplification import shuffling_bounds
-from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -24,6 +23,7 @@ from accountant.composition.lattice import Lattice
 from accountant.losses import laplace
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import lognormal_lattice
+from accountant.numerics.lognormal_inversion import Line
 from accountant.verifier import parts, series
 from tests.mutants.error_bounds import Dropped
 

@@ -35,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.amplification.allocation.few_steps import few_steps_bounds, serves
-from accountant.amplification.allocation.lognormal_cut import excess_above
-from accountant.amplification.allocation.lognormal_inversion import Law, Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
+from accountant.numerics.lognormal_cut import excess_above
+from accountant.numerics.lognormal_inversion import Law, Line
 from accountant.numerics.lognormal_lattice import excess_bounds
+from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.numerics.rounding import ULP
 
 CUTS = np.arange(1.5, 31.0, 0.25)  # M, as values of the normal variable x

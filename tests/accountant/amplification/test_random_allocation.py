@@ -33,9 +33,9 @@ from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
 from accountant.amplification.allocation.allocation_renyi import chernoff_absent
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
-from accountant.amplification.allocation.lognormal_cut import cut_transform, excess_above
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
+from accountant.numerics.lognormal_cut import cut_transform, excess_above
 from accountant.numerics.lognormal_lattice import CELL, law_above
 from mechanisms import Gaussian
 

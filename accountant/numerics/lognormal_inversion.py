@@ -24,13 +24,13 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.amplification.allocation.lognormal_rule import (
+from accountant.numerics import Array
+from accountant.numerics.exponential_sums import phases
+from accountant.numerics.lognormal_rule import (
     LogNormalRule,
     TooManyNodes,
     VerticalLine,
 )
-from accountant.numerics import Array
-from accountant.numerics.exponential_sums import phases
 from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
