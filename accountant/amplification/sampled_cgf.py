@@ -23,13 +23,15 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussians,
     truncated,
 )
-from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
+from accountant.amplification.sampled_gaussian.sampled_schedule import (
+    MAX_SEPARATE_LOSSES,
+    SimilarSampledGaussians,
+)
 from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 
-MAX_TRUNCATED = 500  # different losses of a truncated contour: each takes about a millisecond
 # Different sampled Gaussians of one direction: fewer are integrated one by one, as quickly.
 MIN_SHARED = 32
 Index = NDArray[np.intp]
@@ -221,12 +223,12 @@ class SampledCGF(ExactCGF[Sampled]):
     ) -> TruncatedSampledGaussians | None:
         """Return Gaussian parts without their greatest outputs, with the record present.
 
-        None for other parts, for the other direction, and for more than `MAX_TRUNCATED` losses.
+        None for other parts, the other direction, and more than `MAX_SEPARATE_LOSSES` losses.
         """
         gaussians = _gaussians(losses)
         if (
             gaussians is None
-            or len(gaussians) > MAX_TRUNCATED
+            or len(gaussians) > MAX_SEPARATE_LOSSES
             or any(gaussian.record_added or gaussian.rate == 1 for gaussian in gaussians)
         ):
             return None

@@ -16,7 +16,7 @@ from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
-BLOCK_SIZE = 2**18  # complex numbers that are worked on at a time
+BLOCK_SIZE = 2**18  # complex numbers in memory together: 4 MB
 
 
 def finite_cgf(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:

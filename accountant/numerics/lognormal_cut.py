@@ -30,7 +30,7 @@ from accountant.numerics.rounding import ULP
 # c = pi / mu; for ln t > 10 mu, S is nearly normal, and nodes in ln r are too far apart.
 MIN_MU = 0.4
 MAX_LOG_STEPS_PER_MU = 10.0
-TURN_OF_SMALL_MU = 2.1  # radians, of V on the path to Re phi(-r); pi where mu is above 1.2
+REDUCED_TURN = 2.1  # radians, of V on the path to Re phi(-r); pi where mu is above 1.2
 DIGITS = 42.0  # e-foldings: what the rules for phi leave
 FARTHEST = 17.0  # deviations of x that are kept
 # Half-widths, of ln r, of strips on which the error of the rule is bounded; below pi / 2.
@@ -106,7 +106,7 @@ class CutTransform:
         by the trapezoid rule.  A larger turn mu c has fewer nodes, and is less exact.
         """
         mu = self.mu
-        turn = math.pi if mu > 1.2 else TURN_OF_SMALL_MU
+        turn = math.pi if mu > 1.2 else REDUCED_TURN
         c = turn / mu
         d = min((turn - math.pi / 2) / mu, math.sqrt(2 * DIGITS + c * c))
         h = 2 * math.pi * d / ((c + d) ** 2 / 2 + DIGITS)

@@ -31,7 +31,7 @@ from accountant.numerics.rounding import ULP
 POINTS = 20  # of a panel
 ELLIPSE = 4.0  # the sum of the semi-axes of the ellipse around a panel, in half-widths
 REACH = (ELLIPSE + 1 / ELLIPSE) / 2  # its greater semi-axis
-GROWTH = 12.0  # by how many e-foldings e^{-sV} may grow on an ellipse: panels are chosen so
+GROWTH = 12.0  # e-foldings by which e^{-sV} may grow on an ellipse: panels are chosen so
 WIDEST_HALF = 0.7  # half-width of a panel, in x
 DEVIATIONS = 10.0  # from the mode, where the nodes begin: 1e-23 of the whole lies below
 NEGLIGIBLE = 45.0  # e-foldings below the start of a path, where it ends

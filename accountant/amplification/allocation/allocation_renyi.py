@@ -28,7 +28,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, ULP, round_up_square
 
 MAX_ORDER = 64  # with the record, where only the part's divergence is known beyond
-MIN_POWER = 0.5  # p: at smaller ones the integrand is long, and that at p = .5 is above
+MIN_POWER = 0.5  # p: smaller ones take the divergence of p = .5, which is above theirs
 REACH = 12.0  # deviations of x, in the law above V of Chernoff's bound
 TILTS = np.geomspace(0.01, 1e10, 240)  # a of Chernoff's bound, which are tried
 BLOCK_SIZE = 2**11  # epsilons whose bounds at all tilts are in memory together: 4 MB

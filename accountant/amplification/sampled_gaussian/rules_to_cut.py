@@ -34,7 +34,7 @@ from accountant.numerics.logspace import log_mixture_at, logsumexp
 STRIP = 0.97 * math.pi / 4  # half-width in Im t: up to pi / 4 the strip stays left of the cut
 STRIP_NATS = 45.0  # 2 pi d / step: the rule errs by e^-45 = 3e-20 of the integrals on its edges
 LAST_PARAMETER = 36.0  # t: x is then within e^-36 of the cut
-MAX_DEPTH = 2.5  # of the strip in x, which raises n by e^{2.5^2 / 2} = 23 at most
+STRIP_DEPTH = 2.5  # of the strip in x, which raises |n| by e^{2.5^2 / 2} = 23
 # ln r(c)^p for the largest real power p that the rule on the real line serves: its end depends
 # on p, and e^250 is far above all moments that are asked for.
 LOG_PEAK = 250.0
@@ -45,7 +45,7 @@ ROUGH_STRIDE = 3  # of the points in a rule for estimates, which then errs by e^
 def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
     # With h = 0, Re x <= c holds on a strip twice as wide, where |Im x| <= w |Im t| < pi / mu.
-    width = min(MAX_DEPTH, 0.9 * math.pi / mu) / (2 * STRIP)
+    width = min(STRIP_DEPTH, 0.9 * math.pi / mu) / (2 * STRIP)
     power = LOG_PEAK / max(log_ratio(mu, rate, cut), 1e-300)
     return _rule_to(mu, rate, cut, (width, 0.0, 2 * STRIP), power)
 
@@ -116,7 +116,7 @@ def places_to_cut(
     # the length 2 w ln(1 + e^-t); Re x >= c - w (l + min(l, 0.35)) with l = ln(1 + e^-t).
     softplus = np.logaddexp(0.0, -t)
     least_x = np.maximum(cut - width * (softplus + np.minimum(softplus, 0.35)), 0.0)
-    log_beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + MAX_DEPTH**2 / 2
+    log_beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + STRIP_DEPTH**2 / 2
     log_negligible = -nats - power * log_ratio(mu, rate, cut)
     last = min(int(np.searchsorted(-log_beyond, -log_negligible)), t.size - 1)
     return t[: last + 1], step, float(log_beyond[last])

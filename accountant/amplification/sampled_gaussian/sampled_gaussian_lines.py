@@ -24,16 +24,16 @@ import numpy as np
 
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_mixture, log_mixture_at, logsumexp
+from accountant.numerics.quadrature import MAX_POINTS
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 RULE_NATS = 46.0  # a rule errs by at most e^-46 = 1e-20 of the moment
-MAX_QUADRATURE_POINTS = 8_000  # of a rule; an order that needs more is out of reach
 HIGHEST_LINE = 1.25  # eta: e^{eta^2 / 2} = 2.2 is what a line may add to the round-off
 # Below the power -64 the bound M <= cos(mu d / 2)^p E r^p asks for a far too short step, so that M
 # is summed instead.
 SUMMED_STRIP_POWER = 64.0
 MAX_LOG_SIZE = 2.0  # ln of the integral of |n r^s| on a raised line, over that on the real one
-FARTHEST_OUTPUT = 1e4  # x; an order whose mass lies beyond it has too many points
+FARTHEST_OUTPUT = 1e4  # x; an order whose mass lies beyond it is out of reach
 
 
 class Line(NamedTuple):
@@ -145,7 +145,7 @@ def real_step(mu: float) -> float:
 def real_line(mu: float, rate: float, power: float) -> Line | None:
     """Return a rule for real powers from 0 to ``power``; None where it has too many points."""
     low, high = tilted_range(mu, rate, power)
-    if not (high - low) / real_step(mu) <= MAX_QUADRATURE_POINTS:
+    if not (high - low) / real_step(mu) <= MAX_POINTS:
         return None
     if power >= 0:
         x = _straight(low, high, real_step(mu))
@@ -160,7 +160,7 @@ def real_line(mu: float, rate: float, power: float) -> Line | None:
     steps = 2 * math.pi * half_widths / (RULE_NATS + math.log(4) + growth)
     step, d = float(np.max(steps)), float(half_widths[np.argmax(steps)])
     low, high = min(low, -TAIL_DEVIATIONS), max(high, TAIL_DEVIATIONS)
-    if not (high - low) / step <= MAX_QUADRATURE_POINTS:
+    if not (high - low) / step <= MAX_POINTS:
         return None
     if power >= -SUMMED_STRIP_POWER:
         return rule_on(mu, rate, _straight(low, high, step), step, math.exp(-RULE_NATS))
@@ -191,7 +191,7 @@ def raised_line(mu: float, rate: float, power: float) -> Line | None:
     # The rule is as exact at real s as a real line's, although its terms are e^size times as large.
     nats = RULE_NATS + 2 * size
     step = 2 * math.pi * height / (nats + math.log(4) + max(float(growths[highest]), 0.0))
-    if not (high - low) / step <= MAX_QUADRATURE_POINTS:
+    if not (high - low) / step <= MAX_POINTS:
         return None
     x = _straight(low, high, step) + 1j * math.copysign(height, power)
     return rule_on(mu, rate, x, step, math.exp(size - nats))

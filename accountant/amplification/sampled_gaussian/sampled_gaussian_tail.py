@@ -45,11 +45,10 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import ULP, UNDERFLOW
 
 # Outputs, in deviations: a rule that is so long takes seconds, and its tail e^-80000 is no matter.
 MAX_CUT = 400.0
-UNDERFLOW = 1e-290  # bounds what is lost where a chance or a variance is too small for a float
 # Q(the other losses add up to less than -s), at most.  What that adds to delta is a share of it.
 RETURN_CHANCE = 1e-13
 RETURN_NATS = -math.log(RETURN_CHANCE)

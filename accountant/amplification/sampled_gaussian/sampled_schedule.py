@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP
+from accountant.numerics.quadrature import MAX_POINTS
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 Index = NDArray[np.intp]
 # The grid ends where a normal density of 9.8 deviations does: e^{-9.8^2 / 2} / 2 is 7e-22.
@@ -39,13 +40,12 @@ LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G a
 QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
 # ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line
 MAX_LOG_GROWTH = 1.2
-MAX_GRID_POINTS = 4_000  # points y_k; orders that need more are left to coarser bounds
 STEP_BITS = 12  # of the distance of points: its multiples are exact floats
-MAX_LOG_POWER = 600.0  # ln of (1 + e^y)^p, which a float must hold
 BLOCK_SIZE = 2**20  # entries of a matrix that are in memory together: 8 MB
 EXPONENTIAL_COST = 80  # of one e^x, in multiplications of a matrix product
-# Real orders of more releases are bounded by those of corners (see `corners`).
-MAX_EXACT_ORDERS = 500
+# Different releases that are treated one by one where that takes about a millisecond each; real
+# orders of more are bounded by those of corners (see `corners`).
+MAX_SEPARATE_LOSSES = 500
 CORNERS = 16  # to an octave of mu, and to a factor e of the odds
 PRODUCT_TERMS = 128  # of a sum in `products`, which then stays in the cache
 
@@ -103,7 +103,7 @@ class SimilarSampledGaussians:
         A cumulant grows with mu and with the rate, so that the upper right corner of a cell in
         (ln mu, ln odds) bounds those of all releases in the cell.
         """
-        if self.mu.size <= MAX_EXACT_ORDERS:
+        if self.mu.size <= MAX_SEPARATE_LOSSES:
             return self, counts, np.arange(self.mu.size)
         steps = np.ceil(CORNERS * np.log2(self.mu)), np.ceil(CORNERS * self.log_odds)
         base = float(np.min(steps[1]))
@@ -128,7 +128,7 @@ class SimilarSampledGaussians:
     def quadrature_terms(self, frequency: float) -> float:
         """Return what a node of a contour up to ``frequency`` costs, in exponentials."""
         grid = self.grid(np.array([self.powers(10.0)], dtype=float), frequency)
-        points = MAX_GRID_POINTS if grid is None else grid[0].size
+        points = MAX_POINTS if grid is None else grid[0].size
         return points * (1 + self.mu.size / EXPONENTIAL_COST)
 
     def log_moments(self, a: Array, counts: Array) -> tuple[Array, Array] | None:
@@ -142,7 +142,7 @@ class SimilarSampledGaussians:
             return None
         y, step, _ = grid
         log_base = np.logaddexp(0.0, y)  # ln(1 + e^y)
-        if np.max(np.abs(powers)) * log_base[-1] > MAX_LOG_POWER:
+        if np.max(np.abs(powers)) * log_base[-1] > MAX_EXPONENT:
             return None
         power = np.exp(powers[:, None] * log_base)
         log_odds_factor = np.logaddexp(0.0, self.log_odds)  # -ln(1 - rate)
@@ -282,13 +282,13 @@ def shared_grid(
     """Return points for all releases, their distance and the height of their line.
 
     ``powers``: the real parts of p, all of one sign; ``frequency``: the largest imaginary part.
-    None where more than `MAX_GRID_POINTS` were needed.
+    None where more than `MAX_POINTS` were needed.
     """
     low, high = _range(mu, log_odds, powers)
     step, height = _step(
         float(np.min(mu)), float(np.min(powers)), frequency, float(np.max(log_odds))
     )
-    if not high - low <= MAX_GRID_POINTS * step:
+    if not high - low <= MAX_POINTS * step:
         return None
     # The step is rounded down to few bits, so that points, its multiples, are exact.
     bits = STEP_BITS - math.frexp(step)[1]
@@ -336,7 +336,7 @@ def right_end(mean: float, mu: float, power: float, min_log_odds: float) -> floa
     shifted normal density.  The end of all cells is always far enough.
     """
     width = mu / 4
-    if mu * power > MAX_GRID_POINTS:
+    if mu * power > MAX_POINTS:
         return math.inf
     cell_starts = mean + mu + width * np.arange(math.ceil(4 * (mu * power + DEVIATIONS + 1)))
     log_cells = (

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.sampled_schedule import MAX_SEPARATE_LOSSES
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 
@@ -29,9 +30,6 @@ CELLS = 16  # on either side of the mode
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
 NEWTON_STEPS = 8  # to the mode; any centre gives a valid bound
 ROUNDED_DOWN = 1 - 1e-9  # a factor that is more than the round-off of masses and lengths
-# Losses for which each transform is bounded by itself: it may be far below 1, which a product
-# sees.  Of more losses, ln(1 - y) <= -y is summed over classes of equal length.
-MAX_SEPARATE_LOSSES = 200
 LENGTHS_PER_OCTAVE = 16  # classes of lengths
 SIDE_LOBES = 0.21724  # the greatest |sin x / x| beyond its first zero
 
@@ -90,7 +88,11 @@ class UniformParts:
         self._class_length = 2.0 ** (classes / LENGTHS_PER_OCTAVE) * ROUNDED_DOWN
 
     def log_bound(self, u: Array) -> Array:
-        """Return a bound on ``sum counts ln |E e^{ivL}|`` for every ``v >= u``."""
+        """Return a bound on ``sum counts ln |E e^{ivL}|`` for every ``v >= u``.
+
+        Each transform of few losses is bounded by itself: it may be far below 1, which a product
+        sees.  Of more losses, ln(1 - y) <= -y is summed over classes of equal length.
+        """
         if self._counts.size <= MAX_SEPARATE_LOSSES:
             decay = 1 - _max_sinc(self._length[:, :, None] * u / 2)
             decay = np.einsum("nk,nku->nu", self._mass, decay)
