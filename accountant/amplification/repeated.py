@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.amplification.tries import PoissonTries, Tries
+from accountant.amplification.tries import NegativeBinomial, PoissonTries, Tries
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
@@ -139,22 +139,7 @@ class Repeated(Loss):
         at = np.minimum(np.searchsorted(tried, alpha), tried.size - 1)
         above = np.where(alpha <= tried[-1], tried_bounds.bounds[at], np.inf)
         above = np.where(alpha <= tried_bounds.valley, np.minimum(above, tried_bounds.least), above)
-        bound: Array = np.minimum(np.minimum(self._bound_at(alpha), above), self.max_loss)
-        return bound
-
-    def _bound_at(self, order: Array) -> Array:
-        """Return the bound of Papernot & Steinke at each order."""
-        run_divergence, mean = self.loss.renyi(order), self.tries.mean
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            mean_term = math.log(mean) / (order - 1)
-            if isinstance(self.tries, PoissonTries):
-                # Theorem 6: mean delta(ln(1 + 1 / (order - 1))) of the other direction
-                delta = self.loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
-                total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
-            else:
-                total = run_divergence + mean_term + _cost_of_stopping(self)
-            total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
-            bound: Array = np.where(np.isnan(total), np.inf, total)
+        bound: Array = np.minimum(np.minimum(_bound_at(self, alpha), above), self.max_loss)
         return bound
 
     def profile(self, epsilon: ArrayLike) -> Array:
@@ -215,6 +200,25 @@ class Repeated(Loss):
         return epsilon_upper
 
 
+def _bound_at(repeated: Repeated, order: Array) -> Array:
+    """Return the bound of Papernot & Steinke at each order: Theorem 6 for Poisson, else 2."""
+    loss, tries = repeated.loss, repeated.tries
+    run_divergence, mean = loss.renyi(order), tries.mean
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        mean_term = math.log(mean) / (order - 1)
+        if isinstance(tries, PoissonTries):
+            # mean delta(ln(1 + 1 / (order - 1))) of the other direction
+            delta = loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
+            total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
+        elif isinstance(tries, NegativeBinomial):
+            total = run_divergence + mean_term + _cost_of_stopping(loss, tries)
+        else:
+            raise TypeError(f"no bound is known for {type(tries).__name__}")
+        total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
+        bound: Array = np.where(np.isnan(total), np.inf, total)
+    return bound
+
+
 def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
     """Return the logarithm of delta at ``epsilon`` by the divergence of order ``a + 1``, up."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -261,7 +265,7 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
     """Return what the bounds are at orders that are tried."""
 
     def bound(order: Array) -> Array:
-        return np.minimum(repeated._bound_at(order), repeated.max_loss)  # noqa: SLF001  # its own
+        return np.minimum(_bound_at(repeated, order), repeated.max_loss)
 
     log_orders = np.linspace(*LOG_ORDERS)
     tried = 1 + np.exp(log_orders)
@@ -290,13 +294,12 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
 
 
 @functools.lru_cache(maxsize=256)
-def _cost_of_stopping(repeated: Repeated) -> float:
+def _cost_of_stopping(loss: Loss, tries: NegativeBinomial) -> float:
     """Return ``(1 + shape) min over orders of (1 - 1/order) D + ln(1/stop) / order``, up.
 
     D is the divergence of one run in the other direction, of any order from 1 on (Theorem 2).
     """
-    tries, backwards = repeated.tries, repeated.loss.reversed
-    nats = -math.log(tries.stop)  # type: ignore[attr-defined]  # the others are Poisson
+    backwards, nats = loss.reversed, -math.log(tries.stop)
 
     def cost(a: Array) -> Array:
         with np.errstate(invalid="ignore"):

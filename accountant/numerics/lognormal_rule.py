@@ -83,8 +83,11 @@ class LogNormalRule:
     """
 
     def __init__(self, mu: float, tilt: float, turn: float, cut: float = math.inf) -> None:
+        from scipy.special import lambertw
+
         self.mu, self.tilt, self.turn, self.cut = mu, tilt, turn, cut
-        mode = _mode(mu, max(tilt, 0.0))
+        # The mode of e^{-x^2/2 - tilt V}, where x = -tilt mu V(x).
+        mode = -float(lambertw(max(tilt, 0.0) * mu * mu * math.exp(-mu * mu / 2)).real) / mu
         # Close to s = 0, or where V hardly varies, what counts is the distance from E V = 1.
         self.centred = tilt <= 1 + 1 / mu**2
         self.centre = 1.0 if self.centred else self.value(mode)
@@ -298,13 +301,6 @@ def _sum_on_line(
 def _density(x: Any) -> Any:
     """Return the standard normal density, also at complex x."""
     return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-
-
-def _mode(mu: float, tilt: float) -> float:
-    """Return the mode of ``e^{-x^2/2 - tilt V}``, where ``x = -tilt mu V(x)``."""
-    from scipy.special import lambertw
-
-    return -float(lambertw(tilt * mu * mu * math.exp(-mu * mu / 2)).real) / mu
 
 
 def _normal_cdf(x: float) -> float:

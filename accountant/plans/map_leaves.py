@@ -11,8 +11,8 @@ from accountant.plans.plan import Plan, Release
 
 def map_leaves(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """Return ``plan`` with every leaf, a mechanism or a bare loss, replaced by ``change(leaf)``."""
-    fields = dataclasses.fields(plan)  # type: ignore[arg-type]  # all plans are dataclasses
-    values = {field.name: getattr(plan, field.name) for field in fields}
+    node: Any = plan  # every plan is a dataclass
+    values = {field.name: getattr(node, field.name) for field in dataclasses.fields(node)}
     inner = {
         name: value
         for name, value in values.items()
@@ -29,4 +29,5 @@ def map_leaves(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
             # Equal parts stay one object, so that a million of them are rebuilt once.
             changed_parts = {part: map_leaves(part, change) for part in dict.fromkeys(value)}
             changed[name] = tuple(changed_parts[part] for part in value)
-    return dataclasses.replace(plan, **changed)  # type: ignore[type-var]
+    copy: Plan = dataclasses.replace(node, **changed)
+    return copy
