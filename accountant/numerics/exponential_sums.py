@@ -1,9 +1,10 @@
 """Sums of exponentials: the cumulant of a loss with finitely many outcomes.
 
 With losses l_i and masses m_i the cumulant is K(z) = ln sum_i m_i e^{z l_i}, asked for at any array
-of complex z.  A matrix ``z[r, c] = a + i h (r C + c)`` is special, the uniform nodes of a contour on
-the line Re z = a: its exponentials are outer products, and the sum a product of matrices.  There the ratio E e^{zL} / E e^{aL} is wanted, the characteristic function (cf) of the
-law tilted by e^{aL}, of size at most 1.
+of complex z.  A matrix ``z[r, c] = a + i h (r C + c)`` is special, the uniform nodes of a contour
+on the line Re z = a: its exponentials are outer products, and the sum a product of matrices.
+There the ratio E e^{zL} / E e^{aL} is wanted, the characteristic function (cf) of the law tilted
+by e^{aL}, of size at most 1.
 """
 
 from __future__ import annotations
