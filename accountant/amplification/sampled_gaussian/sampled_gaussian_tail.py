@@ -47,7 +47,8 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import ULP, UNDERFLOW
 
-# Outputs, in deviations: a rule that is so long takes seconds, and its tail e^-80000 is no matter.
+# A cut so far out, in deviations times max(mu, 1), leaves a tail of e^-80000, which no delta sees;
+# the rule up to it has thousands of points, and the contour of all outputs is as good.
 MAX_CUT = 400.0
 # Q(the other losses add up to less than -s), at most.  What that adds to delta is a share of it.
 RETURN_CHANCE = 1e-13
