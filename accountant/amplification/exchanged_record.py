@@ -66,7 +66,8 @@ class ExchangedLoss(FiniteLoss):
     @property
     def numerics(self) -> LossNumerics:
         """A finite sum; a numerical bound unless the part itself has finitely many outcomes."""
-        return LossNumerics(FINITE_CGF, self.part.numerics.is_upper_envelope, not self._is_exact)
+        is_exact = self.part.loss_pmf is not None and self.part.reversed.loss_pmf is not None
+        return LossNumerics(FINITE_CGF, self.part.numerics.is_upper_envelope, not is_exact)
 
     @property
     def attained_pair(self) -> Loss:
@@ -74,10 +75,6 @@ class ExchangedLoss(FiniteLoss):
         if not self.part.numerics.is_upper_envelope:
             return self
         return exchanged_loss(self.part.attained_pair, self.rate, part_is_exchanged=False)
-
-    @property
-    def _is_exact(self) -> bool:
-        return self.part.loss_pmf is not None and self.part.reversed.loss_pmf is not None
 
     @property
     def infinity(self) -> float:
@@ -114,11 +111,12 @@ class ExchangedLoss(FiniteLoss):
 def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
     """Return losses, masses and the mass at infinity of the worst pair.
 
-    On [0, 1] the law without the record is uniform; the densities with it are g'(b) and
-    g'(1 - b), g the greatest power of a test at level b.  The right half mirrors the left one.
+    Outcomes are put on [0, 1] so that the law without either record is uniform.  With g(b) the
+    greatest power of a test of the part at level b, the density with one of the records is g'(b),
+    with the other g'(1 - b): the right half mirrors the left one.
     """
     ratio, level, beyond = _power_pieces(part)
-    # pieces from the left, largest ratios first; and from the right, smallest ratios first
+    # g' is constant on pieces: from the left, largest ratios first; from the right, smallest first.
     from_left, from_right = np.cumsum(level), np.cumsum(level[::-1])
     ends = np.union1d(from_left, from_right)
     ends = np.append(ends[ends < 0.5], 0.5)
@@ -131,7 +129,7 @@ def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
         p, q = width * np.exp(log_p), width * np.exp(log_q)
     loss, mass = np.append(log_p - log_q, log_q - log_p), np.append(p, q)
     possible = mass > 0
-    # at rate 1 an outcome that is impossible with one of the records is a certain sign
+    # At rate 1 an outcome that is impossible with one of the records has an infinite loss.
     infinity_mass = float(mass[possible & (loss == math.inf)].sum()) + rate * beyond
     possible &= np.isfinite(loss)
     return loss[possible], mass[possible], infinity_mass
@@ -149,6 +147,6 @@ def _power_pieces(part: Loss) -> tuple[Array, Array, float]:
         lost = part.reversed.infinity
     order = np.argsort(-losses)
     ratio, level = losses[order], mass[order] * np.exp(-losses[order])
-    if lost > 0:  # outcomes that the record makes impossible
+    if lost > 0:  # Outcomes that the record makes impossible.
         ratio, level = np.append(ratio, -np.inf), np.append(level, lost)
     return ratio, level / level.sum(), beyond

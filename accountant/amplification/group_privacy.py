@@ -34,10 +34,12 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential, as_plan
 
-MAX_SAMPLED_GROUP = 64  # each way to add and remove records of a group is composed
-
-MAX_ITERATED_SIZE = 2_000
-MAX_ITERATED_CURVE_SIZE = 300  # of a loss without a list of values: its time grows as the square
+# Records in a group of which each split into added and removed ones is composed by itself; of a
+# larger group the trade-off curve of one record is iterated.
+MAX_SAMPLED_GROUP = 64
+# Records in a group whose curve is iterated.  The corners of a discretised curve, some 4,000, grow
+# with the group, and the time with its square: seconds for 300.
+MAX_ITERATED_SIZE, MAX_ITERATED_CURVE_SIZE = 2_000, 300
 
 
 @final
@@ -87,17 +89,16 @@ class Grouped(Plan):
         if all(loss is None for loss in added):
             yield from ((group_loss(loss, self.size), count) for loss, count in items)
             return
-        # so many of the group are in P alone, the others in Q alone: the same ones in all releases
+        # ``in_p`` records of the group are in P alone, the others in Q alone: the same ones in all
+        # releases.
         splits = (
-            Sequential(n * self._loss_of_split(loss, in_p) for loss, n in items)
+            Sequential(
+                n * (sampled_group_loss(loss, self.size, in_p) or group_loss(loss, self.size))
+                for loss, n in items
+            )
             for in_p in reversed(range(self.size + 1))
         )
         yield Parallel(splits), 1
-
-    def _loss_of_split(self, loss: Loss, in_p: int) -> Loss:
-        """Return one loss where ``in_p`` records of the group are in P alone."""
-        sampled_loss = sampled_group_loss(loss, self.size, in_p)
-        return group_loss(loss, self.size) if sampled_loss is None else sampled_loss
 
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of the part: a group changes what a plan costs, not what it releases."""
@@ -126,7 +127,7 @@ class GroupLoss(FiniteLoss):
         """Return ``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
         level, power = _power_curve(self.loss, self.size)
         e = epsilons(epsilon)
-        # the power is concave: its slope falls below e^eps just where the supremum lies
+        # The power is concave: its slope falls below e^eps just where the supremum lies.
         slope = np.diff(power) / np.diff(level)
         at = np.searchsorted(-slope, -np.exp(np.minimum(e, 700.0)))
         stick = power[at] - np.exp(np.minimum(e, 700.0)) * level[at]
@@ -202,7 +203,7 @@ def sampled_group_loss(loss: Loss, size: int, in_p: int) -> MixturePairLoss | No
 
 
 def _hits(mu: float, rate: float, records: int) -> Side:
-    """Return the mixture of Bin(records, rate) contributions, all the same way."""
+    """Return the mixture of Bin(records, rate) contributions of mu each, in one direction."""
     weights = [
         math.comb(records, j) * rate**j * (1 - rate) ** (records - j) for j in range(records + 1)
     ]
@@ -211,12 +212,19 @@ def _hits(mu: float, rate: float, records: int) -> Side:
 
 @functools.lru_cache(maxsize=64)
 def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
-    """Return corners (level, power) of the most powerful tests against a group, levels 0 to 1."""
-    # a record of the group may change either way
-    level, power = _concave_majorant(*_test_corners(loss), *_test_corners(loss.reversed))
+    """Return corners (level, power) of the most powerful tests against a group, levels 0 to 1.
+
+    h(a) is the greatest power at level a against one record, which may change either way: the least
+    concave curve above those of both directions.  Against a group it is h(h(... h(a))).
+    """
+    curves = [_test_corners(either) for either in (loss, loss.reversed)]
+    all_levels = np.union1d(*(curve_level for curve_level, _ in curves))
+    greatest = np.maximum(*(_upper_values(*curve, all_levels) for curve in curves))
+    hull = lower_hull(all_levels, -greatest)
+    level, power = all_levels[hull], greatest[hull]
     levels, powers = level, power
     for _ in range(size - 1):
-        # the corners of h(g(a)) are those of g, and where g reaches a corner of h
+        # The corners of h(g(a)) are those of g, and where g reaches a corner of h.
         preimages = np.interp(level, powers, levels)
         corners = np.union1d(levels, preimages[level >= powers[0]])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
@@ -241,17 +249,9 @@ def _test_corners(loss: Loss) -> tuple[Array, Array]:
     return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0)
 
 
-def _concave_majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, Array]:
-    """Return the least concave curve above two."""
-    levels = np.union1d(x, x2)
-    greatest = np.maximum(_upper_values(x, y, levels), _upper_values(x2, y2, levels))
-    corners = lower_hull(levels, -greatest)
-    return levels[corners], greatest[corners]
-
-
 def _upper_values(x: Array, y: Array, levels: Array) -> Array:
     """Return the curve at ``levels``; where it jumps, its upper end."""
-    # of points of equal level the last has the greatest power
+    # Of points of equal level the last one has the greatest power.
     is_upper_end = np.append(np.diff(x) > 0, True)
     values: Array = np.interp(levels, x[is_upper_end], y[is_upper_end])
     return values

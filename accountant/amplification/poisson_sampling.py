@@ -140,7 +140,7 @@ class PoissonSampled(Loss):
             Indices of the sampled users, each kept with probability ``rate`` at most, whatever the
             last bits of the draws.
         """
-        # a draw is a multiple of 2^-53 below 1
+        # A draw is a multiple of 2^-53 below 1.
         return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
@@ -157,12 +157,14 @@ class PoissonSampled(Loss):
             yield (self.loss.reversed if self._added else self.loss), 1
         elif self.rate < LEAST_RATE:
             yield from PoissonSampled(self.part, LEAST_RATE, self.relation, self._added).losses()
-        elif _is_one_sample(inner):
-            inner_sample: Any = inner[0][0]
-            rate = max(round_up_product(self.rate, inner_sample.rate), LEAST_RATE)
-            yield PoissonSampled(inner_sample.part, rate, self.relation, self._added), 1
         else:
-            yield self, 1
+            match inner:
+                # One Poisson sample that has the record where P has it.
+                case [(PoissonSampled(_added=False) as inner_sample, 1)]:
+                    rate = max(round_up_product(self.rate, inner_sample.rate), LEAST_RATE)
+                    yield PoissonSampled(inner_sample.part, rate, self.relation, self._added), 1
+                case _:
+                    yield self, 1
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``q delta(ln(1 + (e^eps - 1) / q))``, or its mirror where the record was added."""
@@ -174,7 +176,8 @@ class PoissonSampled(Loss):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if not self._added:
                 return q * self.loss.profile(inverse_log_mixture(e, q))
-            # factor = 1 - (1 - q) e^eps:  factor * delta_reversed(ln(q e^eps / factor)), or 0
+            # With factor = 1 - (1 - q) e^eps it is factor delta_reversed(ln(q e^eps / factor)), or
+            # 0 where the factor is not positive.
             factor = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
             is_positive = factor > 0
             safe = np.where(is_positive, factor, 1.0)
@@ -277,7 +280,7 @@ class PoissonSampled(Loss):
             or loss.reversed.loss_pmf is None
         ):
             return None
-        # masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q)
+        # Masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q).
         ratio, p = loss.loss_pmf
         shifted = log_mixture(ratio, q)
         mass = p * np.exp(-ratio) if self._added else p * (q + (1 - q) * np.exp(-ratio))
@@ -293,12 +296,12 @@ class PoissonSampled(Loss):
             return self.exchanged.cell_masses(edges)
         if not self._added:
             return sampled_cell_masses(self.loss, self.rate, edges)
-        # the loss is minus that of the other direction, whose P is this one's Q
+        # The loss is minus that of the other direction, whose P is this one's Q.
         reversed_cells = sampled_cell_masses(self.loss, self.rate, -edges[::-1])
         if reversed_cells is None:
             return None
         q, p, q_error, p_error = (masses[::-1] for masses in reversed_cells[:4])
-        if edges[0] == -np.inf:  # what only the data with the record can have
+        if edges[0] == -np.inf:  # What only the data with the record can have.
             q = np.append(q[0] + self.rate * self.loss.infinity, q[1:])
         return CellMasses(p, q, p_error, q_error, reversed_cells.edge_error)
 
@@ -328,14 +331,6 @@ class PoissonSampled(Loss):
         return SampledRatioLaw(law, self.rate, self._added)
 
 
-def _is_one_sample(inner: list[tuple[Item, int]]) -> bool:
-    """Return whether a part is one Poisson sample that has the record where P has it."""
-    match inner:
-        case [(PoissonSampled(_added=False), 1)]:
-            return True
-    return False
-
-
 def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | None:
     """Return the masses of ``ln(1 - rate + rate e^L)`` between edges, the record present."""
     inner = inverse_log_mixture(edges, rate)
@@ -346,7 +341,7 @@ def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | N
     p = (1 - rate) * part.q + rate * part.p
     p_error = (1 - rate) * part.q_error + rate * part.p_error + 4 * ULP * p
     # e^edge is exact to ulps of its distance from 1 and of the rate, an inner edge to ulps of
-    # itself; the slope of the mixture is 1 - (1 - rate) e^-edge
+    # itself; the slope of the mixture is 1 - (1 - rate) e^-edge.
     is_finite = np.isfinite(edges) & np.isfinite(inner)
     ends, size = edges[is_finite], float(np.max(np.abs(inner[is_finite]), initial=0.0))
     with np.errstate(over="ignore"):

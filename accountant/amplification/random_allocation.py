@@ -29,7 +29,7 @@ from accountant.plans.plan import Item, Plan, Release, as_plan
 
 STEPS = IntegerRange(1, 10**7)
 EPOCHS = IntegerRange(1)
-MAX_OUTCOMES = 20_000
+MAX_OUTCOMES = 20_000  # of an epoch: each is an atom of its loss
 NOTHING = PairLoss((1.0,), (1.0,))
 
 
@@ -139,10 +139,10 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     if loss_pmf is None:
         raise TypeError(f"not finitely many losses: {type(part).__name__}")
     ratio, mass = np.exp(loss_pmf[0]), loss_pmf[1] * np.exp(-loss_pmf[0])
-    if part.reversed.infinity:  # an outcome that only the data without the record can have
+    if part.reversed.infinity:  # An outcome that only the data without the record can have.
         ratio, mass = np.append(ratio, 0.0), np.append(mass, part.reversed.infinity)
     counts = _compositions(steps, ratio.size)
-    # in extended precision, so that logarithms of thousands lose nothing
+    # In extended precision, as logarithms of thousands cancel.
     log_factorial = np.append(0.0, np.cumsum(np.log(np.arange(1, steps + 1, dtype=np.longdouble))))
     log_mass = np.log((mass / mass.sum()).astype(np.longdouble))
     log_q = log_factorial[steps] - log_factorial[counts].sum(axis=1) + ordered_dot(counts, log_mass)
@@ -150,7 +150,7 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     p = q * ordered_dot(counts, ratio) / steps
     p *= (1 - part.infinity) / p.sum()
     q /= q.sum()
-    if part.infinity:  # the step of the record reveals it
+    if part.infinity:  # The step of the record reveals it.
         p, q = np.append(p, part.infinity), np.append(q, 0.0)
     return PairLoss(p.tolist(), q.tolist())
 

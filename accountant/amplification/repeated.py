@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.amplification.tries import PoissonTries, Tries
+from accountant.amplification.tries import NegativeBinomial, PoissonTries, Tries
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
@@ -31,9 +31,11 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 LOG_ORDERS = (-9.0, 16.0, 1001)  # ln(order - 1) of the orders that are tried: ends and number
-ZOOMS = (9, 9, 9, 9)  # points of each finer grid around the best one
-FEW_EPSILONS = 64  # more are answered by parabolas
-FINER = (1e-3, 1e-4)  # steps of ln(order - 1) next to their vertices
+ZOOMS = (9, 9, 9, 9)  # points of each finer grid around the best order
+# Epsilons that are each refined on finer grids; of more, as discretisations ask for, the best order
+# comes from a parabola in ln(order - 1), with a tenth of the divergences.
+MAX_ZOOMED_EPSILONS = 64
+PARABOLA_STEPS = (1e-3, 1e-4)  # of ln(order - 1), around each vertex
 
 
 @final
@@ -115,7 +117,7 @@ class Repeated(Loss):
         if isinstance(self.tries, PoissonTries):
             delta_at_zero = max(float(x.profile(0.0)) for x in (self.loss, self.loss.reversed))
             return round_up(run_loss + self.tries.mean * delta_at_zero * (1 + ACCURACY), 8)
-        # at stop 1 there is one run
+        # With a mean of 1 there is one run.
         return run_loss if self.tries.mean == 1 else round_up((2 + self.tries.shape) * run_loss, 8)
 
     @property
@@ -137,22 +139,7 @@ class Repeated(Loss):
         at = np.minimum(np.searchsorted(tried, alpha), tried.size - 1)
         above = np.where(alpha <= tried[-1], tried_bounds.bounds[at], np.inf)
         above = np.where(alpha <= tried_bounds.valley, np.minimum(above, tried_bounds.least), above)
-        bound: Array = np.minimum(np.minimum(self._bound_at(alpha), above), self.max_loss)
-        return bound
-
-    def _bound_at(self, order: Array) -> Array:
-        """Return the bound of Papernot & Steinke at each order."""
-        run_divergence, mean = self.loss.renyi(order), self.tries.mean
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            mean_term = math.log(mean) / (order - 1)
-            if isinstance(self.tries, PoissonTries):
-                # Theorem 6: mean delta(ln(1 + 1 / (order - 1))) of the other direction
-                delta = self.loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
-                total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
-            else:
-                total = run_divergence + mean_term + _cost_of_stopping(self)
-            total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
-            bound: Array = np.where(np.isnan(total), np.inf, total)
+        bound: Array = np.minimum(np.minimum(_bound_at(self, alpha), above), self.max_loss)
         return bound
 
     def profile(self, epsilon: ArrayLike) -> Array:
@@ -168,7 +155,7 @@ class Repeated(Loss):
             np.array(tried_bounds.valley - 1), np.array(tried_bounds.least), flat[:, 0]
         )
         log_delta = np.minimum(log_delta, valley)
-        if flat.size <= FEW_EPSILONS:
+        if flat.size <= MAX_ZOOMED_EPSILONS:
             middle = np.log(tried[best] - 1)
             step = math.log(tried[1] - 1) - math.log(tried[0] - 1)
             for points in ZOOMS:
@@ -182,7 +169,7 @@ class Repeated(Loss):
             neighbours = middle[:, None] + np.arange(-1, 2)
             a = (tried - 1)[neighbours]
             values = _log_delta(a, tried_bounds.bounds[neighbours], flat)
-            for step in FINER:  # a parabola in ln a, then a narrow one
+            for step in PARABOLA_STEPS:
                 a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
                 values = _log_delta(a, self.renyi(a + 1), flat)
                 log_delta = np.minimum(log_delta, np.min(values, axis=1))
@@ -213,10 +200,29 @@ class Repeated(Loss):
         return epsilon_upper
 
 
+def _bound_at(repeated: Repeated, order: Array) -> Array:
+    """Return the bound of Papernot & Steinke at each order: Theorem 6 for Poisson, else 2."""
+    loss, tries = repeated.loss, repeated.tries
+    run_divergence, mean = loss.renyi(order), tries.mean
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        mean_term = math.log(mean) / (order - 1)
+        if isinstance(tries, PoissonTries):
+            # mean delta(ln(1 + 1 / (order - 1))) of the other direction
+            delta = loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
+            total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
+        elif isinstance(tries, NegativeBinomial):
+            total = run_divergence + mean_term + _cost_of_stopping(loss, tries)
+        else:
+            raise TypeError(f"no bound is known for {type(tries).__name__}")
+        total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
+        bound: Array = np.where(np.isnan(total), np.inf, total)
+    return bound
+
+
 def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
     """Return the logarithm of delta at ``epsilon`` by the divergence of order ``a + 1``, up."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # a (D - eps) + a ln(a / (1+a)) - ln(1+a), each term raised by 1e-14 of itself
+        # a (D - eps) + a ln(a / (1+a)) - ln(1+a), each term raised by 1e-14 of itself.
         height = a * divergence * (1 + 1e-14) - (a * np.log1p(1 / a) + np.log1p(a)) * (1 - 1e-14)
         log_delta: Array = height - a * (1 - 1e-14) * epsilon
     return np.where(np.isnan(log_delta), 0.0, log_delta)
@@ -227,7 +233,7 @@ def _vertex(a: Array, values: Array) -> Array:
     left, middle, right = values.T
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = (left - right) / (left - 2 * middle + right) / 2
-    # any place is sound
+    # Every order gives a valid bound, so that no vertex need be right.
     shift = np.where(np.abs(shift) <= 1, shift, 0.0)
     vertex: Array = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
     return vertex
@@ -237,7 +243,8 @@ def _vertex(a: Array, values: Array) -> Array:
 class _TriedBounds:
     """Orders, ascending, the least bound of each and of all greater ones, and the least of all.
 
-    ``at`` are the places of orders that are best at some epsilon, ``turns`` the epsilons between.
+    ``at`` are the places of orders that are best at some epsilon, ``turns`` the epsilons where the
+    best order changes.
     """
 
     orders: Array
@@ -258,12 +265,13 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
     """Return what the bounds are at orders that are tried."""
 
     def bound(order: Array) -> Array:
-        return np.minimum(repeated._bound_at(order), repeated.max_loss)  # noqa: SLF001  # its own
+        return np.minimum(_bound_at(repeated, order), repeated.max_loss)
 
     log_orders = np.linspace(*LOG_ORDERS)
     tried = 1 + np.exp(log_orders)
     values = bound(tried)
-    # bounds fall, then rise: between two orders lies the least, which all smaller orders have
+    # Bounds fall, then rise, and divergences grow with the order: the least bound, which lies
+    # between two of the orders tried, holds for all smaller ones.
     log_order, step = log_orders[int(np.argmin(values))], log_orders[1] - log_orders[0]
     valley, least_bound = 2.0, np.inf
     for points in ZOOMS:
@@ -273,10 +281,9 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
         log_order, step = math.log(zoomed_orders[best] - 1), step / (points - 1) * 2
         if zoomed_bounds[best] < least_bound:
             valley, least_bound = float(zoomed_orders[best]), float(zoomed_bounds[best])
-    # divergences grow with the order
     bounds = np.minimum.accumulate(values[::-1])[::-1]
     bounds = np.where(tried <= valley, np.minimum(bounds, least_bound), bounds)
-    # delta is the least of lines in epsilon: corners of the hull of slopes and heights
+    # ln delta is the least of lines in epsilon, one an order: the corners of a convex hull.
     height = _log_delta(tried - 1, bounds, np.zeros(()))
     finite = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
     at = np.zeros(1, dtype=np.intp)
@@ -287,13 +294,12 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
 
 
 @functools.lru_cache(maxsize=256)
-def _cost_of_stopping(repeated: Repeated) -> float:
+def _cost_of_stopping(loss: Loss, tries: NegativeBinomial) -> float:
     """Return ``(1 + shape) min over orders of (1 - 1/order) D + ln(1/stop) / order``, up.
 
     D is the divergence of one run in the other direction, of any order from 1 on (Theorem 2).
     """
-    tries, backwards = repeated.tries, repeated.loss.reversed
-    nats = -math.log(tries.stop)  # type: ignore[attr-defined]  # the others are Poisson
+    backwards, nats = loss.reversed, -math.log(tries.stop)
 
     def cost(a: Array) -> Array:
         with np.errstate(invalid="ignore"):

@@ -1,13 +1,20 @@
-"""The cumulants of Poisson-sampled losses: by quadrature over the output, or by finite sums."""
+"""The cumulants of Poisson-sampled losses whose parts are Gaussian or have finitely many values.
+
+K(z) = ln E e^{zL} of a plan is the sum of its losses' cumulants.  A sampled Gaussian has one by
+quadrature (`SampledGaussian`); at least `MIN_SHARED` different ones that are alike share a grid
+(`SimilarSampledGaussians`); a part with finitely many losses has a finite sum.  `SampledCGF`
+offers them to the contour integrals of `accountant.composition`.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accountant.amplification.sampled_family import Sampled, SampledFamily
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import (
     SampledGaussian,
     rough_epsilon,
@@ -16,45 +23,139 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussians,
     truncated,
 )
-from accountant.losses.loss_numerics import ExactCGF
+from accountant.amplification.sampled_gaussian.sampled_schedule import (
+    MAX_SEPARATE_LOSSES,
+    SimilarSampledGaussians,
+)
+from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.losses.loss_numerics import ExactCGF, HasCumulant
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 
-MAX_TRUNCATED = 500  # different losses, each of which takes a millisecond
+# Different sampled Gaussians of one direction: fewer are integrated one by one, as quickly.
+MIN_SHARED = 32
+Index = NDArray[np.intp]
+
+
+class Sampled(HasCumulant, Protocol):
+    """A sampled loss whose part is Gaussian or has finitely many values."""
+
+    @property
+    def sampled_gaussian(self) -> SampledGaussian | None:
+        """The sampled Gaussian pair where the part is Gaussian; else None."""
+        ...
+
+
+class SampledFamily(list[Sampled]):
+    """A list of sampled losses, sorted once into `groups` that share a grid, and `others`."""
+
+    @functools.cached_property
+    def gaussians(self) -> list[SampledGaussian | None]:
+        """The sampled Gaussian of each loss."""
+        return [loss.sampled_gaussian for loss in self]
+
+    @functools.cached_property
+    def groups(self) -> list[tuple[Index, SimilarSampledGaussians]]:
+        """The groups of similar sampled Gaussians, each with its places in the list."""
+        similar_groups: list[tuple[Index, SimilarSampledGaussians]] = []
+        for added in (False, True):
+            places = [
+                (i, gaussian.mu, gaussian.rate)
+                for i, gaussian in enumerate(self.gaussians)
+                if gaussian is not None and gaussian.record_added == added
+            ]
+            if len(places) >= MIN_SHARED:
+                index, mu, rate = (np.array(column) for column in zip(*places, strict=True))
+                log_odds = np.log(rate) - np.log1p(-rate)
+                similar_groups += [
+                    (index[members], SimilarSampledGaussians(mu[members], log_odds[members], added))
+                    for members in alike(mu, log_odds)
+                ]
+        return similar_groups
+
+    @functools.cached_property
+    def others(self) -> Index:
+        """The places of losses that are in no group."""
+        grouped = np.concatenate([np.zeros(0, dtype=int), *(index for index, _ in self.groups)])
+        return np.setdiff1d(np.arange(len(self)), grouped)
+
+    @functools.cached_property
+    def _remembered(self) -> dict[tuple[float, bytes], Any]:
+        """Cumulants and decays by real part and counts: a search makes several contours of one."""
+        return {}
+
+    def height(self, counts: Array, a: float) -> tuple[float, float]:
+        """Return the sum of the groups' cumulants at one real order, and a bound on its error."""
+        key = (a, b"height" + counts.tobytes())
+        if key not in self._remembered:
+            cumulants = [group.cgf(np.array([a]), counts[index]) for index, group in self.groups]
+            self._remembered[key] = (
+                sum(float(value[0]) for value, _ in cumulants),
+                sum(float(error[0]) for _, error in cumulants),
+            )
+        height: tuple[float, float] = self._remembered[key]
+        return height
+
+    def log_cf_bound(self, counts: Array, a: float, u: Array) -> Array:
+        """Bound the logarithm of the product of the groups' transforms for every ``v >= u``."""
+        if not self.groups:
+            return np.zeros(u.shape)
+        key = (a, b"decay" + counts.tobytes())
+        if key not in self._remembered:
+            self._remembered[key] = UniformParts(
+                (uniform_parts(group.mu, group.log_odds, group.powers(a), log_mass), counts[index])
+                for index, group in self.groups
+                if (log_mass := group.log_mass(a)) is not None
+            )
+        bound: Array = self._remembered[key].log_bound(u)
+        return bound
+
+
+def alike(mu: Array, log_odds: Array) -> Iterable[Index]:
+    """Yield the places of losses whose mu is in one octave, and whose odds are within a factor e.
+
+    Small mu need closer odds, as the points of a grid are then close: within e^{3 * 2^octave}.
+    """
+    octave = np.frexp(mu)[1]
+    width = np.minimum(1.0, 3.0 * 2.0**octave)
+    keys = np.stack([octave, np.floor(log_odds / width)])
+    _, key_index = np.unique(keys, axis=1, return_inverse=True)
+    order = np.argsort(key_index, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(key_index.ravel()[order])) + 1)
 
 
 @final
 class SampledCGF(ExactCGF[Sampled]):
-    """Exact cumulants: Gaussian parts by quadrature, finite parts by their sums.
-
-    Many different Gaussian parts share a quadrature (`SimilarSampledGaussians`).
-    """
+    """Exact cumulants of sampled losses, and what engines ask of them; see `ExactCGF`."""
 
     def prepared(self, losses: Sequence[Sampled]) -> SampledFamily:
         """Return the losses, sorted once into what is summed together."""
         return losses if isinstance(losses, SampledFamily) else SampledFamily(losses)
 
     def sum_cgf(self, losses: Sequence[Sampled], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Return the sum of the cumulants and a bound on its error."""
+        """Return the sum of the cumulants and a bound on its error.
+
+        At complex z that are no contour's nodes every loss is integrated by itself.
+        """
         family = self.prepared(losses)
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+        total, total_error = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         ungrouped: Iterable[int] = range(len(family))
         if not np.iscomplexobj(z):
             ungrouped = family.others.tolist()
             if z.size == 1 and family.groups:
-                height, off = family.height(counts, float(z.item()))
-                total, size = total + height, size + off
+                height, height_error = family.height(counts, float(z.item()))
+                total, total_error = total + height, total_error + height_error
             for index, group in family.groups if z.size > 1 else []:
                 value, error = group.cgf(z, counts[index])
-                total, size = total + value, size + error
+                total, total_error = total + value, total_error + error
         for i in ungrouped:
             gaussian = family.gaussians[i]
             if gaussian is not None:
                 value, error = gaussian.cgf(z)
             else:
                 value, error = sum_of_finite_cgfs([_pmf(family[i])], np.ones(1), z)
-            total, size = total + counts[i] * value, size + counts[i] * error
-        return total, size
+            total, total_error = total + counts[i] * value, total_error + counts[i] * error
+        return total, total_error
 
     def rough_cgf(self, losses: Sequence[Sampled], counts: Array, a: Array) -> Array:
         """Return about the sum of the cumulants: one Gaussian part has a short sum."""
@@ -74,25 +175,27 @@ class SampledCGF(ExactCGF[Sampled]):
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios and a bound on its error."""
         family = self.prepared(losses)
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        # No factor is above 1, so that the errors of factors add.
+        product, total_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         ungrouped = family.others.tolist()
         for index, group in family.groups:
             contour = group.contour(z, counts[index])
             if contour is None:
                 ungrouped += index.tolist()
                 continue
-            product, missed = product * contour[2], missed + contour[3]
+            _, _, ratio, error = contour
+            product, total_error = product * ratio, total_error + error
         for i in ungrouped:
             gaussian = family.gaussians[i]
             if gaussian is not None:
-                value, error = gaussian.cf_ratio(z, int(counts[i]))
+                ratio, error = gaussian.cf_ratio(z, int(counts[i]))
             else:
-                value, error = product_of_cf_ratios([_pmf(family[i])], counts[i : i + 1], z)
-            product, missed = product * value, missed + error
-        return product, missed
+                ratio, error = product_of_cf_ratios([_pmf(family[i])], counts[i : i + 1], z)
+            product, total_error = product * ratio, total_error + error
+        return product, total_error
 
     def log_cf_bounds(self, losses: Sequence[Sampled], counts: Array, a: float, u: Array) -> Array:
-        """Return the sum of the bounds of the Gaussian parts."""
+        """Return the sum of the bounds of the Gaussian parts: finite parts need not decay."""
         family = self.prepared(losses)
         total = family.log_cf_bound(counts, a, u)
         for i in family.others.tolist():
@@ -118,13 +221,16 @@ class SampledCGF(ExactCGF[Sampled]):
     def without_certain_violations(
         self, losses: Sequence[Sampled], counts: Array, epsilon: float
     ) -> TruncatedSampledGaussians | None:
-        """Return Gaussian parts without their greatest outputs, with the record present."""
+        """Return Gaussian parts without their greatest outputs, with the record present.
+
+        None for other parts, the other direction, and more than `MAX_SEPARATE_LOSSES` losses.
+        """
         gaussians = _gaussians(losses)
-        if gaussians is None or any(
-            gaussian.record_added or gaussian.rate == 1 for gaussian in gaussians
+        if (
+            gaussians is None
+            or len(gaussians) > MAX_SEPARATE_LOSSES
+            or any(gaussian.record_added or gaussian.rate == 1 for gaussian in gaussians)
         ):
-            return None
-        if len(gaussians) > MAX_TRUNCATED:
             return None
         return truncated(gaussians, [int(count) for count in counts], epsilon)
 
@@ -137,11 +243,11 @@ class SampledCGF(ExactCGF[Sampled]):
 def _gaussians(losses: Sequence[Sampled]) -> list[SampledGaussian] | None:
     """Return the sampled Gaussians of losses in one direction; None for others."""
     gaussians = [gaussian for loss in losses if (gaussian := loss.sampled_gaussian) is not None]
-    alike = (
+    are_of_one_direction = (
         len(gaussians) == len(losses)
         and len({gaussian.record_added for gaussian in gaussians}) == 1
     )
-    return gaussians if alike else None
+    return gaussians if are_of_one_direction else None
 
 
 def _pmf(loss: Sampled) -> tuple[Array, Array]:

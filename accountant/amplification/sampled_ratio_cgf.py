@@ -1,11 +1,16 @@
-"""The cumulants of losses whose log-ratio has a few atoms and an exponential density between.
+"""The cumulants of sampled losses whose log-ratio has atoms and an exponential density between.
 
-With r(l) = 1 - rate + rate e^l both directions of a sampled pair are moments under Q,
-E r^{z+1} (remove) and E r^{-z} (add): a sum over the atoms, and an integral between the ends by
-Gauss-Legendre panels.
+So are sampled Laplace noise and truncated Laplace noise.  The log-ratio l = ln(P/Q) of the part
+has under Q a few atoms and the density scale e^{-l/2} between two ends (`RatioLaw`).  Sampled at a
+rate q, r(l) = 1 - q + q e^l, and the cumulants K(z) = ln E e^{zL} of both directions are
+
+    ln E_Q r^{z+1} (the record is removed)    and    ln E_Q r^{-z} (it is added):
+
+a sum over the atoms, and an integral by Gauss-Legendre panels, each with an error bound from an
+ellipse in the complex plane.  At high frequencies Filon's rule is cheaper (`FilonRule`).
 
 References: Trefethen (2013), Approximation Theory and Approximation Practice, Theorem 19.3; the
-error of a panel and the decay of the characteristic function: `docs/proofs/sampled_laplace.md`.
+errors and the decay of the characteristic function: `docs/proofs/sampled_laplace.md`.
 """
 
 from __future__ import annotations
@@ -31,15 +36,17 @@ from accountant.numerics.exponential_sums import (
 from accountant.numerics.logspace import log_mixture, logsumexp
 from accountant.numerics.quadrature import gauss_legendre_panels
 
-MAX_SHIFT = 60.0  # half the length of a density that is integrated
-MAX_PANEL = 1.5
-HEIGHTS = np.array([1.5, 1.0, 0.6, 0.3, 0.1, 0.03, 0.01, 0.003])  # of ellipses, below pi / 2
-POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # of a panel
-PARTS = tuple(2**k for k in range(9))  # into which a panel is cut
-FILON_POINTS = 200  # of a panel, above which Filon's rule is cheaper
-WORST = 1e-13  # what Filon's rule may miss
+# Half the length of a density in l: a longer one, of noise with epsilon above 60, has no cumulant.
+MAX_SHIFT = 60.0
+PANEL = 1.5  # half-width of a panel in l, before it is cut into parts
+# Ellipses around a part: heights of the upper semi-axis in l, below pi / 2, where r has its zeros.
+HEIGHTS = np.array([1.5, 1.0, 0.6, 0.3, 0.1, 0.03, 0.01, 0.003])
+POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # of a part, which are tried
+PARTS = tuple(2**k for k in range(9))  # into which a panel may be cut
+FILON_POINTS = 200  # of a panel at the largest frequency, above which Filon's rule is cheaper
+FILON_GOAL = 1e-13  # what Filon's rule may miss, over the moment
 Grid = tuple[int, int]  # parts of a panel, points of a part
-GOAL = 1e-17  # of a moment, what the rule may miss
+GOAL = 1e-17  # what the rule may miss, over the moment
 
 
 @final
@@ -52,7 +59,11 @@ class SampledRatioLaw:
     record_added: bool
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
-        """Return ``ln E e^{zL}`` and a bound on its error; infinite where it is out of reach."""
+        """Return ``ln E e^{zL}`` and a bound on its error; infinite where it is out of reach.
+
+        Orders within a factor of 4 share a grid.  The rule's error is relative to E e^{aL} at the
+        real part a of z, hence larger, by ``growth``, relative to E e^{zL}.
+        """
         shape, z = z.shape, np.atleast_1d(z)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
@@ -79,7 +90,7 @@ class SampledRatioLaw:
         if real_grid is not None and turn * self._length > 2 * FILON_POINTS:
             power = -a if self.record_added else a + 1
             rule = FilonRule(self.law, self.rate, power, self.log_moment(a, real_grid))
-            if rule.missed < WORST:
+            if rule.missed < FILON_GOAL:
                 ratio, rule_error = rule.ratio(z, -1.0 if self.record_added else 1.0)
                 return complex_power(ratio, count), count * rule_error + power_round_off(
                     count, 0.0, z
@@ -94,21 +105,22 @@ class SampledRatioLaw:
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
-        # the atoms stay; in y = ln r the density is F = scale e^{-3l/2} r^{p+1} / rate, and by
-        # parts its share is at most (F + F at the ends + variation) / u, variation <= F + F
+        # The atoms do not decay.  In y = ln r the density is F = scale e^{-3l/2} r^{p+1} / rate;
+        # by parts its integral is at most (F at both ends + its variation) / u, and the variation
+        # is at most F at both ends, as F has at most one valley.
         grid = _grid(self, a, 0.0)
         if grid is None:
             return np.zeros(u.shape)
         power = -a if self.record_added else a + 1
         moment = self.log_moment(a, grid)
-        staying = sum(
+        atoms = sum(
             mass * math.exp(power * float(self.log_ratio(np.array(ratio))) - moment)
             for ratio, mass in self.law.atoms
         )
         ends = np.array([self.law.low, self.law.high])
         size = (power + 1) * self.log_ratio(ends) - 1.5 * ends - moment
         jump = 2 * self.law.scale / self.rate * float(np.sum(np.exp(np.minimum(size, 700.0))))
-        bound: Array = np.log(np.minimum(staying + jump / u + 1e-12, 1.0))
+        bound: Array = np.log(np.minimum(atoms + jump / u + 1e-12, 1.0))
         return bound
 
     def log_moment(self, a: float, grid: Grid) -> float:
@@ -119,7 +131,7 @@ class SampledRatioLaw:
     def log_ratio(self, x: Array) -> Array:
         """Return ``ln r`` where the log-ratio of the part is x."""
         with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(x), _log_rest(self.rate), log_mixture(x, self.rate))
+            return np.where(np.isneginf(x), _log_miss(self.rate), log_mixture(x, self.rate))
 
     def missed(self, a: Array, turn: float, grid: Grid) -> Array:
         """Return a bound on the rule's error at ``a + iv``, ``v <= turn``, over ``E e^{aL}``."""
@@ -129,39 +141,45 @@ class SampledRatioLaw:
         return result
 
     def log_errors(self, a: Array, turn: float, parts: int) -> tuple[Array, Array]:
-        """Return ``ln 64/15 c M / (1 - rho^-2)`` over E e^{aL}: at a, of a panel, for a rho."""
+        """Return ``ln 64/15 c M / (1 - rho^-2)`` over E e^{aL}, and ln rho, of ellipses rho.
+
+        By real order, part of a panel and height of its ellipse: an n-point rule on a part of
+        half-width c errs by that times rho^{2 - 2n}, M the largest size of the integrand on the
+        ellipse at frequencies up to ``turn``.
+        """
         edges = _edges(self.law, parts)
         c, centre = (edges[1] - edges[0]) / 2, (edges[1:] + edges[:-1]) / 2
         rho = HEIGHTS / c + np.sqrt((HEIGHTS / c) ** 2 + 1)
-        far = c * (rho + 1 / rho) / 2
-        left, right = np.subtract.outer(centre, far), np.add.outer(centre, far)
+        semi_axis = c * (rho + 1 / rho) / 2
+        left, right = np.subtract.outer(centre, semi_axis), np.add.outer(centre, semi_axis)
         power = -a if self.record_added else a + 1
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            # (1 - q) + q e^l cos B <= |r| <= r at the right end
+            # On an ellipse of height B, (1 - q) + q e^left cos B <= |r| <= r(right), and |arg r|
+            # is at most its value for l = right + iB.
             if self.record_added:
                 log_r = np.logaddexp(
-                    _log_rest(self.rate), math.log(self.rate) + left + np.log(np.cos(HEIGHTS))
+                    _log_miss(self.rate), math.log(self.rate) + left + np.log(np.cos(HEIGHTS))
                 )
             else:
                 log_r = self.log_ratio(right)
-            inner = (1 - self.rate) * np.exp(-right)
-            angle = np.arctan2(self.rate * np.sin(HEIGHTS), inner + self.rate * np.cos(HEIGHTS))
+            miss = (1 - self.rate) * np.exp(-right)
+            angle = np.arctan2(self.rate * np.sin(HEIGHTS), miss + self.rate * np.cos(HEIGHTS))
             size = np.multiply.outer(power, log_r) - left / 2 + turn * angle
             size = size - np.log(-np.expm1(-2 * np.log(rho)))
             size = size + math.log(64 / 15 * c * self.law.scale)
-            return size - self._least_log_moment(power)[:, None, None], np.log(rho)
+            return size - self._log_moment_below(power)[:, None, None], np.log(rho)
 
-    def _least_log_moment(self, power: Array) -> Array:
-        """Return a lower bound on ``ln E_Q r^power``: of one atom, or of one end."""
+    def _log_moment_below(self, power: Array) -> Array:
+        """Return a lower bound on ``ln E_Q r^power``: of one atom, or of a stretch at one end."""
         atoms = [math.log(mass) + power * self.log_ratio(np.array(r)) for r, mass in self.law.atoms]
         length = np.minimum(self.law.high - self.law.low, 1 / np.maximum(np.abs(power), 1e-300))
         end = self.law.low if self.record_added else self.law.high - length
         inner = end + length if self.record_added else end
-        side = math.log(self.law.scale) + np.log(length) - (end + length) / 2
-        result: Array = np.maximum.reduce(
-            [*atoms, side + power * self.log_ratio(np.asarray(inner))]
+        log_mass = math.log(self.law.scale) + np.log(length) - (end + length) / 2
+        bound: Array = np.maximum.reduce(
+            [*atoms, log_mass + power * self.log_ratio(np.asarray(inner))]
         )
-        return result
+        return bound
 
     def quadrature_terms(self, frequency: float) -> float:
         """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
@@ -177,7 +195,7 @@ class SampledRatioLaw:
     def max_loss_mass(self) -> float:
         """The mass of the largest finite loss where it is an atom, rounded down; else 0."""
         side = -1.0 if self.record_added else 1.0
-        ratio, mass = max(self.law.atoms, key=lambda one: side * one[0], default=(0.0, 0.0))
+        ratio, mass = max(self.law.atoms, key=lambda atom: side * atom[0], default=(0.0, 0.0))
         if not self.record_added:
             if ratio < self.law.high:
                 return 0.0
@@ -236,7 +254,8 @@ class SampledRatioCGF(ExactCGF[SampledRatio]):
         return _law(loss).max_loss_mass
 
 
-def _log_rest(rate: float) -> float:
+def _log_miss(rate: float) -> float:
+    """Return ``ln(1 - rate)``, the loss of an outcome that only Q can have."""
     return math.log1p(-rate) if rate < 1 else -math.inf
 
 
@@ -248,21 +267,27 @@ def _law(loss: SampledRatio) -> SampledRatioLaw:
 
 
 def _edges(law: RatioLaw, parts: int) -> Array:
-    panels = parts * max(1, math.ceil((law.high - law.low) / 2 / MAX_PANEL))
+    """Return the edges of the panels between the ends of the density, each cut into parts."""
+    panels = parts * max(1, math.ceil((law.high - law.low) / 2 / PANEL))
     return np.linspace(law.low, law.high, panels + 1)
 
 
 def _grid(sampled: SampledRatioLaw, tilt: float, turn: float) -> Grid | None:
-    """Return a grid for tilts of this size; None where it takes too many points."""
+    """Return a grid for real orders up to ``tilt``, rounded up to a power of 2; or None.
+
+    None where frequencies up to ``turn`` take more points or parts than there are.
+    """
     return _grid_of_size(sampled, 2.0 ** math.ceil(math.log2(max(tilt, 1.0))), turn)
 
 
 @functools.lru_cache(maxsize=256)
 def _grid_of_size(sampled: SampledRatioLaw, tilt: float, turn: float) -> Grid | None:
+    """Return the first grid whose error is at most `GOAL`; None where there is none."""
     for parts in PARTS:
         last_edges = _edges(sampled.law, parts)[-2:]
-        least_points = turn * float(np.ptp(sampled.log_ratio(last_edges))) / 2
-        if least_points > POINTS[-1]:
+        # The last part has the steepest ln r: its points must resolve e^{i turn ln r}.
+        needed_points = turn * float(np.ptp(sampled.log_ratio(last_edges))) / 2
+        if needed_points > POINTS[-1]:
             continue
         size, log_rho = sampled.log_errors(np.array([tilt]), turn, parts)
         for points in POINTS:

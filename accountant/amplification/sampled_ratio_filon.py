@@ -1,8 +1,16 @@
-"""The characteristic function of a `SampledRatioLaw` far up a contour, at a fixed cost a node.
+"""Filon's rule for the characteristic function of a sampled loss at high frequencies.
 
-Between the atoms the law has, in y = ln r, the density F(y) = scale sqrt(q) (e^y - 1 + q)^{-3/2}
-e^{(p+1) y}, tilted.  On a panel F is replaced by its polynomial through Legendre's nodes, of which
-every Fourier integral is known: int_-1^1 P_k(s) e^{iws} ds = 2 i^k j_k(w) (Filon's rule).
+The law is that of y = ln r with r = 1 - q + q e^l, q the sampling rate, where the log-ratio l has
+a few atoms and between two ends the density scale e^{-l/2} (`RatioLaw`).  Tilted by r^p, y has the
+density
+
+    F(y) = scale sqrt(q) (e^y - 1 + q)^{-3/2} e^{(p + 1) y}    between its ends,
+
+and E r^{p + iu} = int F(y) e^{iuy} dy + the atoms' terms.  A quadrature at fixed points needs more
+points the larger u is.  Filon's rule replaces F on each panel by its polynomial through Legendre's
+nodes, sum_k c_k P_k, of which the Fourier integral is known for every u (w = u half-width):
+
+    int_-1^1 P_k(s) e^{iws} ds = 2 i^k j_k(w),    j_k the spherical Bessel functions.
 
 References: Iserles & Norsett (2005); the errors are bounded in `docs/proofs/sampled_laplace.md`.
 """
@@ -22,34 +30,41 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import ULP
 
-DEGREE = 28  # terms of the polynomial
-FEW_TURNS = 2.0 * DEGREE  # below so many radians a panel is summed at its points
-POINTS = 96  # of such a sum
-PANEL = 0.4  # half-width in the log-ratio
-BLOCK = 8192  # angles at a time: about what a cache holds
+DEGREE = 28  # terms of the polynomial on a panel
+# Radians w = u half-width, from which on the recurrence of j_k, k < DEGREE, is stable upwards.  At
+# smaller frequencies, and up to half as much again, a panel is summed at `POINTS` points.
+STABLE_RADIANS = 2.0 * DEGREE
+POINTS = 96
+PANEL = 0.4  # half-width of a panel, in l
+CACHE_SIZE = 8192  # angles that are worked on together: 64 kB
+# Ellipses around a panel with foci at its ends: sums of their semi-axes, in half-widths.
+RADII = np.array([1.3, 1.6, 1.8, 2.0, 2.3, 2.6, 2.9, 3.2, 3.6, 4.0, 4.4, 4.8, 5.4, 7.0, 10.0])
 
 
 def _series_of_bessel(terms: list[float], turn: Array) -> tuple[Array, Array]:
     """Return the sums over even and odd k of ``+-terms[k] j_k(turn)``, spherical Bessel functions.
 
-    In place, for the arrays are read many times.
+    The signs are those of i^k: +, +, -, -.  By j_{k+1} = (2k + 1) / w j_k - j_{k-1}, which is
+    stable upwards for k < w; in place, as the arrays are read many times.
     """
-    # j_{k+1} = (2k+1)/w j_k - j_{k-1}, stable upwards for k < w
-    over = 1 / turn
-    before, now = np.cos(turn) * over, np.sin(turn) * over
-    sums, spare = (np.zeros(turn.shape), np.zeros(turn.shape)), np.empty(turn.shape)
-    for i, term in enumerate(terms):
-        part = sums[i % 2]
-        part += np.multiply(now, term if i % 4 < 2 else -term, out=spare)
-        np.multiply(over, 2 * i + 1, out=spare)
-        spare *= now
-        spare -= before
-        before, now, spare = now, spare, before
+    inverse = 1 / turn
+    previous, current = np.cos(turn) * inverse, np.sin(turn) * inverse  # j_-1 and j_0
+    sums, buffer = (np.zeros(turn.shape), np.zeros(turn.shape)), np.empty(turn.shape)
+    for k, term in enumerate(terms):
+        parity_sum = sums[k % 2]
+        parity_sum += np.multiply(current, term if k % 4 < 2 else -term, out=buffer)
+        np.multiply(inverse, 2 * k + 1, out=buffer)
+        buffer *= current
+        buffer -= previous
+        previous, current, buffer = current, buffer, previous
     return sums
 
 
 class FilonRule:
-    """Panels for one law and one tilt; ``missed`` bounds their error over E e^{aL}."""
+    """Panels for one law and one real power p; ``missed`` bounds their error over E r^p.
+
+    ``log_moment`` is ln E r^p: everything is divided by it.
+    """
 
     def __init__(self, law: RatioLaw, rate: float, power: float, log_moment: float) -> None:
         self._law, self._rate = law, rate
@@ -61,33 +76,41 @@ class FilonRule:
         self.missed = float(np.sum(self._interpolation_error() + self._sum_error()))
 
     def ratio(self, z: Complex, sign: float) -> tuple[Complex, Array]:
-        """Return ``E r^{p + iu sign} / E r^p`` on equidistant nodes ``u``, and its error."""
+        """Return ``E r^{p + iu sign} / E r^p`` at frequencies u = Im z, and its error.
+
+        ``z`` are equidistant nodes of a contour: each frequency is that of its row plus that of
+        its column, so that phases are outer products.
+        """
         total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
         u, v = z[:, 0].imag * sign, z[0].imag * sign
         for ratio, mass in self._law.atoms:
-            if math.isinf(ratio) and self._rate == 1:
+            if math.isinf(ratio) and self._rate == 1:  # The loss is infinite there.
                 continue
-            one_sided = math.isinf(ratio)
             y = (
                 math.log1p(-self._rate)
-                if one_sided
+                if math.isinf(ratio)
                 else float(log_mixture(np.array(ratio), self._rate))
             )
             weight = mass * math.exp(self._power * y - self._log_moment)
             total += weight * np.multiply.outer(phases(u * y), phases(v * y))
             size += weight * (4 + abs(y) * np.abs(z.imag) + abs(self._power * y))
         for centre, half in zip(self._centre, self._half, strict=True):
-            # in blocks of columns over which a panel makes few turns
-            columns = max(1, math.floor(FEW_TURNS / 2 / max(abs(v[1 % v.size]) * half, 1e-300)))
+            # Over a block of columns the angle grows by half of `STABLE_RADIANS` at most, so that
+            # the first column tells which rows are summed.
+            columns = max(
+                1, math.floor(STABLE_RADIANS / 2 / max(abs(v[1 % v.size]) * half, 1e-300))
+            )
             for first_column in range(0, v.size, columns):
                 block = slice(first_column, first_column + columns)
                 turns = (np.abs(u) + abs(v[first_column])) * half
-                summed = int(np.searchsorted(turns, FEW_TURNS))
-                if summed:
-                    total[:summed, block] += self._summed(u[:summed], v[block], centre, half)
-                if summed < u.size:
-                    total[summed:, block] += self._integrated(
-                        u[summed:], v[block], centre, half, sign
+                stable_row = int(np.searchsorted(turns, STABLE_RADIANS))
+                if stable_row:
+                    total[:stable_row, block] += self._summed(
+                        u[:stable_row], v[block], centre, half
+                    )
+                if stable_row < u.size:
+                    total[stable_row:, block] += self._integrated(
+                        u[stable_row:], v[block], centre, half, sign
                     )
             ends = self._log_density(centre + half * np.array([-1.0, 1.0]))
             top = half * math.exp(float(np.max(ends)))
@@ -95,25 +118,28 @@ class FilonRule:
         return total, 8 * ULP * (size + abs(self._log_moment)) + self.missed
 
     def _log_density(self, y: Array) -> Array:
-        # e^y - 1 + q without cancellation
-        log_hit_term = np.log(np.expm1(y) + self._rate)
-        return self._log_scale - 1.5 * log_hit_term + (self._power + 1) * y
+        """Return ``ln F`` over the moment."""
+        log_sampled_term = np.log(np.expm1(y) + self._rate)  # ln(e^y - 1 + q) = ln(q e^l)
+        return self._log_scale - 1.5 * log_sampled_term + (self._power + 1) * y
 
     def _summed(self, u: Array, v: Array, centre: float, half: float) -> Complex:
+        """Return ``int F(y) e^{i (u + v) y} dy`` over a panel by Gauss-Legendre points."""
         x, w = legendre(POINTS)
         y = centre + half * x
         weight = half * w * np.exp(self._log_density(y))
         return ordered_product(phases(np.outer(u, y)), phases(np.outer(v, y)) * weight)
 
     def _integrated(self, u: Array, v: Array, centre: float, half: float, sign: float) -> Complex:
+        """Return the same by Filon's rule; ``sign`` is that of the frequencies u + v."""
         x, w = legendre(DEGREE)
         density = half * np.exp(self._log_density(centre + half * x))
         k = np.arange(DEGREE)
+        # 2 c_k, as c_k = (2k + 1) / 2 int P_k F, and the integral is 2 i^k j_k
         terms = (2 * k + 1) * ordered_dot(legvander(x, DEGREE - 1).T, w * density)
         angle = np.add.outer(u, v)
         turn = np.abs(angle) * half
         even, odd = np.empty(turn.shape), np.empty(turn.shape)
-        rows = max(1, BLOCK // max(turn.shape[1], 1))
+        rows = max(1, CACHE_SIZE // max(turn.shape[1], 1))
         for first_row in range(0, turn.shape[0], rows):
             block = slice(first_row, first_row + rows)
             even[block], odd[block] = _series_of_bessel(terms.tolist(), turn[block])
@@ -122,33 +148,34 @@ class FilonRule:
         )
         return result
 
-    def _ellipses(self) -> tuple[Array, Array]:
-        """Return radii of ellipses, and the largest log-density on those of each panel."""
-        rho = np.array([1.3, 1.6, 1.8, 2.0, 2.3, 2.6, 2.9, 3.2, 3.6, 4.0, 4.4, 4.8, 5.4, 7.0, 10.0])
-        a = np.multiply.outer(self._half, (rho + 1 / rho) / 2)
-        b = np.multiply.outer(self._half, (rho - 1 / rho) / 2)
+    def _log_sizes(self) -> Array:
+        """Return bounds on ``ln |F|`` on the ellipses of `RADII` around each panel."""
+        a = np.multiply.outer(self._half, (RADII + 1 / RADII) / 2)
+        b = np.multiply.outer(self._half, (RADII - 1 / RADII) / 2)
         low, high = self._centre[:, None] - a, self._centre[:, None] + a
-        # |e^y - 1 + q| >= e^Re y cos b - 1 + q
-        hit_term = (
+        # |e^y - 1 + q| >= e^{Re y} cos b - 1 + q, with cos b = 1 - 2 sin^2(b / 2)
+        sampled_term = (
             np.expm1(low) + self._rate - 2 * np.exp(low) * np.sin(np.minimum(b, 3.0) / 2) ** 2
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = -1.5 * np.log(np.where((hit_term > 0) & (b < 1.5), hit_term, np.nan))
+            size = -1.5 * np.log(np.where((sampled_term > 0) & (b < 1.5), sampled_term, np.nan))
         power = self._power + 1
         size = self._log_scale + size + power * (high if power > 0 else low)
-        return rho, np.where(np.isnan(size), np.inf, size)
+        return np.where(np.isnan(size), np.inf, size)
 
     def _interpolation_error(self) -> Array:
-        # int |F - polynomial| <= 4 half * 2 M rho^{1-n} / (rho - 1)
-        rho, size = self._ellipses()
-        size = np.min(size - (DEGREE - 1) * np.log(rho) - np.log(rho - 1), axis=1)
+        """Bound ``int |F - polynomial|`` on each panel, M the largest |F| on an ellipse rho."""
+        # 4 half * 2 M rho^{1-n} / (rho - 1)
+        size = self._log_sizes() - (DEGREE - 1) * np.log(RADII)
+        size = np.min(size - np.log(RADII - 1), axis=1)
         result: Array = 8 * self._half * np.exp(np.minimum(size, 700.0))
         return result
 
     def _sum_error(self) -> Array:
+        """Bound the error of `_summed` on each panel, up to 1.5 times `STABLE_RADIANS`."""
         # 64/15 half M e^{turns (rho - 1/rho) / 2} rho^{2-2n} / (1 - rho^-2)
-        rho, size = self._ellipses()
-        turns = FEW_TURNS * 1.5 * (rho - 1 / rho) / 2
-        size = size + turns - 2 * (POINTS - 1) * np.log(rho) - np.log1p(-(rho**-2))
+        size = self._log_sizes()
+        turns = STABLE_RADIANS * 1.5 * (RADII - 1 / RADII) / 2
+        size = size + turns - 2 * (POINTS - 1) * np.log(RADII) - np.log1p(-(RADII**-2))
         result: Array = 64 / 15 * self._half * np.exp(np.minimum(np.min(size, axis=1), 700.0))
         return result

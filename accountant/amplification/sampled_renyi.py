@@ -18,20 +18,22 @@ from accountant.numerics.logspace import log1mexp, logsumexp
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan
 
-MAX_ORDER = 2048  # beyond it the divergence of the part is all that is known
-NEAR_ENDS = 1e-4  # means of curvatures of powers from 0 to 1 are below those a little outside
+MAX_ORDER = 2048  # of a sum of as many terms; beyond it the divergence of the part is returned
+# Mean curvatures of the powers u in [0, 1] are bounded by those at -1e-4 and 1 + 1e-4, where the
+# formula's u (u - 1) is not 0.
+END_MARGIN = 1e-4
 
 
 def is_known_by_its_curve(part: Plan) -> bool:
     """Return whether some loss of a plan is known by its Rényi curve, and all have one at hand."""
     losses = [loss for loss, _ in part.losses() if isinstance(loss, Loss)]
     numerics = [loss.numerics for loss in losses]
-    # an outcome that only one of the data sets can have is in no divergence
-    sound = all(loss.infinity == 0 == loss.reversed.infinity for loss in losses)
-    quick = all(method.determined_by_rdp or method.is_exact for method in numerics)
+    # A Rényi divergence does not see an outcome that only one of the data sets can have.
+    is_finite = all(loss.infinity == 0 == loss.reversed.infinity for loss in losses)
+    has_curve = all(method.determined_by_rdp or method.is_exact for method in numerics)
     all_are_losses = len(losses) == len(list(part.losses()))
-    by_curve = any(method.determined_by_rdp for method in numerics)
-    return all_are_losses and sound and quick and by_curve
+    some_by_curve = any(method.determined_by_rdp for method in numerics)
+    return all_are_losses and is_finite and has_curve and some_by_curve
 
 
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:
@@ -144,7 +146,7 @@ def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
     greater of both ends is above it.
     """
     # E r^u = e^{(u-1) D_u(P, Q)} for u > 1, and e^{-u D_{1-u}(Q, P)} for u < 0
-    outer = np.maximum(np.maximum(u, 1 - u), 1 + NEAR_ENDS)
+    outer = np.maximum(np.maximum(u, 1 - u), 1 + END_MARGIN)
     x = (outer - 1) * _of_part(part, outer)
     log_curvature: Array = _log_expm1(x) - np.log(outer * (outer - 1))
     return log_curvature, x + np.abs(np.log(outer - 1)) + 1

@@ -1,4 +1,17 @@
-"""Hockey sticks of shuffled reports, where one report has one of two answers."""
+"""Hockey sticks of shuffled reports, from above: the clone pair, and binary responses.
+
+``users`` reports, each e0-private, are put in random order; the hockey stick at epsilon is the
+supremum of P(A) - e^epsilon Q(A) over events A, P and Q for two records of one user.
+
+*Clones* (Feldman, McMillan & Talwar 2022, Theorem 3.2).  Let f = 1 / (e^e0 + 1).  Of the other
+users C ~ Bin(users - 1, 2f) answer with a fair coin, A of them heads, and D ~ Bernoulli(1 - f):
+
+    P = law of (A + D, C - A + 1 - D),    Q = law of (A + 1 - D, C - A + D).
+
+*Binary responses*: each answer is flipped with probability f, and the number of yes is seen.
+
+Proof and round-off: `docs/proofs/shuffling.md`.
+"""
 
 from __future__ import annotations
 
@@ -9,72 +22,78 @@ import numpy as np
 
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, ULP
+from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, MAX_EXPONENT, ULP
 
-MAX_EXPONENT = 700.0  # whose exponential a float holds
-
-# of a binomial: beyond them are about 1e-21, 1e-45, 1e-98 and 1e-300
+# Windows of a binomial law, in standard deviations: beyond them lie about 1e-21, 1e-45, 1e-98 and
+# 1e-300.  A wider one is taken where what the last one misses is more than 1e-12 of a stick.
 DEVIATIONS = (9.5, 14.0, 21.0, 45.0)
-NEGLIGIBLE = 1e-12  # of a stick: what the window misses
-BLOCK = 32  # numbers of clones: the chances of each come from the one before
-MAX_TERMS = 2**17  # at once, for the cache
-LEAST = 1e-250  # more than underflow takes
+NEGLIGIBLE = 1e-12
+BLOCK = 32  # numbers of clones whose chances come from one logarithm, each from the one before
+CACHE_SIZE = 2**17  # entries of a matrix of epsilons and numbers of clones: 1 MB
+TINY = 1e-250  # more than what underflow takes
 
 
 def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
-    """Return the hockey stick of the clone pair of ``users`` reports that are e0-private."""
+    """Return the hockey sticks of the clone pair of ``users`` reports that are e0-private, up."""
     sticks = np.where((epsilon > MAX_EXPONENT) & (epsilon < e0), 1.0, 0.0)
-    # the hockey stick is zero at e0, the largest loss
+    # The hockey stick is 0 from e0 on, the largest loss.
     pending = np.flatnonzero((epsilon < e0) & (epsilon <= MAX_EXPONENT))
     for deviations in DEVIATIONS:
         clones, weight, missed = binomial_window(users - 1, 2 * flip_probability(e0), deviations)
-        at_once = max(1, MAX_TERMS // clones.size)
-        for start in range(0, pending.size, at_once):
-            batch = pending[start : start + at_once]
+        rows = max(1, CACHE_SIZE // clones.size)
+        for start in range(0, pending.size, rows):
+            batch = pending[start : start + rows]
             sticks[batch] = _sticks_of_clones(e0, epsilon[batch], clones, weight) + missed
         pending = pending[sticks[pending] < missed / NEGLIGIBLE]
     return sticks
 
 
 def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -> Array:
-    """Return the part of the hockey sticks where the number of clones is one of these, up."""
-    # P / Q = (d i + (1-d) j) / ((1-d) i + d j) with i + j = C + 1 heads and tails: it is above
-    # e^eps where i - 1 >= m = floor((C+1) share), and there P - e^eps Q sums to
-    # alpha P(A >= m) - beta P(A > m) = alpha P(A = m) - (e^eps - 1) P(A > m)
+    """Return the part of the hockey sticks where the number of clones C is one of these, up.
+
+    With d = 1 - f and i + j = C + 1 heads and tails, P / Q = (d i + f j) / (f i + d j).  It is
+    above e^eps where i > m = floor((C + 1) share), and there P - e^eps Q sums to
+
+        alpha P(A >= m) - beta P(A > m) = alpha P(A = m) - (e^eps - 1) P(A > m),
+
+    alpha = d - e^eps f, beta = e^eps d - f, share = beta / (alpha + beta).  The chances P(A > m) of
+    all C come from the largest one by differences, see the comments.
+    """
     d = 1 - flip_probability(e0)
-    alpha = -d * np.expm1(epsilon - e0)  # d - e^eps (1 - d)
-    beta = -d * np.exp(epsilon) * np.expm1(-epsilon - e0)  # e^eps d - (1 - d)
+    alpha = -d * np.expm1(epsilon - e0)
+    beta = -d * np.exp(epsilon) * np.expm1(-epsilon - e0)
     share = beta / (alpha + beta)
-    # downwards from the greatest number; what is below none has no weight
+    # The numbers of clones fall from the largest; those below 0, which fill a block, have weight 0.
     size = -(-clones.size // BLOCK) * BLOCK
     coins = np.maximum(clones[-1] - np.arange(float(size)), 0.0)
     weights = np.append(weight[::-1], np.zeros(size - weight.size))
     heads = np.minimum(np.floor(np.multiply.outer(share, coins + 1)), coins)
     equal, mass_ulps = _fair_masses(coins, heads)
-    # one coin less, and no head less or one: P(A > m) falls by P(A_c = m) (c - m) / c, or rises
+    # From c coins to c - 1, P(A > m) falls by P(A_c = m) (c - m) / c where m stays, and rises by as
+    # much where m falls by one.
     change = equal[:, :-1] * (coins - heads)[:, :-1] / np.maximum(coins[:-1], 1.0)
     rises = change * (heads[:, :-1] > heads[:, 1:])
-    # weights of the numbers up to each, which the change moves
+    # A change moves P(A > m) of all smaller numbers: their weights are summed.
     tail_weights = np.cumsum(weights[::-1])[::-1]
     top = equal[:, 0] * _more_heads(coins[0], heads[:, 0]) * tail_weights[0]
-    moved, risen = ordered_dot(change, tail_weights[1:]), ordered_dot(rises, tail_weights[1:])
-    total, lost = ordered_dot(equal, weights), np.expm1(epsilon)
-    value = alpha * total - lost * (top + (2 * risen - moved))
-    # of the masses and their sums, of the tail, and of a threshold below C that a tie hides
-    error = (mass_ulps + size) * (alpha * total + lost * (top + moved))
-    error += 12 * math.sqrt(coins[0]) * lost * top
+    changed, risen = ordered_dot(change, tail_weights[1:]), ordered_dot(rises, tail_weights[1:])
+    total, factor = ordered_dot(equal, weights), np.expm1(epsilon)
+    value = alpha * total - factor * (top + (2 * risen - changed))
+    # In ulps: of the masses and their sums, of the tail, and of a tie that may move m by one.
+    error = (mass_ulps + size) * (alpha * total + factor * (top + changed))
+    error += 12 * math.sqrt(coins[0]) * factor * top
     error += 8 * (alpha + beta) * ordered_dot(equal * (heads < coins), weights)
-    stick_upper: Array = np.maximum(value, 0.0) * (1 + ACCURACY) + ULP * error + LEAST
+    stick_upper: Array = np.maximum(value, 0.0) * (1 + ACCURACY) + ULP * error + TINY
     return stick_upper
 
 
 def _fair_masses(coins: Array, heads: Array) -> tuple[Array, Array]:
-    """Return the chances of ``heads`` heads of fair coins, fewer along the last axis by one.
+    """Return P(Bin(c, 1/2) = m), and bounds on the relative errors of each row, in ulps.
 
-    And their relative errors in ulps, at most, of each row.
+    Along the last axis the coins c fall by one and the heads m by none or one.  The chance of m
+    heads of c - 1 is that of m of c times 2 (c - m) / c, and that of m - 1 of c - 1 times 2 m / c:
+    products within a block, whose first chance is computed by its logarithm.
     """
-    # one coin less: the chance of m heads of c is that of m of c - 1, times c / (2 (c - m)), and
-    # that of m - 1 of c - 1, times c / (2 m)
     ratio = np.empty(heads.shape)
     falls = heads[:, :-1] > heads[:, 1:]
     half = 2 / np.maximum(coins[:-1], 1.0)
@@ -87,8 +106,10 @@ def _fair_masses(coins: Array, heads: Array) -> tuple[Array, Array]:
 
 
 def _more_heads(coins: float, heads: Array) -> Array:
-    """Return the chance of more heads of fair coins over that of exactly so many, down."""
-    # sum of products of (c - m - i) / (m + 1 + i); terms fall at least as e^{-i^2 / c}
+    """Return P(A > m) / P(A = m) of c fair coins, rounded down.
+
+    It is the sum of the products of (c - m - i) / (m + 1 + i), which fall at least as e^{-i^2 / c}.
+    """
     i = np.arange(math.ceil(6 * math.sqrt(coins)) + 1.0)
     terms = np.maximum(coins - heads[:, None] - i, 0.0) / (heads[:, None] + 1 + i)
     chance_ratio: Array = np.cumprod(terms, axis=-1, out=terms).sum(axis=-1)
@@ -96,8 +117,11 @@ def _more_heads(coins: float, heads: Array) -> Array:
 
 
 def _log_fair_mass(coins: Array, heads: Array) -> Array:
-    """Return the logarithm of the chance of ``heads`` heads of fair coins."""
-    # Loader (2000): (c / 2) ((1+s) ln(1+s) + (1-s) ln(1-s)), s = 2 m / c - 1, and Stirling's rests
+    """Return ``ln P(Bin(c, 1/2) = m)`` by Loader's formula (2000), without cancellation.
+
+    With s = 2 m / c - 1 and R the rest of Stirling's formula, it is
+    R(c) - R(m) - R(c - m) - (c / 2) ((1 + s) ln(1 + s) + (1 - s) ln(1 - s)).
+    """
     s = (2 * heads - coins) / np.maximum(coins, 1.0)
     inside = np.minimum(np.abs(s), LARGEST_BELOW_ONE)
     nats = np.log1p(-inside * inside) + inside * (np.log1p(inside) - np.log1p(-inside))
@@ -119,14 +143,14 @@ def _stirling_rest(n: Array) -> Array:
 
 
 def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
-    """Return hockey sticks of B + yes against B + no at the worst B, the others' number of yes.
+    """Return hockey sticks of the number of yes, for the other users' worst answers, rounded up.
 
-    Which number of others is worst depends on epsilon, and it is not always none or all.
+    Which answers are worst, how many of the others say yes, depends on epsilon.
     """
-    greatest, ratio = np.zeros(epsilon.shape), np.exp(np.minimum(epsilon, 700.0))
+    greatest, ratio = np.zeros(epsilon.shape), np.exp(np.minimum(epsilon, MAX_EXPONENT))
     error = 2 * ULP * (8 + users)
     for log_ratio, above_p, above_q in _tails_by_yes_count(e0, users):
-        # B is a sum of independent answers, so the ratio grows with the number of yes
+        # A sum of independent answers is log-concave: P / Q grows with the number of yes.
         threshold = np.searchsorted(log_ratio, epsilon, side="right")
         stick = above_p[threshold] * (1 + error) - ratio * above_q[threshold] * (1 - error)
         np.maximum(greatest, stick, out=greatest)
@@ -135,10 +159,13 @@ def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
 
 @functools.lru_cache(maxsize=4)
 def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
-    """Return, for each number of yes among the others, log-ratios and masses from there up."""
+    """Return ln(P / Q) by the number of yes seen, and P and Q of at least so many.
+
+    For each number of the other users whose answer is yes before it is flipped.
+    """
     tails = []
-    for honest in range(users):
-        p, q = yes_count_distributions(e0, honest, users - 1 - honest)
+    for yes in range(users):
+        p, q = yes_count_distributions(e0, yes, users - 1 - yes)
         possible = (p > 0) & (q > 0)
         p, q = p[possible], q[possible]
         above = [np.append(np.cumsum(x[::-1])[::-1], 0.0) for x in (p, q)]
@@ -147,12 +174,15 @@ def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array
 
 
 def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]:
-    """Return the laws of the number of yes of ``yes + no`` others and a user: yes, or no."""
-    mostly, hardly = (
+    """Return the laws of the number of yes seen where the user says yes (P), or no (Q).
+
+    ``yes`` and ``no``: how many of the other users say either, before answers are flipped.
+    """
+    unflipped, flipped = (
         binomial_window(n, c, DEVIATIONS[-1])[1]
         for n, c in ((yes, 1 - flip_probability(e0)), (no, flip_probability(e0)))
     )
-    others = np.convolve(mostly, hardly)
+    others = np.convolve(unflipped, flipped)
     with_yes, with_no = np.append(0.0, others), np.append(others, 0.0)
     p = (1 - flip_probability(e0)) * with_yes + flip_probability(e0) * with_no
     q = flip_probability(e0) * with_yes + (1 - flip_probability(e0)) * with_no
@@ -169,7 +199,7 @@ def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Ar
     """Return values of Bin(n, chance) near its mean, their masses, and the mass of the rest."""
     from scipy.special import bdtr, bdtrc, gammaln
 
-    if chance >= 1:  # to the last bit
+    if chance >= 1:  # It may be rounded to 1.
         return np.full(1, float(n)), np.ones(1), 0.0
     centre = n * chance
     reach = deviations * math.sqrt(n * chance * (1 - chance)) + deviations**2 / 2
@@ -180,7 +210,7 @@ def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Ar
     missed = bdtr(low - 1, n, chance) if low > 0 else 0.0
     missed += bdtrc(high, n, chance) if high < n else 0.0
     mass = np.exp(log_mass)
-    # the logarithms are inexact by an ulp of n ln n; rounded up
+    # The logarithms are inexact by an ulp of n ln n; masses are rounded up.
     mass *= (1 + 16 * ULP * float(gammaln(n + 1.0))) / mass.sum()
-    k.flags.writeable = mass.flags.writeable = False  # they are kept
+    k.flags.writeable = mass.flags.writeable = False  # The cache returns them again.
     return k, mass, float(missed)

@@ -22,19 +22,17 @@ from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp, log_ndtr
+from accountant.numerics.rounding import UNDERFLOW
 from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 BATCHES = IntegerRange(1)
-CELLS = 1000
-REACH = 9.0  # deviations
-LEAST_FIRST_CELL = 1e-6
-LEAST_MASS = (
-    1e-290  # of a cell: less may be lost in the least floats, and would make P / Q infinite
-)
+# The outputs of one pair of data sets are put into cells up to 9 deviations from the mean.
+CELLS, REACH = 1000, 9.0
+FIRST_CELL_MASS = 1e-6  # of Q: the cell takes what all others are rounded by
 RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
 MOVED = "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
-CELL_ACCURACY = 1e-11  # of a cell's mass, relative
+CELL_ACCURACY = 1e-11  # relative, of the mass of a cell
 NOTHING = PairLoss((1.0,), (1.0,))
 
 
@@ -179,10 +177,10 @@ def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
 
 def pair_of_cells(p: Array, q: Array) -> PairLoss:
     """Return a pair below that of cells in the order of P / Q, whose masses are rounded."""
-    last_cell = int(np.flatnonzero(q >= LEAST_MASS)[-1]) + 1
+    last_cell = int(np.flatnonzero(q >= UNDERFLOW)[-1]) + 1
     p, q = (np.append(masses[: last_cell - 1], masses[last_cell - 1 :].sum()) for masses in (p, q))
-    first_cell = int(np.searchsorted(np.cumsum(q), LEAST_FIRST_CELL))
-    # the first cell, where P / Q is least, takes what the others are rounded by: a pair below
+    first_cell = int(np.searchsorted(np.cumsum(q), FIRST_CELL_MASS))
+    # The first cell, where P / Q is least, takes what the others are rounded by: a pair below.
     p, q = (1 - CELL_ACCURACY) * p[first_cell + 1 :], (1 + CELL_ACCURACY) * q[first_cell + 1 :]
     p, q = np.append(1 - p.sum(), p), np.append(1 - q.sum(), q)
     return PairLoss(p.tolist(), q.tolist())

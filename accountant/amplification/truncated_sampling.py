@@ -34,7 +34,9 @@ from accountant.plans.adjacency import (
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE, SIZE = Interval(0.0, 1.0), IntegerRange(1)
-FEW_SAMPLED = 64  # so few are counted one by one
+# Up to so large a batch its terms are summed one by one: there the incomplete beta function errs by
+# up to 5e-8, where few of very many records are sampled.
+MAX_SUMMED_BATCH = 64
 ROUNDED_UP = 1 + 1e-12  # binomial tails are inexact by about 1e-13 of themselves
 
 
@@ -114,7 +116,7 @@ class TruncatedPoisson(Loss):
         cases = [(1 - full, self._sampled(self.mu, self.rate))]
         if full > 0:
             capped = min(rate * ROUNDED_UP, 1.0)
-            # a blank that takes the place of another record moves the sum by that one alone
+            # A blank record that takes the place of another one moves the sum by that one alone.
             blank = self.mu if self.relation is Adjacency.ZERO_OUT else 0.0
             cases.append((full, self._sampled(2 * self.mu, capped, blank)))
         cases = [(chance, sampled) for chance, sampled in cases if chance > 0]
@@ -131,8 +133,8 @@ class TruncatedPoisson(Loss):
         """Return the chance that others fill the batch, and that the record is in it then."""
         if self.batch >= self.records or self.rate == 0:
             return 0.0, 0.0
-        # of k + 1 sampled records each is kept with chance B / (k + 1), and q B / (k + 1) summed
-        # over k >= B is (B / n) P(Bin(n, q) > B)
+        # With k ~ Bin(n - 1, q) others sampled, the record is kept with chance B / (k + 1) where
+        # k >= B; the mean of q B / (k + 1) over k >= B is (B / n) P(Bin(n, q) > B).
         n, k = self.records, self.batch
         full = binomial_tail(n - 1, self.rate, k)
         joint_chance = binomial_tail(n, self.rate, k + 1) * k / n
@@ -199,11 +201,10 @@ def binomial_tail(n: int, q: float, k: int) -> float:
     """Return P(Bin(n, q) >= k) for 1 <= k <= n and 0 < q <= 1."""
     if q == 1:
         return 1.0
-    if k > FEW_SAMPLED:
+    if k > MAX_SUMMED_BATCH:
         from scipy.special import betainc
 
         return float(betainc(k, n - k + 1, q))  # P(Bin(n, q) >= k) = I_q(k, n - k + 1)
-    # the incomplete beta function of few among very many errs by up to 5e-8
     term, odds = math.exp(n * math.log1p(-q)), q / (1 - q)
     head = []
     for i in range(k):
@@ -213,7 +214,7 @@ def binomial_tail(n: int, q: float, k: int) -> float:
     if below <= 0.5:
         return 1 - below
     tail = []
-    for i in range(k, n + 1):  # k is at least the median: terms fall
+    for i in range(k, n + 1):  # k is at least the median, so that terms fall.
         tail.append(term)
         term *= (n - i) / (i + 1) * odds
         if term <= 1e-18 * tail[0]:

@@ -1,9 +1,15 @@
-"""The greatest sum of absolute inner products of columns over patterns of participation.
+"""Sensitivities of banded strategies: the greatest sum of |G_ij| over patterns of participation.
 
-A record that moves step i by a vector u_i of norm at most 1 moves the rows by the square root of
-``sum_ij G_ij <u_i, u_j>``, ``G = C^T C``: at most the sum of ``|G_ij|`` over the pattern, which
-equal vectors attain where no entry is negative (docs/proofs/correlated_noise.md).  Here
-``gram[d, j]`` is ``G[j, j + d]``, for d below the number of rows of ``gram``; others are 0.
+A strategy C releases C x plus noise for the steps x.  A record is used in the steps i of a pattern
+and moves step i by a vector u_i of norm at most 1, hence C x by the square root of
+
+    sum_ij G_ij <u_i, u_j>,    G = C^T C, i and j in the pattern.
+
+That is at most the sum of |G_ij|, which equal vectors attain where no entry is negative.  A
+pattern has at most ``uses`` steps, any two at least ``separation`` apart.  ``gram[d, j]`` is
+G[j, j + d] for d below its number of rows; columns farther apart are orthogonal.
+
+Proof: `docs/proofs/correlated_noise.md`.
 """
 
 from __future__ import annotations
@@ -15,8 +21,8 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_PATTERNS = 20_000
-EQUAL = 1e-12  # a share of a sum that round-off may make: it is attained all the same
+MAX_PATTERNS = 20_000  # that are tried one by one, a second's work; else there is a bound
+EQUAL = 1e-12  # relative: two sums that differ by less are equal but for round-off
 BY_SIZE = ", with absolute inner products: a bound"
 
 Places = NDArray[np.integer[Any]]
@@ -32,13 +38,13 @@ class PatternSum(NamedTuple):
 
 def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:
     """Return the greatest sum over at most so many steps with the separation, or a bound of it."""
-    # the distances up to the last at which columns meet, at least one
+    # Distances at which no columns meet any more are dropped, but the first row stays.
     gram = gram[: int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1]
     if len(gram) <= separation or uses == 1:
         reason = "columns of a pattern are orthogonal" if uses > 1 else "the longest column"
         return PatternSum(greatest_sum(gram[0], uses, separation), True, reason)
     sizes, earliest = np.abs(gram), separation * np.arange(uses)
-    bound = _later_and_farther(sizes, earliest)
+    bound = _earliest_pattern_bound(sizes, earliest)
     if _sum_of_pattern(sizes, earliest) >= bound * (1 - EQUAL):
         attained = _meets_positively(gram, earliest)
         reason = "the earliest pattern meets itself most" + ("" if attained else BY_SIZE)
@@ -87,10 +93,11 @@ def greatest_sum(terms: Array, uses: int, separation: int) -> float:
     return float(best[0])
 
 
-def _later_and_farther(gram: Array, earliest: Places) -> float:
-    """Return the sum over the first pattern of the greatest entry that is as late and as far apart.
+def _earliest_pattern_bound(gram: Array, earliest: Places) -> float:
+    """Return a bound on all patterns, from the places of the earliest one, 0, b, 2 b, ...
 
-    A use is no earlier than the same one of the first pattern, and no two are nearer.
+    In any pattern the k-th use is no earlier than in the earliest one, and no two uses are nearer:
+    each inner product is at most the greatest one that is as late and as far apart.
     """
     later = _by_end(gram)
     for axis in (0, 1):
@@ -113,6 +120,7 @@ def _by_end(gram: Array) -> Array:
 
 
 def _sum_of_pattern(gram: Array, places: Places) -> float:
+    """Return the sum of ``|G_ij|`` over a pattern."""
     total = float(gram[0, places].sum())
     for use in range(1, len(places)):
         d = places[use:] - places[:-use]
@@ -122,14 +130,15 @@ def _sum_of_pattern(gram: Array, places: Places) -> float:
 
 
 def _meets_positively(gram: Array, places: Places) -> bool:
+    """Return whether no inner product of two columns of a pattern is negative."""
     pairs = ((i, j - i) for at, i in enumerate(places) for j in places[at + 1 :])
     return all(d >= len(gram) or gram[d, i] >= 0 for i, d in pairs)
 
 
 def _best_pair(gram: Array, separation: int) -> PatternSum:
-    """Return the greatest of two columns."""
+    """Return the greatest sum over two columns, or one."""
     n = gram.shape[1]
-    best, exact = greatest_sum(gram[0], 2, len(gram)), True  # two that do not meet, or one
+    best, exact = greatest_sum(gram[0], 2, len(gram)), True  # two columns that do not meet
     for d in range(separation, min(len(gram), n)):
         met = gram[d, : n - d]
         totals = gram[0, : n - d] + gram[0, d:] + 2 * np.abs(met)
@@ -142,7 +151,7 @@ def _best_pair(gram: Array, separation: int) -> PatternSum:
 def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Places] | None:
     """Return the greatest sum and its pattern, or None where there are too many patterns.
 
-    Only those of all uses, or that end too late for a further one: it would make no sum less.
+    Patterns to which a further use could be added are left out, as that would make no sum less.
     """
     n, best, tried = gram.shape[1], (-1.0, np.zeros(0, dtype=int)), 0
     pending: list[tuple[int, ...]] = [(step,) for step in range(n)]
@@ -161,7 +170,10 @@ def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Plac
 
 
 def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
-    """Return for each step the greatest sum of ``|G_ij|`` over a pattern that it belongs to."""
+    """Return for each step i the greatest sum of ``|G_ij|`` over j in a pattern that has i.
+
+    The uses before and after i are chosen apart, in all divisions of the other uses.
+    """
     sides = [
         _greatest_of_side(gram_side, uses - 1, separation) for gram_side in (_by_end(gram), gram)
     ]
@@ -179,12 +191,12 @@ def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
 
 
 def _greatest_of_side(gram: Array, uses: int, separation: int) -> list[Array]:
-    """Return for 0, 1, ... uses the greatest sums over distances with the separation."""
+    """Return for 0, 1, ... uses on one side of a step the greatest sums, by the step."""
     width, n = gram.shape
     best = np.zeros((width + separation, n))
     sums_by_uses = [best[0].copy()]
     for _ in range(min(uses, (width - 1) // separation)):
         taken = gram + best[separation:]
         best[:width] = np.maximum.accumulate(taken[::-1], axis=0)[::-1]
-        sums_by_uses.append(best[separation].copy())  # not a view, which would hold all of it
+        sums_by_uses.append(best[separation].copy())  # A view would keep all rows alive.
     return sums_by_uses

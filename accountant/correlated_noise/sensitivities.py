@@ -51,9 +51,9 @@ def sensitivity(strategy: Strategy, participation: Participation) -> Sensitivity
     if not isinstance(participation, Participation) or not is_plan_field(participation):
         allowed = "Once(), MinSeparation(participations, separation) or FixedEpochs(epochs)"
         raise ParameterError("participation", participation, allowed)
-    return _found(strategy, participation)
+    return _sensitivity_of(strategy, participation)
 
 
 @functools.lru_cache(maxsize=64)
-def _found(strategy: Strategy, participation: Participation) -> Sensitivity:
+def _sensitivity_of(strategy: Strategy, participation: Participation) -> Sensitivity:
     return strategy.sensitivity_under(participation)

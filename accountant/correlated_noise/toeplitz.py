@@ -33,9 +33,11 @@ from accountant.numerics import Array
 from accountant.plans.plan_fields import plan_field
 
 ENTRY = Interval(-1e100, 1e100)
-BLOCK = 1024
-FEW = 64  # diagonals that are added one after another
-SMALL = 400  # steps of a matrix that is also looked at whole, where no theorem is exact
+BLOCK = 1024  # rows and columns of a block in a product
+MAX_SEPARATE_DIAGONALS = 64  # that are added one after another, which is quicker than blocks
+# Steps up to which a strategy that no theorem covers is also bounded as a dense matrix, whose
+# patterns are tried: a matrix of 1.3 MB, and seconds.
+MAX_DENSE_STEPS = 400
 
 
 @plan_field
@@ -134,7 +136,7 @@ class Toeplitz(Strategy):
             above = np.maximum.accumulate(above[::-1])[::-1]
         reason = "coefficients replaced by larger ones that fall: a bound"
         bound = _of_pattern(above, n, uses, separation, reason, exact=False)
-        if n > SMALL:
+        if n > MAX_DENSE_STEPS:
             return bound
         from accountant.correlated_noise.dense_matrix import StrategyMatrix
 
@@ -147,7 +149,11 @@ class Toeplitz(Strategy):
         c = np.array(self.coefficients)
         c = c if entrywise is None else entrywise(c)
         flat = values.reshape(self.steps, -1)
-        product = _few_diagonals(c, flat) if c.size <= FEW else _blocks(c, flat)
+        if c.size > MAX_SEPARATE_DIAGONALS:
+            return _product_in_blocks(c, flat).reshape(values.shape)
+        product = np.zeros_like(flat)
+        for d, entry in enumerate(c.tolist()):
+            product[d:] += entry * flat[: len(flat) - d]
         return product.reshape(values.shape)
 
     def recovered(self, rows: Array) -> Array:
@@ -175,10 +181,13 @@ def _of_pattern(
     exact: bool = True,
     disjoint: bool = False,
 ) -> Sensitivity:
-    """Return the norm of the sum of the columns 0, b, 2 b, ...; ``disjoint``: no two overlap."""
+    """Return the norm of the sum of the columns 0, b, 2 b, ..., b the separation.
+
+    ``disjoint``: no two of the columns have a row in common.
+    """
     integral = bool((c == np.rint(c)).all())
     power = math.frexp(float(np.abs(c).max()))[1]
-    c = np.ldexp(c, -power)  # no square overflows, and those that underflow do not count
+    c = np.ldexp(c, -power)  # No square overflows, and those that underflow are negligible.
     if disjoint or uses == 1:
         squares = np.cumsum(c * c)
         full_square, last_start = squares[-1], (uses - 1) * separation
@@ -196,7 +205,8 @@ def _of_pattern(
 def _window_sums(rows: Array, uses: int) -> Array:
     """Return for each row the sum of it and of the ``uses - 1`` rows before, without subtracting.
 
-    Within blocks of so many rows a window is the end of one block and the beginning of the next.
+    In blocks of ``uses`` rows, a window is the end of one block and the beginning of the next: the
+    sum of a running sum from the right in one and one from the left in the other.
     """
     count = len(rows)
     if uses >= count:
@@ -205,34 +215,28 @@ def _window_sums(rows: Array, uses: int) -> Array:
     padded = np.zeros((blocks * uses, rows.shape[1]))
     padded[:count] = rows
     cubes = padded.reshape(blocks, uses, -1)
-    begun = np.cumsum(cubes, axis=1)
-    ended = np.zeros_like(cubes)  # row i: what is behind row i of the block before
-    ended[1:, :-1] = np.cumsum(cubes[:-1, :0:-1], axis=1)[:, ::-1]
-    sums: Array = (begun + ended).reshape(blocks * uses, -1)[:count]
+    beginnings = np.cumsum(cubes, axis=1)
+    ends = np.zeros_like(cubes)  # row i: the rows after row i of the block before
+    ends[1:, :-1] = np.cumsum(cubes[:-1, :0:-1], axis=1)[:, ::-1]
+    sums: Array = (beginnings + ends).reshape(blocks * uses, -1)[:count]
     return sums
 
 
-def _few_diagonals(c: Array, values: Array) -> Array:
-    product = np.zeros_like(values)
-    for d, entry in enumerate(c.tolist()):
-        product[d:] += entry * values[: len(values) - d]
-    return product
-
-
-def _blocks(c: Array, values: Array) -> Array:
+def _product_in_blocks(c: Array, values: Array) -> Array:
     """Return the product by matrix products of blocks, each used along its whole diagonal."""
     n, width = values.shape
     count = -(-n // BLOCK)
     padded = np.zeros((count * BLOCK, width))
     padded[:n] = values
     side_by_side = padded.reshape(count, BLOCK, width).transpose(1, 0, 2)
-    # entry i - j of a block d blocks below the diagonal is the coefficient d * BLOCK + i - j
-    longer = np.zeros((count + 1) * BLOCK + BLOCK)
-    longer[BLOCK : BLOCK + c.size] = c
+    # A block d blocks below the diagonal has the coefficient d BLOCK + i - j in row i, column j;
+    # coefficients before the first and after the last are 0.
+    extended = np.zeros((count + 1) * BLOCK + BLOCK)
+    extended[BLOCK : BLOCK + c.size] = c
     lag = np.arange(BLOCK)[:, None] - np.arange(BLOCK)
     product = np.zeros((BLOCK, count, width))
     for d in range(min(count, -(-c.size // BLOCK) + 1)):
-        block = longer[BLOCK + d * BLOCK + lag]
+        block = extended[BLOCK + d * BLOCK + lag]
         operand = side_by_side[:, : count - d].reshape(BLOCK, -1)
         product[:, d:] += (block @ operand).reshape(BLOCK, count - d, width)
     return product.transpose(1, 0, 2).reshape(count * BLOCK, width)[:n]

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from accountant.correlated_noise.participation import FixedEpochs, MinSeparation
 
-MAX_SPLITS = 300_000  # of participations between two subtrees that are tried
-MAX_PLACES = 1 << 22  # of uses in patterns that are counted at a time
+MAX_SPLITS = 300_000  # of uses between two subtrees that are tried, a second's work
+BLOCK_SIZE = 1 << 22  # places of uses, in all patterns that are in memory together: 32 MB
 
 
 def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> int:
     """Return the greatest sum of squared counts of a pattern that repeats every epoch."""
     steps = sum(1 << height for height in heights)
     period = participation.period(steps)
-    block = max(MAX_PLACES // participation.epochs, 1)
+    block = max(BLOCK_SIZE // participation.epochs, 1)
     shifts = (np.arange(at, min(at + block, period)) for at in range(0, period, block))
     return max(
         int(_squares_of_shifts(heights, offsets, period, participation.epochs).max())
@@ -40,7 +40,7 @@ def min_separation_squared(
     try:
         return _Patterns(separation).greatest(heights, uses), True
     except _TooMany:
-        room = min(steps - (uses - 1) * separation, max(MAX_PLACES // uses, 1))
+        room = min(steps - (uses - 1) * separation, max(BLOCK_SIZE // uses, 1))
         attained = int(_squares_of_shifts(heights, np.arange(room), separation, uses).max())
         return above, attained == above
 
@@ -50,11 +50,12 @@ class _TooMany(Exception):
 
 
 class _Patterns:
-    """Dynamic programming over complete subtrees, with a dominated part never looked at.
+    """Dynamic programming over complete subtrees, by patterns that no other one dominates.
 
-    A part is what a subtree of 2^h leaves adds, given the first leaf that may be used and the
-    number of uses.  Of all its patterns those are kept that no other one beats in both the value
-    and the first place after the subtree that may be used again.
+    A pattern of uses in a subtree of 2^h leaves has a value, what its nodes add to the sum of
+    squared counts, and an end, the first place after the subtree that may be used again.  Given
+    the first leaf that may be used and the number of uses, it is dominated if another pattern has
+    no later end and no lower value.
     """
 
     def __init__(self, separation: int) -> None:
@@ -64,7 +65,7 @@ class _Patterns:
 
     def greatest(self, heights: Sequence[int], max_uses: int) -> int:
         """Return the greatest value of at most so many uses in subtrees one after another."""
-        so_far = {0: [(0, 0)]}  # by the uses: the first place, counted from the subtree, and value
+        so_far = {0: [(0, 0)]}  # by the uses: the ends, counted from the next subtree, and values
         for height in heights:
             ends: dict[int, list[tuple[int, int]]] = {}
             for uses, pairs in so_far.items():
@@ -87,7 +88,7 @@ class _Patterns:
             return [(max(start - size, 0), 0)]
         if uses > self.room(height, start):
             return []
-        if uses == 1:  # all leaves are as deep: the first one leaves most room
+        if uses == 1:  # All leaves have the same depth: the first one leaves most room.
             return [(max(start + self.separation - size, 0), height + 1)]
         key = height, start, uses
         if key not in self.known:
@@ -95,6 +96,7 @@ class _Patterns:
         return self.known[key]
 
     def _split(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
+        """Return the pairs of all divisions of the uses between two subtrees of this height."""
         pairs = []
         for left_uses in range(uses + 1):
             if left_uses > self.room(height, start):
@@ -120,7 +122,7 @@ def _undominated(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
-    """Return an upper bound: on each level nodes as full as the separation allows."""
+    """Return an upper bound: on each level as many uses in a node as the separation allows."""
     total = 0
     for level in range(max(heights) + 1):
         nodes = sum(1 << (height - level) for height in heights if height >= level)
@@ -147,6 +149,6 @@ def _squares_of_shifts(
             [np.zeros_like(shifts), np.where(np.diff(node, axis=0) != 0, rows[1:], 0)]
         )
         rank = rows - np.maximum.accumulate(begins, axis=0)
-        # c^2 = 1 + 3 + ... + (2 c - 1): the uses below a node, one after another
+        # c uses below a node add 1 + 3 + ... + (2 c - 1) = c^2, one after another.
         total += np.where(np.array(heights)[tree] >= level, 2 * rank + 1, 0).sum(axis=0)
     return total

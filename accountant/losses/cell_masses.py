@@ -10,8 +10,8 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
-FAR_OUT = 1e6  # deviations, where nothing is left
-NARROW = 0.1  # width times distance from the middle: the series leaves out less than 1e-16
+FAR_OUT = 1e6  # deviations, beyond which a normal mass is 0
+NARROW = 0.1  # width times (3 + distance from the mean): the series leaves out less than 1e-16
 
 
 class CellMasses(NamedTuple):
@@ -34,7 +34,7 @@ def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
     same for every ``mean``.
     """
     far = 1e3 + abs(mean)
-    z = np.clip(z, -far, far)  # nothing lies beyond
+    z = np.clip(z, -far, far)  # No mass lies beyond.
     width = np.diff(z)
     middle = z[:-1] + width / 2 - mean
     with np.errstate(over="ignore"):
@@ -49,29 +49,28 @@ def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
 
 
 def _narrow_masses(middle: Array, width: Array, mean: float) -> tuple[Array, Array]:
-    """Return the masses of narrow cells, exact to ulps of themselves, by Taylor's series."""
-    # int phi(m + t) dt over |t| < w/2 = phi(m) w sum He_2k(m) (w/2)^2k / (2k + 1)!
+    """Return the masses of narrow cells, exact to ulps of themselves, by Taylor's series.
+
+    The integral of phi(m + t) over |t| < w/2 is phi(m) w sum_k He_2k(m) (w/2)^2k / (2k + 1)!, with
+    He_6(m) = m^6 - 15 m^4 + 45 m^2 - 15.
+    """
     middle = np.clip(middle, -FAR_OUT, FAR_OUT)
     m, v = middle * middle, width * width / 4
-    series = 1 + v * ((m - 1) / 6 + v * ((m * (m - 6) + 3) / 120 + v * (_he6(m) / 5040)))
+    he_6 = m * (m * (m - 15) + 45) - 15
+    series = 1 + v * ((m - 1) / 6 + v * ((m * (m - 6) + 3) / 120 + v * (he_6 / 5040)))
     # Far out the mass is replaced by a bound, since computing with subnormal floats is slow.
     mass = np.exp(-np.minimum(m, 1300.0) / 2) * width * series / np.sqrt(2 * np.pi)
-    # the middle is inexact by an ulp of itself and of the mean
+    # The middle is inexact by an ulp of itself and of the mean.
     with np.errstate(over="ignore"):
         ulps = 8 + 4 * m + 4 * np.abs(middle * mean)
     error = mass * np.where(m > 1300, 1.0, ulps * ULP)
     return mass, error
 
 
-def _he6(square: Array) -> Array:
-    value: Array = square * (square * (square - 15) + 45) - 15
-    return value
-
-
 def _wide_masses(left: Array, right: Array, mean: float) -> tuple[Array, Array]:
+    """Return the masses of wide cells: differences of the tail on the nearer side."""
     from scipy.special import ndtr
 
-    # differences of the tail on the nearer side, so that they keep the accuracy of small tails
     tails = ndtr(-np.abs(left)), ndtr(-np.abs(right))
     mass = np.where(right >= 0, tails[0] - tails[1], tails[1] - tails[0])
     crossing = (left < 0) & (right >= 0)

@@ -129,7 +129,8 @@ def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
 def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     """Return the lower convex hull's indices, for increasing x (Andrew's monotone chain)."""
     candidates = np.arange(x.size)
-    for _ in range(HULL_PASSES):  # what is above the line between its neighbours is no corner
+    # A point above the line between its neighbours is no corner.
+    for _ in range(HULL_PASSES):
         bend = np.diff(np.diff(y[candidates]) / np.diff(x[candidates]))
         if np.all(bend >= 0):
             return candidates
@@ -148,8 +149,9 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
 def _pair_on_hull(
     points: Array, x: Array, values: Array, corners: NDArray[np.intp], infinity: float
 ) -> FinitePair:
+    """Return the pair whose profile is linear in x between these corners."""
     slopes = np.diff(values[corners]) / np.diff(x[corners])
-    # the mass of Q at a corner is the change of slope there; that of P is x times it
+    # The mass of Q at a corner is the change of slope there; that of P is x times it.
     mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
     has_mass = mass > 0
     return FinitePair(points[corners[1:] - 1][has_mass], mass[has_mass], infinity)

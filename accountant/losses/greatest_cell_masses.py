@@ -1,7 +1,10 @@
 """Masses between edges of the pair whose profile is the greatest of several.
 
-The tails of P and Q above an edge are a tangent of a profile there.  Those of the greatest profile
-are those of the part that is greatest at the edge (`docs/proofs/grid_pairs.md`).
+A user pays for one of several parts, each with a profile delta_i(epsilon) = P_i(L > epsilon) -
+e^epsilon Q_i(L > epsilon) and masses in cells of the loss L.  With x = e^epsilon, the tails P_i and
+Q_i above an edge are a tangent of the convex curve delta_i(x) there.  So the greatest profile has
+at each edge the tails of the part that is greatest there, and in a cell the difference of the tails
+at both edges.  Proof: `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ def greatest_cell_masses(
         envelope_p[j] += infinities[before] - infinities[after]
         envelope_q[j] = q_above[before, j] - q_above[after, j + 1]
         q_missed[j] = 2 * ulps * (q_above[before, j] + q_above[after, j + 1])
-        if envelope_q[j] < 0:  # a negative mass of Q is set to 0 and taken from P, at the upper end
+        # A negative mass of Q, by round-off, is set to 0 and given to P, at the upper end.
+        if envelope_q[j] < 0:
             envelope_p[j] -= x[j + 1] * envelope_q[j] * (1 + 4 * ULP)
     return CellMasses(
         np.maximum(envelope_p, 0.0),
@@ -68,7 +72,10 @@ def _errors(
 
 
 def _greatest(values: Array, tolerance: Array) -> Array:
-    """Return the part that is greatest at each edge; from the top down it changes if it must."""
+    """Return the part that is greatest at each edge, up to a tolerance.
+
+    From the top edge down the part changes only where it falls short by more, as changes cost.
+    """
     best = np.argmax(values, axis=0)
     top, greatest = values.shape[1] - 1, np.max(values, axis=0)
     part = np.full(values.shape[1], best[top])
@@ -82,7 +89,7 @@ def _greatest(values: Array, tolerance: Array) -> Array:
 
 
 def _tails(masses: Array) -> Array:
-    """Return the sums above each edge, row by row; blocks keep the round-off small."""
+    """Return the sums above each edge, row by row; sums of blocks keep the round-off small."""
     rows, size = masses.shape
     width = math.isqrt(max(size - 1, 0)) + 1
     blocks = -(-size // width)

@@ -1,22 +1,138 @@
-"""The loss of Laplace noise."""
+"""The loss of Laplace noise, and the cumulants of many such losses at a time.
+
+With noise of scale 1 and two values ``shift`` m apart, the privacy loss has atoms at m and -m and
+an exponential density between.  Its cumulant is the closed form
+
+    ln E_P e^{zL} = ln [(z + 1) e^{zm} + z e^{-(z + 1) m}] / (2z + 1).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.cell_masses import CellMasses
-from accountant.losses.laplace_cgf import LaplaceCGF
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.losses.loss_numerics import LossNumerics
+from accountant.losses.loss_numerics import ExactCGF, HasCumulant, LossNumerics
 from accountant.losses.ratio_law import RatioLaw, laplace_ratio_law
-from accountant.numerics import Array
+from accountant.numerics import Array, Complex
+from accountant.numerics.chebyshev import interpolation_nodes, sum_in_blocks
+from accountant.numerics.exponential_sums import (
+    cf_ratios_from_cgf,
+    complex_power,
+    phases,
+    power_round_off,
+)
+from accountant.numerics.logspace import log1p
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
+
+# Different shifts whose closed forms are all summed; those of more are interpolated in the shift.
+MAX_EXACT_LOSSES = 2000
+INTERPOLATION_LIMIT = 0.1  # |z| m up to which a cumulant is smooth enough in the shift for that
+
+
+class Shifted(HasCumulant, Protocol):
+    """A loss that is determined by its shift."""
+
+    @property
+    def shift(self) -> float:
+        """The shift, in scales of the noise."""
+        ...
+
+
+@final
+class LaplaceCGF(ExactCGF[Shifted]):
+    """The closed form, summed over many losses at a time; see `ExactCGF`."""
+
+    distinct_cost_cap = MAX_EXACT_LOSSES
+
+    def sum_cgf(self, losses: Sequence[Shifted], counts: Array, z: Any) -> tuple[Any, Array]:
+        """Return the sum of the closed forms, many losses at a time."""
+        shifts = np.fromiter((loss.shift for loss in losses), float, len(losses))
+        if shifts.size <= MAX_EXACT_LOSSES:
+            return sum_in_blocks(_laplace_cgf, shifts, counts, z)
+        is_smooth = np.abs(z) * np.max(shifts) <= INTERPOLATION_LIMIT
+        value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
+        nodes, weights = interpolation_nodes(shifts, counts)
+        interpolant, size = sum_in_blocks(_laplace_cgf, nodes, weights, z[is_smooth])
+        # The error of the interpolation, see `interpolation_nodes`.
+        squares = float(ordered_dot(shifts * shifts, counts))
+        size += 1e-13 * np.abs(z[is_smooth] * (z[is_smooth] + 1)) * squares
+        value[is_smooth], error[is_smooth] = interpolant, size
+        value[~is_smooth], error[~is_smooth] = sum_in_blocks(
+            _laplace_cgf, shifts, counts, z[~is_smooth]
+        )
+        return value, error
+
+    def cf_ratios(
+        self, losses: Sequence[Shifted], counts: Array, z: Complex
+    ) -> tuple[Complex, Array]:
+        """Return powers of ``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products."""
+        if len(losses) > MAX_EXACT_LOSSES:
+            return cf_ratios_from_cgf(self.sum_cgf, losses, counts, z)
+        a, w = z[0, 0].real, 2 * z + 1
+        product, round_off = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            m = loss.shift
+            turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
+            # Scaled by e^{-am}: the second term has the conjugate phase.
+            low = math.exp(-(2 * a + 1) * m)
+            ratio = ((z + 1) * turn + low * z * turn.conj()) / w
+            ratio /= ratio[0, 0].real
+            product *= complex_power(ratio, int(count))
+            round_off += power_round_off(count, m, z)
+        return product, round_off
+
+    def log_cf_bounds(self, losses: Sequence[Shifted], counts: Array, a: float, u: Array) -> Array:
+        """Bound each factor by ``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))``, ``w = a + 1/2``.
+
+        K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)] with s = w + iu, where |cosh(s m)| and
+        |sinh(s m)| are at most cosh(w m).
+        """
+        shifts = np.fromiter((loss.shift for loss in losses), float, len(losses))
+        w = a + 0.5
+        gain = np.log1p(np.tanh(w * shifts) / (2 * w)) * (1 - 1e-12)
+        order = np.argsort(-gain)
+        gain, counts = gain[order], counts[order]
+        loss = np.log1p(0.5 / u)
+        factors_used = np.searchsorted(-gain, -loss)  # Only factors that are below 1 help.
+        used_count = np.append(0.0, np.cumsum(counts))[factors_used]
+        total: Array = used_count * loss - np.append(0.0, np.cumsum(counts * gain))[factors_used]
+        return np.minimum(total, 0.0)
+
+    def max_loss_mass(self, loss: Shifted) -> float:
+        """Return 1/2: that mass of P has the shift as its loss."""
+        return 0.5
+
+
+def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
+    """Return the cumulant and its round-off, without cancellation near 1, and without overflow.
+
+    The moment is 1 + [(z+1) (e^{zm} - 1) + z (e^{-(z+1)m} - 1)] / (2z+1), and for a large zm it is
+    e^{zm} [(z+1) + z e^{-(2z+1)m}] / (2z+1).
+    """
+    far = shift * (z.real + 1) > 30
+    with np.errstate(over="ignore", invalid="ignore"):
+        m = np.where(far, 0.0, shift)
+        ratio_less_1 = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
+        value = log1p(ratio_less_1)
+        if far.any():
+            s = np.broadcast_to(2 * z + 1, far.shape)[far]
+            large = np.broadcast_to(shift * z, far.shape)[far]
+            tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
+            value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
+        # The difference of the terms has an error of an ulp of the terms.
+        terms = np.abs(z) * shift * np.exp(z.real * shift - value.real)
+        size = terms + np.abs(value) + far
+    return value, 16 * ULP * size
+
 
 CGF = LaplaceCGF()
 NUMERICS = LossNumerics(CGF)

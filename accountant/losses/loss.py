@@ -19,11 +19,11 @@ from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above_all
 from accountant.losses.loss_numerics import PROFILE_ONLY, LossNumerics
-from accountant.losses.mgf import MAX_EXPONENT, moment
+from accountant.losses.mgf import moment
 from accountant.losses.ratio_law import RatioLaw
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import sum_of_finite_cgfs
-from accountant.numerics.rounding import ACCURACY, round_up, round_up_square
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up, round_up_square
 from accountant.numerics.search import smallest_root
 from accountant.plans.plan import Item, Release
 
@@ -73,6 +73,7 @@ class Loss(Item, Release):
     @property
     def infinity(self) -> float:
         """Mass of the outcomes that are impossible on the neighbour: the limit of the profile."""
+        # The profile falls: at the largest epsilon of a float it bounds its limit from above.
         return float(self.profile(np.array(MAX_EXPONENT)))
 
     @property

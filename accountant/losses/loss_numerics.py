@@ -57,7 +57,7 @@ class ExactCGF(Generic[Member]):
         for loss, count in zip(losses, counts.tolist(), strict=True):
             term = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
             total += term
-            # an exponent z L is inexact by an ulp of itself
+            # An exponent z L is inexact by an ulp of itself.
             size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(term))
         return total, size
 
@@ -120,7 +120,7 @@ class ExactCGF(Generic[Member]):
         return float(pmf[1][largest]) if pmf[0][largest] >= loss.max_loss * (1 - 8 * ULP) else 0.0
 
 
-USUAL_POINTS = 4096  # of a finite loss
+USUAL_POINTS = 4096  # values of a finite loss above or below another one
 
 
 @final

@@ -1,4 +1,10 @@
-"""Moments of a loss of which only the profile is known, by one quadrature."""
+"""Moments of a loss of which only the profile is known, by one quadrature.
+
+With d_PQ the profile, d_QP that of the reversed pair and d = d_PQ(oo) the mass at infinity,
+
+    E_P[e^{zL}; L finite] = 1 - d (z + 1) + z (z + 1) [ int_0^oo e^{ze} (d_PQ(e) - d) de
+                                                      + int_0^oo e^{-(z + 1) e} d_QP(e) de ].
+"""
 
 from __future__ import annotations
 
@@ -11,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
+from accountant.numerics.rounding import MAX_EXPONENT
 
-# e^700 is still a float, so the profile there is finite and bounds its own limit from above.
-MAX_EXPONENT = 700.0
+PANELS, POINTS = 128, 16  # of the rule between 0 and its end
+NEGLIGIBLE = 50.0  # e-foldings below the largest value, where an integral ends
 
 
 class Profiled(Protocol):
@@ -45,8 +52,6 @@ class Profiled(Protocol):
 
 def moment(loss: Profiled, z: complex) -> complex:
     """Return ``E_P[e^{zL}; L finite]`` by quadrature of two profiles (infinite if it diverges)."""
-    # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
-    #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
     end, atom, real = _integration_limit(loss, z.real), loss.infinity, isinstance(z, float)
     if math.isinf(end):
         return math.inf
@@ -71,10 +76,10 @@ def _integration_limit(loss: Profiled, a: float) -> float:
         return max(loss.max_loss, 1e-9)
     ladder, profile = _profile_on_ladder(loss)
     with np.errstate(divide="ignore"):
-        size = a * ladder + np.log(np.maximum(profile - loss.infinity, 0.0))
-    gone = size < np.max(size) - 50.0
-    gone &= np.arange(ladder.size) > np.argmax(size)
-    return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
+        log_size = a * ladder + np.log(np.maximum(profile - loss.infinity, 0.0))
+    is_negligible = log_size < np.max(log_size) - NEGLIGIBLE
+    is_negligible &= np.arange(ladder.size) > np.argmax(log_size)
+    return float(ladder[np.argmax(is_negligible)]) if is_negligible.any() else math.inf
 
 
 @functools.lru_cache(maxsize=16)
@@ -87,14 +92,7 @@ def _profile_on_ladder(loss: Profiled) -> tuple[Array, Array]:
 @functools.lru_cache(maxsize=64)
 def _profile_on_panels(loss: Profiled, end: float) -> tuple[Array, Array, Array]:
     """Return nodes and weights on ``[0, end]``, and the profile at the nodes."""
-    nodes, weights = _panels(end)
-    return nodes, weights, loss.profile(nodes)
-
-
-def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
-    """Return nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
-    x, w = legendre(16)
-    width = end / panels
-    starts = width * np.arange(panels)
-    nodes = starts[:, None] + width * (x + 1) / 2
-    return nodes.ravel(), np.tile(w * width / 2, panels)
+    x, w = legendre(POINTS)
+    width = end / PANELS
+    nodes = ((width * np.arange(PANELS))[:, None] + width * (x + 1) / 2).ravel()
+    return nodes, np.tile(w * width / 2, PANELS), loss.profile(nodes)

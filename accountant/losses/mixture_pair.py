@@ -2,10 +2,15 @@
 
     P = sum_j w_j N(m_j, 1),   Q = sum_k v_k N(-t_k, 1),   m_j >= 0 and t_k >= 0.
 
-With r_P(x) = sum_j w_j e^{m_j x - m_j^2 / 2}, r_Q likewise and X ~ N(0, 1), the loss is
-ln r_P - ln r_Q, which grows with x, and E_P e^{zL} = E r_P(X)^{1+z} r_Q(X)^{-z}.
+With r_P(x) = sum_j w_j e^{m_j x - m_j^2 / 2} and r_Q(x) = sum_k v_k e^{-t_k x - t_k^2 / 2}, the
+privacy loss of an output x is L = ln r_P - ln r_Q, which grows with x.  So the profile is a sum of
+Gaussian profiles at the x of a loss, and the cumulant K(z) = ln E_P e^{zL} is an integral,
 
-References: `docs/proofs/mixtures.md`; trapezoid rule: Trefethen & Weideman (2014), Theorem 5.1.
+    e^{K(z)} = int n(x) r_P(x)^{1+z} r_Q(x)^{-z} dx,    n the standard normal density,
+
+by a trapezoid rule on the real line, whose error a bound on lines Im x = d gives.
+
+References: Trefethen & Weideman (2014), Theorem 5.1; proof: `docs/proofs/mixtures.md`.
 """
 
 from __future__ import annotations
@@ -29,13 +34,13 @@ from accountant.numerics.exponential_sums import (
 )
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
+from accountant.numerics.quadrature import MAX_POINTS
 from accountant.numerics.rounding import ULP
 
-TAIL_DEVIATIONS = 9.7  # Phi(-9.7) is 1.5e-22: what is left out at the sides
-TAIL_ERROR = 1e-20
-DIGITS = 42.0  # the rule's error is about e^-42
-MAX_QUADRATURE_POINTS = 4_000  # an order that needs more is out of reach
-LIMIT = 1e100  # outputs beyond it are not searched
+TAIL_DEVIATIONS = 9.7  # Phi(-9.7) is 1.5e-22: what lies beyond the ends of a rule
+TAIL_ERROR = 1e-20  # more than what that is of a moment
+DIGITS = 42.0  # the rule misses about e^-42 of a moment
+FARTHEST_OUTPUT = 1e100  # where the search for the output of a loss ends
 
 
 @final
@@ -68,9 +73,12 @@ class MixturePair:
         return self.right.log_ratio(x) - self.left.log_ratio(-x)
 
     def log_profile(self, epsilon: Array) -> Array:
-        """Return the logarithm of ``sup_S P(S) - e^epsilon Q(S)``, each term positive."""
-        # With x where L(x) = epsilon, and b_k the chance of component k of Q given x, it is
-        # sum_jk w_j b_k delta_{m_j + t_k}(e_jk), the profiles of Gaussians at the loss e_jk of x
+        """Return the logarithm of ``sup_S P(S) - e^epsilon Q(S)``, each term positive.
+
+        With x where L(x) = epsilon, and b_k the chance of component k of Q given x, it is
+        sum_jk w_j b_k delta_{m_j + t_k}(e_jk): profiles of N(m_j, 1) against N(-t_k, 1), whose
+        loss of x is e_jk.
+        """
         flat = np.ravel(epsilon)
         total = np.full(flat.shape, -np.inf)
         attainable = flat < self.max_loss
@@ -95,9 +103,9 @@ class MixturePair:
             return epsilon
         ends = [1.0, 1.0]
         for side, sign, worst in ((0, -1, np.min(epsilon)), (1, 1, np.max(epsilon))):
-            while ends[side] < LIMIT and sign * float(self.loss(sign * np.array(ends[side]))) < (
-                sign * worst
-            ):
+            while ends[side] < FARTHEST_OUTPUT:
+                if not sign * float(self.loss(sign * np.array(ends[side]))) < sign * worst:
+                    break
                 ends[side] *= 2
         table = np.linspace(-ends[0], ends[1], 513)
         values = self.loss(table)
@@ -111,7 +119,7 @@ class MixturePair:
             high[unsolved] = np.where(excess > 0, estimate, high[unsolved])
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 step = excess / (self.right.slope(estimate) + self.left.slope(-estimate))
-            # the loss is inexact by an ulp of itself, the output by a few
+            # The loss is inexact by an ulp of itself, the output by a few.
             done = np.abs(excess) <= 2 * ULP * np.abs(epsilon[unsolved])
             done |= np.abs(step) <= 4 * ULP * (1 + np.abs(estimate))
             done |= high[unsolved] - low[unsolved] <= 4 * ULP * (1 + np.abs(estimate))
@@ -126,7 +134,7 @@ class MixturePair:
 
     def cell_masses(self, edges: Array) -> CellMasses:
         """Return the masses of the loss between edges, under P and under Q."""
-        # outputs of the edges, beyond all outputs where the loss never gets there
+        # The outputs of the edges; infinite where the loss never gets there.
         x = np.where(edges >= self.max_loss, np.inf, -np.inf)
         attainable = (
             (edges > -self.mirrored.max_loss) & (edges < self.max_loss) & np.isfinite(edges)
@@ -141,7 +149,7 @@ class MixturePair:
                     for part in zip(*component_masses, strict=True)
                 ]
             )
-        # an output is inexact by a few ulps, which the slope of the loss multiplies
+        # An output is inexact by a few ulps, which the slope of the loss multiplies.
         farthest = float(np.max(np.abs(x[attainable]), initial=0.0)) + self.span
         size = float(np.max(np.abs(edges[attainable]), initial=0.0))
         error = 16 * ULP * (1 + size + self.span * (1 + farthest))
@@ -149,22 +157,24 @@ class MixturePair:
         return CellMasses(p, q, p_error + 8 * ULP * p, q_error + 8 * ULP * q, error)
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
-        """Return ``ln E e^{zL}`` and a bound on its error; infinite where Re z is out of reach."""
+        """Return ``ln E e^{zL}`` and a bound on its error; infinite where Re z is out of reach.
+
+        Orders within a factor of 4 share a rule.  Its error is relative to E e^{aL}, a = Re z,
+        hence larger, by ``growth``, relative to E e^{zL}.
+        """
         shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
-        # one rule for orders of similar size
         size = np.ceil(np.log2(np.maximum(np.abs(z.real), 1.0)) / 2)
         size[~np.isfinite(size)] = np.nan
         for magnitude in np.unique(size[~np.isnan(size)]):
             similar = size == magnitude
             ends = float(np.min(z.real[similar])), float(np.max(z.real[similar]))
-            if self._points(*ends, turn) > MAX_QUADRATURE_POINTS * (1 + turn):
+            if self._points(*ends, turn) > MAX_POINTS * (1 + turn):
                 continue
             loss, log_mass, rule_error = _rule(self, *ends, turn)
             part = z if similar.all() else z[similar]
             cumulant, part_error = finite_cgf(loss, log_mass, part)
-            # relative to the moment at the real order
             tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
             growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
             part_error = part_error + rule_error * growth
@@ -182,18 +192,21 @@ class MixturePair:
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``.
 
-        ``u`` grows; the bound at one of two neighbours serves both.
+        On the line Im x = d, with f the tilted density, it is at most
+
+            int |f(x + id)| e^{-u Im L(x + id)} dx,
+
+        which falls with u, as Im L is positive; the best of some d is taken.  ``u`` grows, and the
+        bound at one of two neighbours serves both.
         """
-        # on the line x + id:  int |f(x + id)| e^{-u Im L(x + id)} dx, f the tilted density; Im L is
-        # positive, so this falls with u, and any d is valid
-        if self._points(a, a, 0.0) > MAX_QUADRATURE_POINTS:
+        if self._points(a, a, 0.0) > MAX_POINTS:
             return np.zeros(u.shape)
         widest = math.pi / 2 / max(self.right.spread, self.left.spread, math.pi / 8)
         half_width, (low, high) = 0.35 * widest, self.quadrature_range(a, a)
         lower = u[::2]
         best = np.zeros(lower.shape)
         for d in widest * np.geomspace(1e-3, 0.6, 12):
-            # the rule for that integral, by the same bound on the lines x + i (d +- half_width)
+            # A rule for that integral, by the same bound on the lines Im x = d +- half_width.
             far = (d + half_width) ** 2 / 2 - a * math.log(
                 math.cos(self.left.spread * (d + half_width) / 2)
             )
@@ -204,7 +217,7 @@ class MixturePair:
             log_q, turn_q = self.left.log_modulus_and_turn(-x, float(d))
             real = (1 + a) * self.right.log_ratio(x) - a * self.left.log_ratio(-x) - x * x / 2
             size = (1 + a) * log_p - a * log_q + (d * d - x * x) / 2 - logsumexp(real)
-            relevant = size > np.max(size) - 60
+            relevant = size > np.max(size) - 60  # 1e-24 of the largest term, each, is added
             bound = ordered_dot(
                 np.exp(-lower[:, None] * (turn_p + turn_q)[relevant]), np.exp(size[relevant])
             )
@@ -217,14 +230,15 @@ class MixturePair:
         return self._points(10.0, 10.0, min(frequency, 1e6))
 
     def _points(self, lowest_order: float, highest_order: float, frequency: float) -> float:
+        """Return how many points the rule for these real orders and frequencies has."""
         low, high = self.quadrature_range(lowest_order, highest_order)
         return (high - low) / self.quadrature_step(lowest_order, highest_order, frequency)[0]
 
     def quadrature_range(self, lowest_order: float, highest_order: float) -> tuple[float, float]:
         """Return between which outputs all but `TAIL_ERROR` of the tilted density lies.
 
-        Its logarithm has the derivative ``(1 + a) A(x) + a B(x) - x``, A and B mean shifts given
-        the output: A grows with x and B falls.
+        Its logarithm has the derivative (1 + a) A(x) + a B(x) - x, where A and B are the mean
+        shifts of P and Q given the output: A grows with x and B falls.
         """
         return -_reach(self.left, self.right, -1 - lowest_order), _reach(
             self.right, self.left, highest_order
@@ -235,8 +249,12 @@ class MixturePair:
     ) -> tuple[float, float]:
         """Return the step of the rule for these orders, and its error relative to the moment.
 
-        Off the line, ``|f(x + id)| <= f(x) e^{d^2/2} cos(s d/2)^-a e^{u span d}``: r_P is not
-        larger than on it, r_Q not smaller than by the cosine, s the spread of its shifts.
+        On the line Im x = d the integrand f at frequency u has
+
+            |f(x + id)| <= f(x) e^{d^2/2} cos(s d / 2)^-a e^{u span d},
+
+        as |r_P| is at most what it is on the real line, and |r_Q| at least that times the cosine, s
+        the spread of its shifts; at orders below -1 the two change places.
         """
         right_spread, left_spread = self.right.spread, self.left.spread
         d = math.pi / max(right_spread, left_spread, 0.5) * np.linspace(0.01, 0.98, 60)
@@ -249,11 +267,14 @@ class MixturePair:
 
 @functools.lru_cache(maxsize=1024)
 def _reach(ahead: Side, behind: Side, a: float) -> float:
-    """Return how far to the right the density ``phi r_ahead^{1+a} r_behind^{-a}`` reaches."""
+    """Return an end to the right of which little of ``n r_ahead^{1+a} r_behind^{-a}`` lies.
 
-    # Beyond x its log-derivative is at most c(x) - y, so that what lies beyond c(x) + 9.7 is at
-    # most 2 Phi(-9.7) if x <= c(x); c(x) = sup over y >= x of (1 + a) A(y) + a B(y)
+    With c(x) the supremum of (1 + a) A(y) + a B(y) over y >= x, the density falls beyond x at least
+    as N(c(x), 1) does: if x <= c(x), at most 2 Phi(-9.7) lies beyond c(x) + 9.7.
+    """
+
     def drift(x: float) -> float:
+        """Return c(x)."""
         at = np.array(x)
         drift_ahead = (1 + a) * (ahead.greatest if a >= -1 else float(ahead.slope(at)))
         return drift_ahead + a * (float(behind.slope(-at)) if a >= 0 else min(behind.shifts))

@@ -1,7 +1,10 @@
 """Sums of exponentials: the cumulant of a loss with finitely many outcomes.
 
-A cumulant is asked for at any array of complex z.  A matrix ``z[r, c] = a + i h (r C + c)``, the
-nodes of a contour, is special: its exponentials are outer products, and the sum a matrix product.
+With losses l_i and masses m_i the cumulant is K(z) = ln sum_i m_i e^{z l_i}, asked for at any array
+of complex z.  A matrix ``z[r, c] = a + i h (r C + c)`` is special, the uniform nodes of a contour
+on the line Re z = a: its exponentials are outer products, and the sum a product of matrices.
+There the ratio E e^{zL} / E e^{aL} is wanted, the characteristic function (cf) of the law tilted
+by e^{aL}, of size at most 1.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
-BLOCK_SIZE = 2**18  # complex numbers that are worked on at a time
+BLOCK_SIZE = 2**18  # complex numbers in memory together: 4 MB
 
 
 def finite_cgf(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
@@ -57,7 +60,11 @@ def product_of_cf_ratios(
 
 
 def power_round_off(count: float, spread: float, z: Complex, own_error: float = 0.0) -> Array:
-    """Return the round-off of a power of `cf_ratio`: factors are at most 1, phases one ulp off."""
+    """Return the round-off of a power of `cf_ratio`, whose factors are at most 1.
+
+    A phase u l is inexact by an ulp of itself; ``spread`` is the mean of |l|, ``own_error`` what
+    `cf_ratio` says besides.
+    """
     error: Array = 16 * ULP * count * (1 + own_error + np.abs(z.imag) * spread)
     return error
 
@@ -85,7 +92,8 @@ def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, 
     rows = phases(np.outer(z[:, 0].imag, loss))
     columns = phases(np.outer(z[0].imag, loss))
     columns *= weight
-    # a weight is inexact by an ulp of its logarithm, `ordered_product` of n terms by n / 16 ulps
+    # A weight is inexact by an ulp of its logarithm, `ordered_product` of n terms by n / 16 ulps;
+    # both over the 16 ulps of `power_round_off`.
     weight_error = float(ordered_dot(np.abs(exponent), weight)) / 16 + loss.size / 256
     return ordered_product(rows, columns), float(ordered_dot(np.abs(loss), weight)), weight_error
 
@@ -99,19 +107,20 @@ def phases(angle: Array) -> Complex:
 
 
 def _finite_cgf_block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
+    """Return K at a column of z, and a bound on its round-off."""
     exponent = z * loss + log_mass
     top = np.max(exponent.real, axis=1)
     mass = np.exp(log_mass)
     spread = np.max(np.abs(z), axis=1) * np.max(np.abs(loss))
-    if spread.max() < 1:  # by its distance from 1
+    if spread.max() < 1:  # The moment is near 1: K is computed from its distance.
         sum_less_1 = ordered_dot(np.expm1(z * loss), mass) - (1 - mass.sum())
         value = log1p(sum_less_1)
         size = spread * np.exp(-value.real) + abs(1 - mass.sum())
-    else:  # scaled by the greatest term
+    else:  # The moment is scaled by its greatest term.
         terms = np.exp(exponent - top[:, None])
         total = terms.sum(axis=1)
         value = top + np.log(total)
-        # an exponent is inexact by an ulp of itself: the mean of |z L|
+        # An exponent is inexact by an ulp of itself: the mean of |z L|.
         size = 1 + ordered_dot(np.abs(terms), np.abs(loss)) * np.abs(z[:, 0]) / np.abs(total)
     return value, 16 * ULP * (size + np.abs(value))
 

@@ -1,8 +1,15 @@
-"""The excess of a sum of few log-normal variables, by laws on a lattice on either side.
+"""Laws of finitely many values around a log-normal variable, and the excess of a sum of such.
 
-V = e^{mu x - mu^2/2}, x standard normal; S = V_1 + ... + V_t.  Laws U and W on a lattice with
-E(W - k)_+ <= E(V - k)_+ <= E(U - k)_+ for all k, and the same means, bound E(S - K)_+ and
-E(K - S)_+.  Proof: `docs/proofs/random_allocation.md`.
+V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1, and S = V_1 + ... + V_t.  If two laws W
+and U on a lattice have the mean of V and
+
+    E(W - k)_+ <= E(V - k)_+ <= E(U - k)_+    for all k (W below, U above V in convex order),
+
+their sums bound E(S - K)_+ and E(K - S)_+.  `excess_bounds` computes both: masses of cells
+(`_cells`), products of power series by Fourier transforms, and the error of each, added up.
+`law_above` is a law above V on cells of x instead, for sums of exponentials.
+
+Proof: `docs/proofs/random_allocation.md`, laws on a lattice.
 """
 
 from __future__ import annotations
@@ -19,14 +26,16 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
-POINTS = 2**15
+POINTS = 2**15  # of the lattice
 FFT_ULPS = 24.0  # of each level: three transforms, each in the 2-norm
-INEXACT = 1e-10  # relative, of a cell's mass and mean
-SUMMED = 1e-11  # relative, of a sum of positive terms, or of such sums: 2 * POINTS additions
+INEXACT = 1e-10  # relative error of a cell's mass and mean
+SUMMED = 1e-11  # relative error of a sum of positive terms, or of such sums: 2 * POINTS additions
 FIRST_CELLS = 16  # whose masses are differences of distribution functions
 PANELS = (FIRST_CELLS, 64, 256, 1024, 4096, POINTS + 1)  # cells between them have one rule
-STEEPEST = 190.0  # of the logarithm of the density against that of V
+STEEPEST = 190.0  # d ln(density of V) / d ln V up to which the rule's error is proved
+# Terms are multiplied by e^{tilt j / POINTS}, so that those near K are not lost in round-off.
 TILTS = np.array([0.0, 3.0, 6.0, 9.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 60.0, 100.0, 200.0])
+CELL, LOWEST = 0.03125, -12.0  # of `law_above`: length in x; what lies below moves to it
 
 
 class Lattice(NamedTuple):
@@ -40,7 +49,7 @@ class Lattice(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Tilted non-negative terms, and a bound on the error of each."""
+    """Terms of a power series, non-negative and tilted, and a bound on the error of each."""
 
     value: Array
     error: float
@@ -51,10 +60,10 @@ def excess_bounds(
 ) -> tuple[Array, Array]:
     """Return bounds on ``E(K - S)_+`` if ``below``, else ``E(S - K)_+``, at each K.
 
-    One lattice serves so many ``octaves`` of K.
+    One lattice serves so many ``octaves`` of K.  Bounds are 0 and infinity where there is none.
     """
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
-    size = np.clip(k, 1e-300, 1e300) * (1 + 2 / POINTS)  # two points beyond K, at least
+    size = np.clip(k, 1e-300, 1e300) * (1 + 2 / POINTS)  # at least two points beyond K
     size = 2.0 ** (octaves * np.ceil(np.log2(size) / octaves))
     steepest = np.abs(np.log(np.array([size, size * FIRST_CELLS / POINTS / 2])))
     served = (steepest.max(axis=0) + mu * mu / 2) / mu**2 + 1 <= STEEPEST
@@ -73,19 +82,20 @@ class _SumOnLattice:
 
     def __init__(self, mu: float, steps: int, size: float, below: bool, above: bool) -> None:
         self._steps, self._below = steps, below
-        self._law = law = (_law_above if above else _law_below)(mu, size / POINTS)
-        self._usable = bool(np.all(law.mass >= 0))  # else c is not convex: no bound
+        self._law = law = (_lattice_above if above else _lattice_below)(mu, size / POINTS)
+        self._usable = bool(np.all(law.mass >= 0))  # else its excess is not convex
         if not self._usable:
             return
         j = np.arange(POINTS)
-        best, self._tilt = math.inf, 0.0
+        # The tilt with the smallest bound on the terms of the last sum, as round-off is relative.
+        least_log_size, self._tilt = math.inf, 0.0
+        kernel = (POINTS - j) if below else law.excess[::-1]
         for tilt in (-TILTS if below else TILTS) / POINTS:
-            grown = float(np.sum(law.mass * np.exp(tilt * j)))
-            kernel = (POINTS - j) if below else law.excess[::-1]
-            cost = steps * math.log(grown) + math.log(float(np.sum(np.exp(-tilt * j) * kernel)))
-            if cost < best:
-                best, self._tilt = cost, float(tilt)
-        self._turned = np.exp(-self._tilt * j)
+            log_mass = steps * math.log(float(np.sum(law.mass * np.exp(tilt * j))))
+            log_size = log_mass + math.log(float(np.sum(np.exp(-tilt * j) * kernel)))
+            if log_size < least_log_size:
+                least_log_size, self._tilt = log_size, float(tilt)
+        self._untilting = np.exp(-self._tilt * j)
         self._convolve()
 
     @staticmethod
@@ -95,7 +105,10 @@ class _SumOnLattice:
         return _SumOnLattice(mu, steps, size, below, above)
 
     def _convolve(self) -> None:
-        """Find phi^t, A_t = sum of phi^n and B_t = sum of (t - n - 1) phi^n over n < t."""
+        """Find phi^t, and A_t = sum phi^n and B_t = sum (t - n - 1) phi^n over n < t.
+
+        phi is the power series of the masses; by doubling along the binary digits of t.
+        """
         unit = np.zeros(POINTS)
         unit[0] = 1.0
         base = Terms(self._law.mass * np.exp(self._tilt * np.arange(POINTS)), 0.0)
@@ -124,13 +137,17 @@ class _SumOnLattice:
         return max(low, 0.0) * (1 - inexact), high * (1 + inexact)
 
     def _at(self, index: int) -> tuple[float, float]:
+        """Return bounds on the excess at the lattice point ``index``."""
         if self._below:
             value, error = (float(column[index]) for column in self._below_each_place)
             return value - 1.01 * error, value + 1.01 * error
         law, n = self._law, index + 1
-        turned = self._turned[:n]
-        # the sum first exceeds K after n + 1 draws; later ones add their means
-        first_excess, later_excess = turned * law.excess[index::-1], turned * law.beyond[index::-1]
+        untilting = self._untilting[:n]
+        # The sum first exceeds K at draw n + 1, by an excess of V; each later draw adds its mean.
+        first_excess, later_excess = (
+            untilting * law.excess[index::-1],
+            untilting * law.beyond[index::-1],
+        )
         value = float(ordered_dot(self._a.value[:n], first_excess))
         value += float(ordered_dot(self._b.value[:n], later_excess)) * (1 - law.first)
         error = self._a.error * float(first_excess.sum())
@@ -140,10 +157,10 @@ class _SumOnLattice:
     @functools.cached_property
     def _below_each_place(self) -> tuple[Array, Array]:
         """``sum_i p_i (k - i)`` at each place k, and its error: sums of sums."""
-        step, turned = self._law.step, self._turned
+        step, untilting = self._law.step, self._untilting
         double_sums = [
             step * np.append(0.0, np.cumsum(np.cumsum(masses))[:-1])
-            for masses in (self._power.value * turned, turned)
+            for masses in (self._power.value * untilting, untilting)
         ]
         return double_sums[0], self._power.error * double_sums[1]
 
@@ -156,7 +173,7 @@ def _product(left: Terms, right: Terms) -> Terms:
     """Return the first terms of the product of two power series."""
     n = 2 * POINTS
     value = np.fft.irfft(np.fft.rfft(left.value, n) * np.fft.rfft(right.value, n), n)[:POINTS]
-    # each value of the product is a scalar product: at most that of both 2-norms
+    # Each term of the product is a scalar product, at most that of both 2-norms.
     sizes = [math.sqrt(float(np.sum(terms.value**2))) for terms in (left, right)]
     totals = [float(np.sum(np.abs(terms.value))) for terms in (left, right)]
     error = FFT_ULPS * ULP * (math.log2(n) + 1) * sizes[0] * sizes[1]
@@ -164,7 +181,7 @@ def _product(left: Terms, right: Terms) -> Terms:
     return Terms(value, 1.01 * (error + POINTS * left.error * right.error))
 
 
-def _law_above(mu: float, step: float) -> Lattice:
+def _lattice_above(mu: float, step: float) -> Lattice:
     """Return the law that moves what is in a cell to both of its ends, with the same mean."""
     ends = step * np.arange(POINTS + 1.0)
     mass, moment = _cells(mu, ends, ends[:-1])
@@ -176,9 +193,9 @@ def _law_above(mu: float, step: float) -> Lattice:
     return Lattice(0.0, step, weight, excess[:-1], beyond)
 
 
-def _law_below(mu: float, step: float) -> Lattice:
+def _lattice_below(mu: float, step: float) -> Lattice:
     """Return the law whose excess is the least of two tangents at each lattice point."""
-    # where V varies much within a step, the first cell is made longer until masses are positive
+    # Where V varies much within a step, the first cell is made longer until masses are positive.
     for merged in (0, 1, 3, 7):
         law = _law_of_tangents(mu, step, merged)
         if np.all(law.mass >= 0):
@@ -187,7 +204,7 @@ def _law_below(mu: float, step: float) -> Lattice:
 
 
 def _law_of_tangents(mu: float, step: float, merged: int) -> Lattice:
-    """Return `_law_below` if its first cell takes in ``merged`` others."""
+    """Return `_lattice_below` if its first cell takes in ``merged`` others."""
     first_point = _mean_of_first_cell(mu, (2 * merged + 1) * step)
     points = first_point + step * np.arange(POINTS + 1.0)
     ends = np.append(0.0, points + step / 2)
@@ -218,16 +235,10 @@ def _mean_of_first_cell(mu: float, step: float) -> float:
 
 def _cells(mu: float, ends: Array, points: Array) -> tuple[Array, Array]:
     """Return ``P(V in cell)`` and ``E[V - point; V in cell]`` of each cell between ends."""
-    from scipy.special import ndtr
-
     closed_form_ends = ends[: FIRST_CELLS + 1]
     with np.errstate(divide="ignore"):
         x = (np.log(closed_form_ends) + mu * mu / 2) / mu
-    # differences on the side where the distribution function is small
-    side = np.where(x[1:] + x[:-1] > 0, -1.0, 1.0)
-    mass = side * (ndtr(side * x[1:]) - ndtr(side * x[:-1]))
-    side = np.where(x[1:] + x[:-1] > 2 * mu, -1.0, 1.0)
-    mean = side * (ndtr(side * (x[1:] - mu)) - ndtr(side * (x[:-1] - mu)))
+    mass, mean = _normal_masses(x), _normal_masses(x - mu)  # E[V; V in cell] is a normal mass, too
     moment = mean - points[:FIRST_CELLS] * mass
     for first_cell, last_cell in pairwise(PANELS):
         edges = ends[first_cell : last_cell + 1]
@@ -245,12 +256,13 @@ def _cells(mu: float, ends: Array, points: Array) -> tuple[Array, Array]:
 def _points_of_rule(mu: float, low: float, high: float, cell: int) -> int:
     """Return how many points a cell needs, from the ``cell``-th on, between two values of V."""
     if math.isnan(low):
-        return 2  # the first cell's mean is below all floats: there is no law
+        return 2  # The first cell's mean is below all floats: there is no law.
     steep = (max(abs(math.log(low)), abs(math.log(high))) + mu * mu / 2) / mu**2 + 1
-    ellipse = math.log(0.99 * cell)  # of the sum of semi-axes, in half cells
-    # 64 / 15 / 2 e^{.29 steep + 1.2} (ellipse / 2) ellipse^{2 - 2n} <= 5e-11
-    digits = 0.77 + 0.29 * steep + 1.2 + ellipse - math.log(2) - math.log(INEXACT / 2)
-    return max(2, math.ceil(1 + digits / (2 * ellipse)))
+    # 64/15 / 2 e^{.29 steep + 1.2} (rho / 2) rho^{2 - 2n} <= 5e-11, by an ellipse whose semi-axes
+    # add up to rho half cells
+    log_rho = math.log(0.99 * cell)
+    nats = 0.77 + 0.29 * steep + 1.2 + log_rho - math.log(2) - math.log(INEXACT / 2)
+    return max(2, math.ceil(1 + nats / (2 * log_rho)))
 
 
 def _tail(mu: float, value: Array, shift: float) -> Array:
@@ -260,3 +272,28 @@ def _tail(mu: float, value: Array, shift: float) -> Array:
     with np.errstate(divide="ignore"):
         x = (np.log(value) + mu * mu / 2) / mu
     return np.asarray(ndtr(shift - x))
+
+
+def law_above(mu: float, highest: float, cell: float = CELL) -> tuple[Array, Array]:
+    """Return values and weights of a law above V: each cell of x moves to its ends, mean kept.
+
+    What is above the highest x goes to the last value, what is below the lowest to 0, the first
+    value.  E f of the law is above E f(V) for falling convex f, and above E[f(V); x <= highest] for
+    rising ones.
+    """
+    from scipy.special import ndtr
+
+    end = cell * np.arange(math.floor(LOWEST / cell), math.ceil(highest / cell) + 1.0)
+    value = np.exp(mu * end - mu * mu / 2)
+    mass, mean = _normal_masses(end), _normal_masses(end - mu)
+    up = np.clip((mean - value[:-1] * mass) / np.diff(value), 0.0, mass)
+    weight = np.append(mass - up, ndtr(-end[-1])) + np.append(ndtr(end[0]), up)
+    return np.append(0.0, value), np.append(ndtr(end[0]), weight)
+
+
+def _normal_masses(x: Array) -> Array:
+    """Return the normal mass between neighbours, from the side where it is small."""
+    from scipy.special import ndtr
+
+    side = np.where(x[1:] + x[:-1] > 0, -1.0, 1.0)
+    return np.asarray(side * (ndtr(side * x[1:]) - ndtr(side * x[:-1])))

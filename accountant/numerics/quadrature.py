@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
+# Points of a rule for moments.  An order that needs more is out of reach: its cumulant counts as
+# infinite, and a search for the best order or contour turns back, as each point costs an
+# exponential at every node of a contour.
+MAX_POINTS = 8_000
+
 
 @functools.cache
 def legendre(points: int) -> tuple[Array, Array]:

@@ -12,6 +12,8 @@ from accountant.numerics import Array
 
 ULP = 2.0**-52
 LARGEST_BELOW_ONE = 1 - ULP / 2
+UNDERFLOW = 1e-290  # more than what products and sums lose in subnormal floats
+MAX_EXPONENT = 700.0  # e^700 = 1e304 is a float, and so is e^-700
 # Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
 ACCURACY = 2.0**-36
 

@@ -23,8 +23,12 @@ Number = TypeVar("Number", int, float)
 
 MAX_STEPS = 2200  # of bisection: from any float to any other
 LADDER_DEPTH = 170  # as a logarithm: below e^-170 products of n, e^eps and 1 / p overflow
-GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 39
-PEAK_STEPS, PEAK_GAIN = 100, 1e-13  # a parabola that promises less ends the search
+GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 39  # .618^39 = 7e-9 of the bracket is left
+PEAK_STEPS = 100  # of Brent's search
+PEAK_GAIN = 1e-13  # relative: a parabola that promises less ends it
+ROOT_STEPS = 200  # of a secant search; bisection alone needs about 60
+# A secant search aims 3e-13 below the root of ln delta, and ends within 1e-12 below it.
+ROOT_AIM, ROOT_ACCURACY = 3e-13, 1e-12
 
 
 def arithmetic_mean(a: float, b: float) -> float:
@@ -159,12 +163,14 @@ def falling_root(
 ) -> tuple[float, float]:
     """Return the smallest epsilon seen with ``excess <= 0``, and minus the slope there.
 
-    ``tilt`` is about that slope; where none was seen, the answer is ``max_epsilon``.
+    ``excess`` falls: it is ln delta at an epsilon, less its target.  By secants, guarded by the
+    bracket [low, high] of the root.  ``tilt`` is about minus the slope at ``start``.  Where no such
+    epsilon was seen, the answer is ``max_epsilon``.
     """
     low, high, e, slope = 0.0, math.inf, min(max(start, 0.0), max_epsilon), max(tilt, 1e-300)
     previous: tuple[float, float] | None = None
-    is_zero_known = False  # it is asked for where the search would go there
-    for _ in range(200):
+    is_zero_known = False  # Epsilon 0 is only asked for where the search would go there.
+    for _ in range(ROOT_STEPS):
         value = excess(e)
         if value <= 0:
             high = min(high, e)
@@ -172,19 +178,20 @@ def falling_root(
             low = max(low, e)
         if high - low <= 2 * ULP * min(high, 1e300) or (low >= max_epsilon and math.isinf(high)):
             break
-        if -1e-12 <= value <= 0:
+        if -ROOT_ACCURACY <= value <= 0:
             break
         if previous is not None and math.isfinite(value) and abs(e - previous[0]) > 1e-11 * e:
             secant_slope = (previous[1] - value) / (e - previous[0])
             if math.isfinite(secant_slope) and secant_slope > 0:
                 slope = secant_slope
         previous = e, value
-        guess = e + (value + 3e-13) / slope if math.isfinite(value) else math.inf
+        guess = e + (value + ROOT_AIM) / slope if math.isfinite(value) else math.inf
         if value <= 0 and low == 0 and not is_zero_known and not 0 < guess < high:
             is_zero_known = True
             if e == 0 or excess(0.0) <= 0:
                 return 0.0, tilt
         if math.isinf(high):
+            # No upper end is known: at most twice as far, or as far as 50 nats would take.
             guess = min(guess, max(2 * e, e + 50 / slope), max_epsilon)
             e = guess if guess > low else min(max_epsilon, 2 * low + 1 / slope)
         else:
@@ -253,7 +260,8 @@ def highest_of_one_peak(
     """Return where ``f(x, parameter)`` was seen greatest, and its value, for many parameters.
 
     ``points`` and ``values`` have three rows, below, at and above the highest point seen.  Brent's
-    search: parabolas, and golden section where they lead nowhere.
+    search: x is the best point seen, w the second best and v the third; the next point is the
+    vertex of the parabola through them, or a golden section where that leads nowhere.
     """
     (low, x, high), (w, v) = points.copy(), points[[0, 2]].copy()
     fw, fx, fv = values.copy()
@@ -263,11 +271,10 @@ def highest_of_one_peak(
         if active.size == 0:
             break
         a, b, best_x = low[active], high[active], x[active]
-        # the vertex of the parabola through the three best points
         to_w, to_v = w[active] - best_x, v[active] - best_x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slope_w, slope_v = (fw[active] - fx[active]) / to_w, (fv[active] - fx[active]) / to_v
-            bend = (slope_w - slope_v) / (to_w - to_v)
+            bend = (slope_w - slope_v) / (to_w - to_v)  # half of the second derivative
             step = (bend * to_w - slope_w) / (2 * bend)
             smooth = (
                 (best_x + step > a)

@@ -62,14 +62,15 @@ def is_declared(release: Any) -> bool:
 
 def undeclared_part(plan: Any) -> Any:
     """Return a part of a plan that can release and is not of a declared class; None if all are."""
-    return next(filter(_may_be_undeclared, parts_of(plan)), None)
-
-
-def _may_be_undeclared(part: Any) -> bool:
-    declared = DECLARED_RELEASES.get(id(type(part)))
-    if declared is None:  # other parts are nodes of a plan, or losses, which state their own cost
-        return hasattr(part, "release")
-    return any(_is_code(getattr(part, name)) for name in declared.fields)
+    for part in parts_of(plan):
+        declared = DECLARED_RELEASES.get(id(type(part)))
+        if declared is None:
+            # Other parts are nodes of a plan, or losses, which state their own cost.
+            if hasattr(part, "release"):
+                return part
+        elif any(_is_code(getattr(part, name)) for name in declared.fields):
+            return part
+    return None
 
 
 def idealised_part(plan: Any) -> Any:

@@ -11,23 +11,23 @@ from accountant.plans.plan import Plan, Release
 
 def map_leaves(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """Return ``plan`` with every leaf, a mechanism or a bare loss, replaced by ``change(leaf)``."""
-    names = [field.name for field in dataclasses.fields(plan)]  # type: ignore[arg-type]  # all are
-    inner = [name for name in names if _holds_plans(getattr(plan, name))]
+    node: Any = plan  # every plan is a dataclass
+    values = {field.name: getattr(node, field.name) for field in dataclasses.fields(node)}
+    inner = {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, Plan)
+        or (isinstance(value, tuple) and any(isinstance(element, Plan) for element in value))
+    }
     if not inner:
         return change(plan) if isinstance(plan, Release) else plan
     changed: dict[str, Any] = {}
-    for name in inner:
-        value = getattr(plan, name)
+    for name, value in inner.items():
         if isinstance(value, Plan):
             changed[name] = map_leaves(value, change)
         else:
-            # equal parts stay one object, so that a million of them are rebuilt once
+            # Equal parts stay one object, so that a million of them are rebuilt once.
             changed_parts = {part: map_leaves(part, change) for part in dict.fromkeys(value)}
             changed[name] = tuple(changed_parts[part] for part in value)
-    return dataclasses.replace(plan, **changed)  # type: ignore[type-var]
-
-
-def _holds_plans(value: object) -> bool:
-    if isinstance(value, tuple):
-        return any(isinstance(element, Plan) for element in value)
-    return isinstance(value, Plan)
+    copy: Plan = dataclasses.replace(node, **changed)
+    return copy

@@ -99,8 +99,15 @@ class Parallel(Item):
             for j, into in enumerate(self.moves)
             if i != j
         ]
-        candidates = [*distinct_objects(self.parts), *crossed]
-        return tuple(dict.fromkeys(_without_parallels(candidates)))
+        plans: dict[Plan, None] = {}
+        for part in dict.fromkeys([*distinct_objects(self.parts), *crossed]):
+            match list(part.losses()):
+                # Of a part that is only a parallel plan, a user pays for one part.
+                case [(Parallel() as inner, 1)]:
+                    plans |= dict.fromkeys(inner.distinct)
+                case _:
+                    plans[part] = None
+        return tuple(plans)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield this plan once: accountants take the maximum over what a user may pay for."""
@@ -120,16 +127,6 @@ class Parallel(Item):
         backwards = {id(part): equal[part] for part in objects}
         moves = (backwards[id(move)] for move in self.moves)
         return Parallel((backwards[id(part)] for part in self.parts), self.by, moves)
-
-
-def _without_parallels(parts: Iterable[Plan]) -> Iterator[Plan]:
-    """Yield the parts; for a part that is only a parallel plan, what a user may pay for in it."""
-    for part in dict.fromkeys(parts):
-        match list(part.losses()):
-            case [(Parallel() as inner, 1)]:
-                yield from inner.distinct
-            case _:
-                yield part
 
 
 @final

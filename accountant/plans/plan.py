@@ -6,6 +6,8 @@ Losses and mechanisms are plans of one release, so ``500 * a + b`` and
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,10 +21,12 @@ from numpy.typing import NDArray
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency, common_relation
-from accountant.plans.nesting import MAX_NESTING, nesting
 from accountant.table_display import Table, TableDisplay
 
 COUNT = IntegerRange(0)
+# Costs, copies, hashes and files of a plan are computed from the inside out, one call in another
+# for each node on the way: deeper plans would exceed Python's stack of a thousand calls.
+MAX_NESTING = 100
 DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages declared
 
 
@@ -229,7 +233,11 @@ class Sequential(_MaybeJoined):
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses of all parts, equal ones merged."""
-        return _merge_equal_losses(pair for part in self.parts for pair in part.losses())
+        total: dict[Item, int] = {}
+        for part in self.parts:
+            for loss, count in part.losses():
+                total[loss] = checked_total(total.get(loss, 0) + count)
+        yield from total.items()
 
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of all parts in order."""
@@ -284,7 +292,7 @@ class Repeat(Plan):
             for leaf in self.part.leaves():
                 empty = False
                 yield leaf
-            if empty:  # every further repetition would be empty too
+            if empty:  # Every further repetition would be empty, too.
                 return
 
     @property
@@ -305,13 +313,56 @@ def as_plan(plan: object) -> Plan:
     """Return the plan, or raise `ParameterError`."""
     if not isinstance(plan, Plan):
         raise ParameterError("plan", plan, "a plan, a loss or a mechanism")
-    if nesting(plan, Plan) > MAX_NESTING:
+    if nesting(plan) > MAX_NESTING:
         allowed = (
             f"nested at most {MAX_NESTING} deep: one Sequential of all parts is the same as many "
             "inside one another, and one Repeat with the product of the counts as many Repeats"
         )
         raise ParameterError("plan", type(plan).__name__, allowed)
     return plan
+
+
+def nesting(plan: Any) -> int:
+    """Return the depth of nested plans; each node stores its own, so it is computed once."""
+    depth = _remembered_nesting(plan)
+    stack = [] if depth is not None else [plan]
+    while stack:
+        node = stack[-1]
+        # Equal parts are often one object.
+        parts = {id(part): part for part in _inner_plans(node)}.values()
+        levels = [(part, _remembered_nesting(part)) for part in parts]
+        unknown = [part for part, level in levels if level is None]
+        if unknown:
+            stack += unknown
+            continue
+        depth = 1 + max(level for _, level in levels if level is not None)
+        object.__setattr__(stack.pop(), "_nesting", depth)
+    return depth or 0
+
+
+def _remembered_nesting(plan: Any) -> int | None:
+    """Return the depth of a node, 0 for what holds no plan; None where it is not known yet."""
+    depth: int | None = getattr(plan, "_nesting", None)
+    return 0 if depth is None and not _inner_plans(plan) else depth
+
+
+def _inner_plans(plan: Any) -> tuple[Plan, ...]:
+    """Return the plans in the fields of a plan."""
+    inner: tuple[Plan, ...] = ()
+    for name in _field_names(plan.__class__):
+        value = getattr(plan, name)
+        if isinstance(value, Plan):
+            inner += (value,)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Plan):
+            inner += value
+    return inner
+
+
+@functools.cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def checked_total(count: int) -> int:
@@ -346,10 +397,3 @@ def distinct_objects(parts: Sequence[Plan]) -> Iterable[Plan]:
     if len(parts) > 1 and all(map(is_, parts, repeat(parts[0]))):  # twice as fast for this case
         return parts[:1]
     return dict(zip(map(id, parts), parts, strict=True)).values()
-
-
-def _merge_equal_losses(pairs: Iterable[tuple[Item, int]]) -> Iterator[tuple[Item, int]]:
-    total: dict[Item, int] = {}
-    for loss, count in pairs:
-        total[loss] = checked_total(total.get(loss, 0) + count)
-    yield from total.items()

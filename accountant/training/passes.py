@@ -13,12 +13,12 @@ import math
 import numpy as np
 
 from accountant.amplification.single_pass import (
-    LEAST_MASS,
     REACH,
     cells_of_greatest,
     pair_of_cells,
 )
 from accountant.losses.finite_pair import PairLoss
+from accountant.numerics.rounding import UNDERFLOW
 from accountant.training.run import TrainingRun
 
 SIDE_CELLS = 120  # cells for the last batch; the greatest of the others has its own
@@ -82,8 +82,8 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     moved, ends_there, stays = (cells_of_greatest(sides, m, 1) for m in (-mu, mu, 0.0))
     p = (1 - last_share) * np.outer(with_record, moved) + last_share * np.outer(without, ends_there)
     q = np.outer(without, stays)
-    has_mass = q >= LEAST_MASS
-    ratio = np.log(np.maximum(p, LEAST_MASS) / np.where(has_mass, q, 1.0))
+    has_mass = q >= UNDERFLOW
+    ratio = np.log(np.maximum(p, UNDERFLOW) / np.where(has_mass, q, 1.0))
     # merging cells is post-processing; cells with similar ratios lose least
     edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
     cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)

@@ -48,8 +48,7 @@ from accountant import (
     from_json,
     to_json,
 )
-from accountant.plans.nesting import MAX_NESTING, nesting
-from accountant.plans.plan import Plan
+from accountant.plans.plan import MAX_NESTING, nesting
 from mechanisms import Gaussian, Laplace
 
 ACCOUNTANTS = [Basic(), Advanced(), ZCDP(), RDP(), GDP(), PLD(), Tight()]
@@ -90,12 +89,12 @@ def test_plans_nested_deeply_are_refused_by_the_node_that_is_too_many(wrap):
 def test_plans_nested_as_deeply_as_is_allowed_do_what_all_plans_do(wrap):
     plan, same = nested(wrap, MAX_NESTING - 1), nested(wrap, MAX_NESTING - 1)
     limit = sys.getrecursionlimit()
-    assert nesting(plan, Plan) == MAX_NESTING - 1
+    assert nesting(plan) == MAX_NESTING - 1
     assert plan == same
     assert hash(plan) == hash(same)
     assert repr(plan) == repr(same)
     assert pickle.loads(pickle.dumps(plan)) == copy.deepcopy(plan) == plan
-    assert nesting(pickle.loads(pickle.dumps(plan)), Plan) == MAX_NESTING - 1
+    assert nesting(pickle.loads(pickle.dumps(plan))) == MAX_NESTING - 1
     assert plan.reversed.relation == plan.relation
     assert list(plan.leaves())
     assert list(plan.losses())

@@ -122,7 +122,7 @@ def turns_violation() -> str:
 
 def grid_violation() -> str:
     """Where rows on their grid lie farther apart than the noise pays for."""
-    for cached in (module._rounded_sensitivity, sensitivities._found):
+    for cached in (module._rounded_sensitivity, sensitivities._sensitivity_of):
         cached.cache_clear()
     rng = np.random.default_rng(66)
     for run in RUNS:

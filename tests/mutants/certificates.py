@@ -9,10 +9,7 @@ import numpy as np
 from accountant import (
     PoissonSampled,
 )
-from accountant.amplification.allocation import allocation_profile, lognormal_cut
-from accountant.amplification.allocation.lognormal_cut import CutTransform
-from accountant.amplification.allocation.lognormal_inversion import Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule
+from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.sampled_gaussian import sampled_gaussian_tail
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussians,
@@ -21,7 +18,11 @@ from accountant.composition.aliasing import AliasingBound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.composition import Composition
 from accountant.composition.contour import Contour
+from accountant.numerics import lognormal_cut
 from accountant.numerics.exponential_sums import complex_power
+from accountant.numerics.lognormal_cut import CutTransform
+from accountant.numerics.lognormal_inversion import Line
+from accountant.numerics.lognormal_rule import LogNormalRule
 
 
 def aliases_forgotten(patch):
@@ -63,7 +64,7 @@ def smoothing_taken_off_the_upper_end(patch):
 
 def count_off_by_one(patch):
     patch.setattr(
-        "accountant.losses.laplace_cgf.complex_power",
+        "accountant.losses.laplace.complex_power",
         lambda base, count: complex_power(base, count - 1),
     )
 
@@ -87,7 +88,7 @@ def laplace_without_its_slope(patch):
         value = np.log(0.5 * np.exp(z * shift) + 0.5 * np.exp(-(z + 1) * shift))
         return value, np.zeros(value.shape)
 
-    patch.setattr("accountant.losses.laplace_cgf._laplace_cgf", atoms_only)
+    patch.setattr("accountant.losses.laplace._laplace_cgf", atoms_only)
 
 
 def sampled_rate_doubled(patch):

@@ -12,8 +12,6 @@ from accountant.accountants import (
 )
 from accountant.accountants.advanced import Advanced
 from accountant.amplification import shuffling_bounds
-from accountant.amplification.allocation.lognormal_inversion import Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -24,9 +22,11 @@ from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.lattice import Lattice
-from accountant.losses import connect_the_dots, laplace_cgf, randomised_response
+from accountant.losses import connect_the_dots, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
+from accountant.numerics.lognormal_inversion import Line
+from accountant.numerics.lognormal_rule import LogNormalRule
 from accountant.verifier import contour as proof_contour
 from accountant.verifier import lattice_pairs, lattice_sums, outcomes
 from accountant.verifier.allocation import EpochTransform
@@ -103,17 +103,17 @@ TERMS = {
         "powers": Dropped(exponential_sums, "power_round_off", "16 * ULP * count", "0 * count"),
         "sums in powers": Dropped(exponential_sums, "power_round_off", "1 + own_error + "),
         "Laplace": Dropped(
-            laplace_cgf, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
+            laplace, "_laplace_cgf", "return value, 16 * ULP * size", "return value, 0 * size"
         ),
         "response": Dropped(
-            randomised_response, "response_cgf", "return value, 16 * ULP * size",
+            pure_and_approximate, "response_cgf", "return value, 16 * ULP * size",
             "return value, 0 * size",
         ),
         "terms of a response": Dropped(
-            randomised_response, "response_cgf", "terms + np.abs(value) + far", "np.abs(value)"
+            pure_and_approximate, "response_cgf", "terms + np.abs(value) + far", "np.abs(value)"
         ),
         "phases of a response": Dropped(
-            randomised_response, "response_cgf", "np.abs(z) * epsilon * np.exp",
+            pure_and_approximate, "response_cgf", "np.abs(z) * epsilon * np.exp",
             "np.minimum(np.abs(z) * epsilon, 1.0) * np.exp",
         ),
         "factors": Dropped(PlanCGF, "cf_ratio", " + error * np.abs(product)"),
@@ -468,7 +468,7 @@ TERMS = {
         ),
         "rule of a ratio": Dropped(SampledRatioLaw, "cf_ratio", " + 2 * count * missed"),
         "turns": Dropped(SampledRatioLaw, "log_errors", " + turn * angle"),
-        "atoms of a decay": Dropped(SampledRatioLaw, "log_cf_bound", "staying + "),
+        "atoms of a decay": Dropped(SampledRatioLaw, "log_cf_bound", "atoms + "),
         "density of a decay": Dropped(SampledRatioLaw, "log_cf_bound", " + jump / u"),
     },
     "sampled ratios far up": {

@@ -1,4 +1,12 @@
-"""The loss of Gaussian noise in one of many steps: an epoch in which a record is used once."""
+"""The loss of Gaussian noise in one of many steps: an epoch in which a record is used once.
+
+With t = ``steps`` releases of N(0, 1) and a record that moves one of them, chosen at random, by mu,
+the pair is the mean of t product laws, N(mu, 1) in one factor and N(0, 1) in the others, against
+N(0, 1) in all.  `AllocatedGaussian` has the profiles of both directions, rounded up or down by
+their proved errors (`allocation_profile`), and Rényi divergences (`allocation_renyi`).
+
+Proof: `docs/proofs/random_allocation.md`.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +37,12 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, round_up, round_up_square
 from accountant.numerics.search import falling_root
 
-NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)  # each epsilon is an integral
-WITHIN_REACH = (1e-3, 6.0)  # values of mu; beyond them the quick bounds are all
-MARGIN = 0.1  # of ln delta, by which a point is below the root
-NEGLIGIBLE = -90.0  # logarithm of deltas that a quick bound is good enough for
+# Each epsilon of the profile is an integral, so that discretisations ask for fewer than usual.
+NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)
+# Values of mu whose profile is integrated; beyond them there are closed bounds alone.
+INTEGRATED_MU = (1e-3, 6.0)
+NEGLIGIBLE = -90.0  # ln delta, below which a closed bound is good enough
+MARGIN = 0.1  # in ln delta, by which a probe of the inverse is put below the root
 
 
 @final
@@ -59,31 +69,35 @@ class AllocatedGaussian(Loss):
         return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
 
     def log_bounds(self, flat: Array, *, in_sum: bool = False) -> tuple[Array, Array]:
-        """Return logarithms of the profile rounded down and up; quick ones where negligible."""
+        """Return logarithms of the profile rounded down and up; closed bounds where negligible.
+
+        ``in_sum``: for a composition, which needs no tiny deltas.
+        """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
-        is_within = WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]
-        # without amplification, and Markov's inequality: delta <= E(S/t)^n e^{-(n-1) eps}
-        quick = GaussianLoss(self.mu).log_profile(flat)
+        is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
+        # Closed bounds: no amplification; Markov's inequality, delta <= E(S/t)^n e^{-(n-1) eps}; or
+        # where the record is added Chernoff's.
+        closed = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
             logs = log_moments(self.mu, self.steps)
             n = np.arange(logs.size)
             with np.errstate(invalid="ignore"):
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
-            quick = np.fmin(quick, markov)
+            closed = np.fmin(closed, markov)
         elif in_sum and is_within:
-            quick = np.fmin(quick, chernoff_absent(self.mu, self.steps, flat))
-        down, up = np.full(flat.shape, -np.inf), quick
-        refined = (quick > negligible) & is_within
+            closed = np.fmin(closed, chernoff_absent(self.mu, self.steps, flat))
+        down, up = np.full(flat.shape, -np.inf), closed
+        refined = (closed > negligible) & is_within
         if refined.any():
             low, high = log_profile_bounds(
                 self.mu, self.steps, flat[refined], added=self.added, in_sum=in_sum
             )
-            down[refined], up[refined] = low, np.fmin(quick[refined], high)
+            down[refined], up[refined] = low, np.fmin(closed[refined], high)
         return down, up
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
         """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this."""
-        if not (self.added and WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]):
+        if not (self.added and INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]):
             return False
         bound = chernoff_absent(self.mu, self.steps, np.array([epsilon]))
         return float(bound[0]) <= math.log(delta)
@@ -148,20 +162,21 @@ class AllocatedGaussian(Loss):
         def excess(epsilon: float) -> float:
             return float(self.log_profile(np.array([epsilon]))[0]) - target
 
-        if not WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]:
+        if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
             return 0.0 if self.below else Loss.inverse_profile(self, delta)
         start = rough_epsilon(self.mu, self.steps, delta, added=self.added)
-        # the slope of the logarithm there, as if the loss were normal, of one step or of many
+        # The slope of ln delta there, as if the loss were normal, of one step or of many.
         terms = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
         slope = 1 / start + start * terms / self.mu**2 if start > 0 else 1.0
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
-        # what is positive at some epsilon is so at 0, where the bounds need other lines or lattices
+        # The search asks for epsilon = 0, which needs lines or lattices of its own.  The excess is
+        # positive there if it is so at some larger epsilon.
         value = excess(start)
         probe = start if value > 0 else start + (value - MARGIN) / slope
         is_positive = probe > 0 and excess(probe) > 0
 
-        def quick_excess(epsilon: float) -> float:
+        def excess_unless_known(epsilon: float) -> float:
             return math.inf if epsilon == 0 and is_positive else excess(epsilon)
 
-        root = falling_root(quick_excess, start, slope, limit)[0]
+        root = falling_root(excess_unless_known, start, slope, limit)[0]
         return round_up(root, 16)

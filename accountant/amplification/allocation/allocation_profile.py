@@ -1,7 +1,26 @@
-"""Both privacy profiles of Gaussian noise in one of many steps, between proved bounds.
+"""Both privacy profiles of Gaussian noise in one random step of t, between proved bounds.
 
-With S a sum of ``steps`` log-normal variables (see `lognormal_inversion`) and K = t e^eps,
-delta = E(S - K)_+ / t where the record is there, and (e^eps / t) E(t e^-eps - S)_+ where it is not.
+A record is used in one of t = ``steps`` releases with noise N(0, 1) and sensitivity mu, at random.
+The likelihood ratio of the epoch is S / t, where S = V_1 + ... + V_t and V = e^{mu x - mu^2/2}, x
+standard normal without the record.  With K = t e^epsilon,
+
+    delta(epsilon) = E(S - K)_+ / t                           the record is removed,
+    delta(epsilon) = (e^epsilon / t) E(t e^-epsilon - S)_+    it is added.
+
+`log_profile_bounds` asks, until the bounds are close, those methods of four that suit mu and t:
+
+- `few_steps`: a sum over a lattice in the space of the steps, for t up to 5;
+- `lognormal_cut`: an integral along the cut of the Laplace transform, where one large V decides;
+- contours (here): integrals along vertical lines of the transform (`lognormal_inversion`);
+- `lognormal_lattice`: laws on a lattice on either side of V, where lines are long.
+
+A contour is exact only near its saddle point.  `Tilts` finds which line serves which K, and where
+E(S - K)_+ is better split by whether some V exceeds a cut M, a jump:
+
+    E(S - K)_+ = E[(S - K)_+; no jump] + E[(K - S)_+; a jump] + E[S - K; a jump].
+
+A ``gap`` is K - t, the distance of K from the mean of S.
+
 Proof: `docs/proofs/random_allocation.md`.
 """
 
@@ -16,45 +35,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.amplification.allocation.few_steps import few_steps_bounds, serves
-from accountant.amplification.allocation.lognormal_cut import excess_above
-from accountant.amplification.allocation.lognormal_inversion import Law, Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
+from accountant.numerics.lognormal_cut import excess_above
+from accountant.numerics.lognormal_inversion import Law, Line
 from accountant.numerics.lognormal_lattice import excess_bounds
+from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.numerics.rounding import ULP
 
-CUTS = np.arange(1.5, 31.0, 0.25)  # of the normal variable: larger ones are jumps
-RATIO = 2.0**0.375  # between the tilts of neighbouring lines
-NARROW = 2e-8  # relative: such bounds need no better ones
-CLOSE = 5e-8  # the same of the cut's
-SHORT_WIDTH = 1e-5  # relative: such bounds of a lattice need no contour
-DEEP, DEEP_WIDTH = -45.0, 1e-3  # logarithms of deltas that need not be so narrow
-NEGLIGIBLE_IN_SUMS = -50.0  # logarithm of deltas that a quick bound is good enough for
-OCTAVES_IN_SUMS = 2  # of K, that one lattice serves
-LEAST_MU, MOST_STEPS = 0.19, 20_000  # of a lattice
-WIDEST = 150.0
-UNEVEN_WITHOUT = 3.2  # steps over mu, without the record, up to which lines are long
-MOST_UNEVEN = 4.0  # logarithm of steps over mu, where one step decides
-EVEN, MANY_OF_FEW = 0.3, 5  # mu below which lines of so many steps are short
-MOST_IN_SUM = 3  # steps of a lattice across, where thousands of epsilons are asked for
-GREAT = 0.7  # epsilons above which one step decides among many, too
-STRETCH = 1.5  # of an estimate beyond what is known
-DIGITS = 28.0  # e-foldings by which a part is negligible
+CUTS = np.arange(1.5, 31.0, 0.25)  # M, as values of the normal variable x
+RATIO = 2.0**0.375  # of the tilts (real parts) of neighbouring lines
+
+# Bounds are differences of ln delta: how close they must be before no further method is asked.
+NARROW = 2e-8  # of one line alone, before its split by jumps
+CLOSE = 5e-8  # of a method, before the next one
+CLOSE_FOR_LATTICE = 1e-5  # before the second choice of contours and a lattice
+# For deltas below e^-45, which only the tails of compositions ask for, 1e-3 is enough.
+DEEP, CLOSE_WHERE_DEEP = -45.0, 1e-3
+NEGLIGIBLE_IN_SUMS = -50.0  # ln delta: below it a composition takes closed bounds
+
+# Where a method is tried, in mu and in steps t; see `is_short` and `one_decides`.
+LATTICE_MIN_MU, LATTICE_MAX_STEPS = 0.19, 20_000  # the proof's range, and about ten seconds
+UNEVEN_WITHOUT = 3.2  # t / mu, where the record is added, up to which a lattice is quicker
+LOG_STEPS_PER_MU = 4.0  # ln(t) / mu up to which a large S is mostly one large V
+MAX_STEPS_IN_SUMS = 3  # of `few_steps`, where thousands of epsilons are asked for
+LARGE_EPSILON = 0.7  # above which one V decides among any number of steps
+OCTAVES_IN_SUMS = 2  # of K, that one lattice serves; else one
+
+# Of lines through a saddle point: e-foldings.
+DIGITS = 28.0  # by which a part of the split is negligible
+FARTHEST_GAPS = 150.0  # over the widest gap of the whole law's lines, where jumps alone count
+EXTRAPOLATION = 1.5  # of an estimate of epsilon, beyond the last line
 Bounds = tuple[Array, Array]
 
 
 def log_profile_bounds(
     mu: float, steps: int, epsilon: Array, *, added: bool, in_sum: bool = False
 ) -> Bounds:
-    """Return logarithms of a lower and an upper bound on delta at each of many epsilons.
+    """Return logarithms of a lower and an upper bound on delta at each of many epsilons >= 0.
 
-    ``added``: the record is only in the second data set.  The upper ones may be infinite.
-    ``in_sum``: for a composition, which needs neither tiny deltas nor the last digits.
+    ``added``: the record is only in the second data set.  Lower bounds may be 0, upper ones
+    infinite.  ``in_sum``: for a composition, which needs neither tiny deltas nor the last digits.
     """
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 
     def narrow(method: Callable[..., Bounds], wide: NDArray[np.bool_]) -> None:
+        """Intersect wide bounds with those of another method."""
         if wide.any():
             bounds = method(mu, steps, epsilon[wide], added=added)
             low[wide], high[wide] = np.fmax(low[wide], bounds[0]), np.fmin(high[wide], bounds[1])
@@ -64,16 +90,15 @@ def log_profile_bounds(
     if is_short(mu, steps, added=added):
         preferred, fallback = fallback, preferred
     with np.errstate(all="ignore"):
-        is_few = serves(mu, steps, added=added) and (mu >= EVEN or steps < MANY_OF_FEW)
-        # each epsilon is a sum over a lattice across, and in sums there are thousands of them
-        if is_few and not (in_sum and steps > MOST_IN_SUM):
+        if serves(mu, steps, added=added) and not (in_sum and steps > MAX_STEPS_IN_SUMS):
             narrow(few_steps_bounds, np.ones(epsilon.shape, dtype=bool))
-        cut = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
-        narrow(_cut_bounds, cut & ~(high - low <= CLOSE))
+        # The cut of the transform comes first where one step decides, and else last.
+        cut_first = one_decides(mu, steps, added=added) | (not added) & (epsilon > LARGE_EPSILON)
+        narrow(_cut_bounds, cut_first & ~(high - low <= CLOSE))
         narrow(preferred, ~(high - low <= CLOSE))
-        narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut)
-        if mu >= LEAST_MU and steps <= MOST_STEPS:
-            wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
+        narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut_first)
+        if mu >= LATTICE_MIN_MU and steps <= LATTICE_MAX_STEPS:
+            wide = ~(high - low <= np.where(high > DEEP, CLOSE_FOR_LATTICE, CLOSE_WHERE_DEEP))
             if in_sum:
                 wide &= high > NEGLIGIBLE_IN_SUMS
             narrow(fallback, wide)
@@ -81,18 +106,22 @@ def log_profile_bounds(
 
 
 def is_short(mu: float, steps: int, *, added: bool) -> bool:
-    """Return whether a lattice is tried first: contours of few or uneven terms are long."""
-    if mu < LEAST_MU:
+    """Return whether a lattice is quicker than contours, which are long for few, uneven terms.
+
+    The numbers of steps were measured: contours of a large mu, whose V are uneven, need many nodes.
+    """
+    if mu < LATTICE_MIN_MU:
         return False
     if added:
-        return steps <= min(UNEVEN_WITHOUT * mu, MOST_STEPS)
+        return steps <= min(UNEVEN_WITHOUT * mu, LATTICE_MAX_STEPS)
+    # E V^2 = e^{mu^2}: the variance of S is mostly that of one V up to about so many steps.
     uneven = max(5.0 if mu > 0.7 else 1.0, 2 * math.exp(min(mu * mu, 20.0)))
-    return steps <= min(uneven, MOST_STEPS)
+    return steps <= min(uneven, LATTICE_MAX_STEPS)
 
 
 def one_decides(mu: float, steps: int, *, added: bool) -> bool:
-    """Return whether a large loss is mostly that of one step."""
-    return not added and math.log(steps) <= MOST_UNEVEN * mu
+    """Return whether a large S is mostly one large V: for few steps, or a large mu."""
+    return not added and math.log(steps) <= LOG_STEPS_PER_MU * mu
 
 
 def _cut_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
@@ -113,12 +142,12 @@ def _lattice_bounds(
 
 
 def _excess_limit(steps: int, epsilon: Array) -> Array:
-    """Return K, which S exceeds or not."""
+    """Return ``K = t e^epsilon``, which S exceeds or not."""
     return steps * np.exp(np.clip(epsilon, -600.0, 600.0))
 
 
 def _contour_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
-    """Return the bounds by contour integrals."""
+    """Return the bounds by contour integrals: along one line, and where that is wide, split."""
     tilts = _tilts(mu, steps)
     with np.errstate(all="ignore"):
         if added:
@@ -138,7 +167,7 @@ def _contour_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bo
 def _improve(
     tilts: Tilts, gap: Array, low: Array, high: Array, *, jumps_alone: bool = False
 ) -> None:
-    """Narrow wide bounds on ``ln E(S - K)_+``, in place, by sums of two parts."""
+    """Narrow wide bounds on ``ln E(S - K)_+``, in place, by splits at the best cut of each gap."""
     wide = ~(high - low <= NARROW)
     split = np.full(gap.shape, -1)
     split[wide] = tilts.splits(gap[wide], jumps_alone=jumps_alone)
@@ -151,7 +180,8 @@ def _improve(
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
     """Return about the epsilon at ``delta``: a start for a search."""
-    if one_decides(mu, steps, added=added):  # one step is large, the others are about 1
+    if one_decides(mu, steps, added=added):
+        # One V is large, the others are about 1:  S = e^{epsilon of one step} + t - 1.
         step_epsilon = GaussianLoss(mu).inverse_profile(delta)
         return float(np.logaddexp(step_epsilon, math.log(steps - 1)) - math.log(steps))
     tilts = _tilts(mu, steps)
@@ -176,14 +206,19 @@ def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
     order = np.argsort(log_delta[is_valid])
     x, y = log_delta[is_valid][order], epsilon[is_valid][order]
     missing = x[0] - math.log(delta)
-    if missing > 0 and x.size > 2 and y[0] > y[2]:  # what follows falls less steeply
-        return float(y[0] + STRETCH * missing * (y[0] - y[2]) / (x[2] - x[0]))
+    if missing > 0 and x.size > 2 and y[0] > y[2]:  # Beyond, ln delta falls less steeply.
+        return float(y[0] + EXTRAPOLATION * missing * (y[0] - y[2]) / (x[2] - x[0]))
     return float(np.interp(math.log(delta), x, y))
 
 
 @final
 class Tilts:
-    """Saddles of the three kinds of lines, roughly: which line serves which K."""
+    """Which vertical line serves which K, from rough saddle points of the three kinds of lines.
+
+    ``tilt`` are the real parts a of lines of the whole law, ``gap`` the K - t of their saddles and
+    ``height`` the logarithms of their excess there; ``jump_tilt`` are those, -b, of the law without
+    jumps, and each row of its tables is for one of `CUTS`.
+    """
 
     def __init__(self, mu: float, steps: int) -> None:
         self.mu, self.steps = mu, steps
@@ -191,19 +226,20 @@ class Tilts:
         value = np.exp(np.minimum(mu * x - mu * mu / 2, 700.0))
         mass = 0.1 * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
         with np.errstate(all="ignore"):
-            # gaps K - t = 2 / a - t d/da ln E e^{-a(V-1)}, falling with a
+            # At the saddle of s -> sK + t ln E e^{-sV} - 2 ln s, s = a:
+            # K - t = 2 / a - t d/da ln E e^{-a(V-1)}, which falls with a.
             self.tilt = RATIO ** np.arange(-80, 160)
-            size = np.log(mass) - np.multiply.outer(self.tilt, value)
-            top = size.max(axis=1, keepdims=True)
-            weight = np.exp(size - top)
+            log_terms = np.log(mass) - np.multiply.outer(self.tilt, value)
+            top = log_terms.max(axis=1, keepdims=True)
+            weight = np.exp(log_terms - top)
             mean = (weight * value).sum(axis=1) / weight.sum(axis=1)
             self.gap = 2 / self.tilt + steps * (mean - 1)
             power = np.log(weight.sum(axis=1)) + top[:, 0] + self.tilt
-            square = (weight * value**2).sum(axis=1) / weight.sum(axis=1) - mean**2
-            bend = steps * square + 2 / self.tilt**2
+            variance = (weight * value**2).sum(axis=1) / weight.sum(axis=1) - mean**2
+            curvature = steps * variance + 2 / self.tilt**2
             self.height = self.tilt * self.gap + steps * power - np.log(self.tilt**2)
-            self.height -= np.log(2 * math.pi * bend) / 2
-            # for each cut: gaps K - t = t d/db ln E[e^{b(V-1)}; x <= cut] - 2 / b, rising with b
+            self.height -= np.log(2 * math.pi * curvature) / 2
+            # For each cut: K - t = t d/db ln E[e^{b(V-1)}; x <= cut] - 2 / b, which rises with b.
             self.jump_tilt = RATIO ** np.arange(-107, 40)
             at_cut = np.searchsorted(x, CUTS)
             rows = []
@@ -224,11 +260,12 @@ class Tilts:
         self.widest_gap, self.least_gap = np.interp(end_tilts, self.tilt, self.gap)
 
     def splits(self, gap: Array, *, jumps_alone: bool = False) -> NDArray[np.intp]:
-        """Return for each gap the cut with the least round-off; -1 where none is better.
+        """Return for each gap the cut whose split has the least round-off; -1 if none is better.
 
-        ``jumps_alone``: Chernoff's bound on what has no jumps shall be negligible.
+        Round-off is a share of the largest part of the split.  ``jumps_alone``: the part without
+        jumps is not integrated, and Chernoff's bound on it must be negligible.
         """
-        margin, wide = (DIGITS, WIDEST) if jumps_alone else (0.0, 1.0)
+        margin, wide = (DIGITS, FARTHEST_GAPS) if jumps_alone else (0.0, 1.0)
         best = np.empty(gap.size, dtype=np.intp)
         for start in range(0, gap.size, 64):
             gaps = gap[start : start + 64]
@@ -237,15 +274,15 @@ class Tilts:
             height = self._jump_height[rows, saddle_index] - self.jump_tilt[saddle_index] * gaps
             jumps = self._log_jump[:, None] + np.log(gaps + self.value[:, None])
             cost = np.fmax(height + margin, jumps)
-            # a line of jumps far below K would need too many nodes, unless jumps are negligible
+            # A line of jumps far below K needs too many nodes, unless jumps are negligible.
             is_far = gaps - self.value[:, None] > wide * self.widest_gap
             cost[is_far & (jumps > height - DIGITS)] = np.inf
-            if not jumps_alone:  # fewer lines
+            if not jumps_alone:  # Every other cut is enough, with half as many lines.
                 cost[1::2] = np.inf
             best_cut = np.argmin(cost, axis=0)
-            # a sum of two is more work: for one digit it is not done
-            worth = cost.min(axis=0) - margin + 2 < np.log(np.maximum(gaps, 1e-300))
-            best[start : start + 64] = np.where(worth, best_cut, -1)
+            # The whole law's line has the round-off of the gap; a split must gain e^2.
+            is_better = cost.min(axis=0) - margin + 2 < np.log(np.maximum(gaps, 1e-300))
+            best[start : start + 64] = np.where(is_better, best_cut, -1)
         return best
 
     def line_below(self, gap: Array) -> Array:
@@ -271,12 +308,15 @@ def _line(law: Law, mu: float, steps: int, tilt: float, cut: float) -> Line:
 def _by_line(
     tilts: Tilts, law: Law, tilt: Array, cut: float, gap: Callable[[Line, NDArray[np.bool_]], Array]
 ) -> tuple[Array, Array, Array]:
-    """Return the excess and its error over e^height, and the height, each from its own line."""
+    """Return the excess at each K by the line of its tilt: over e^height, its error, the height.
+
+    ``gap`` gives K less t times a line's centre.  The error is infinite where no line is usable.
+    """
     value, height = np.zeros(tilt.shape), np.zeros(tilt.shape)
     error = np.full(tilt.shape, np.inf)
     for line_tilt in np.unique(tilt):
         on_line = tilt == line_tilt
-        # far from the saddle a line is less exact, and has fewer nodes
+        # A line with a larger tilt, farther from the saddle, is less exact and has fewer nodes.
         exponents = (0,) if law is Law.NO_JUMPS else (0, 3, 6, 9)
         candidates = (
             _line(law, tilts.mu, tilts.steps, float(line_tilt) * RATIO**n, cut) for n in exponents
@@ -304,12 +344,16 @@ def _excess_below(tilts: Tilts, epsilon: Array) -> Bounds:
 def _plain_excess(tilts: Tilts, epsilon: Array, gap: Array) -> Bounds:
     """Return bounds on ``ln E(S - K)_+ = ln [E(K - S)_+ + t - K]``."""
     low, high = (np.exp(log_bound) for log_bound in _excess_below(tilts, epsilon))
-    off = 4 * ULP * gap
-    return np.log(np.maximum(low - gap - off, 0.0)), np.log(high * (1 + 4 * ULP) - gap + off)
+    round_off = 4 * ULP * gap
+    low_excess = np.maximum(low - gap - round_off, 0.0)
+    return np.log(low_excess), np.log(high * (1 + 4 * ULP) - gap + round_off)
 
 
 def _split_excess(tilts: Tilts, gap: Array, cut: float, *, jumps_alone: bool) -> Bounds:
-    """Return bounds on ``ln E(S - K)_+``, without and with jumps beyond the cut."""
+    """Return bounds on ``ln E(S - K)_+`` by its split at a cut.
+
+    ``jumps_alone``: E[(S - K)_+; no jump] is between 0 and Chernoff's bound.
+    """
     mu, t = tilts.mu, tilts.steps
     index = int(np.searchsorted(CUTS, cut))
     b = tilts.line_above(index, gap)
@@ -322,24 +366,26 @@ def _split_excess(tilts: Tilts, gap: Array, cut: float, *, jumps_alone: bool) ->
     value = np.where(np.isfinite(error), value, 0.0)
     height = np.where(np.isfinite(error), height, 0)
     error = np.where(np.isfinite(error), error, _chernoff(mu, t, b, cut, gap))
-    # E[S - K; a jump] = t P(no jump)^{(t-1)/t} E[V - 1; V > M] - (K - t) P(a jump)
+    # With q = P(V > M), E[S - K; a jump] is
+    # t (1 - q)^{t-1} E[V - 1; V > M] - (K - t) (1 - (1 - q)^t).
     mass, mean = (math.erfc(x / math.sqrt(2)) / 2 for x in (cut, cut - mu))
     no_other_jump = math.exp((t - 1) * math.log1p(-mass))
     jump_part = t * no_other_jump * (mean - mass)
     gap_part = -math.expm1(t * math.log1p(-mass)) * gap
-    aim = np.clip(gap - tilts.value[index], tilts.least_gap, WIDEST * tilts.widest_gap)
-    a = tilts.line_below(aim)
+    # With one V at M the other steps have the gap K - t - M.
+    other_gap = np.clip(gap - tilts.value[index], tilts.least_gap, FARTHEST_GAPS * tilts.widest_gap)
+    a = tilts.line_below(other_gap)
     jump, jump_error, jump_height = _by_line(
         tilts, Law.JUMPS, a, cut, lambda line, on_line: gap[on_line]
     )
     size = np.exp(jump_height)
     total = jump_part - gap_part + jump * size
-    off = jump_error * size + (16 + abs(cut) * mu) * ULP * (
+    total_error = jump_error * size + (16 + abs(cut) * mu) * ULP * (
         t * no_other_jump * (mean + mass) + gap_part
     )
     scale = np.exp(height)
-    low = np.maximum(value - error, 0.0) * scale + total - off
-    return np.log(np.maximum(low, 0.0)), np.log((value + error) * scale + total + off)
+    low = np.maximum(value - error, 0.0) * scale + total - total_error
+    return np.log(np.maximum(low, 0.0)), np.log((value + error) * scale + total + total_error)
 
 
 def _chernoff(mu: float, steps: int, tilt: Array, cut: float, gap: Array) -> Array:
@@ -354,6 +400,7 @@ def _chernoff(mu: float, steps: int, tilt: Array, cut: float, gap: Array) -> Arr
 
 @functools.lru_cache(maxsize=512)
 def _log_upper(mu: float, tilt: float, cut: float) -> float:
+    """Return an upper bound on ``ln E[e^{tilt (V - 1)}; V <= M]``; infinite if not known."""
     try:
         return float(LogNormalRule(mu, -tilt, tilt, cut).log_upper(np.array([-tilt]))[0])
     except TooManyNodes:

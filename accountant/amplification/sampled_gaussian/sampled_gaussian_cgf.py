@@ -1,10 +1,15 @@
-"""The cumulant of a Poisson-sampled Gaussian: one quadrature, its error bounded.
+"""The cumulants of one Poisson-sampled Gaussian, with bounds on their errors, for contours.
 
-With r(x) = 1 - rate + rate e^{mu x - mu^2/2} and X ~ N(0, 1), the loss with the record present is
-ln r(x), and both directions are moments of r:  E_P e^{zL} = E r(X)^{z+1}  (remove),
-E_Q e^{-zL} = E r(X)^{-z}  (add).
+With r(x) = 1 - rate + rate e^{mu x - mu^2/2} and X ~ N(0, 1), the output without the record, the
+privacy loss is ln r where the record is removed and -ln r where it is added.  The cumulants
+K(z) = ln E e^{zL} of both directions are moments of r at a power p:
 
-References: Mironov, Talwar & Zhang (2019); trapezoid rule: Trefethen & Weideman (2014), Thm 5.1.
+    E_P e^{zL} = E r(X)^{z+1}, p = z + 1 (removed),    E_Q e^{zL} = E r(X)^{-z}, p = -z (added).
+
+`SampledGaussian` chooses a trapezoid rule for them (`sampled_gaussian_lines`) and sums it
+(`sampled_gaussian_moments`).  A rule for a real power also serves smaller powers of its sign.
+
+References: Mironov, Talwar & Zhang (2019); proof: `docs/proofs/sampled_gaussian.md`.
 """
 
 from __future__ import annotations
@@ -39,12 +44,16 @@ from accountant.numerics.search import least_float_that
 
 BISECTIONS = 20  # of an estimate
 SQRT_TWO = math.sqrt(2)
-SHORT_RULE = 700  # points of a rule that serves all smaller powers
-STEEP = 4.0  # where mu is greater, rules are long and serve fewer powers
-ROUGH_STEP, ROUGH_REACH = 0.45, 13.0  # of a sum that starts searches
-FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)  # where a great power has its mass
-ROUGH_END, LEAST_ROUGH_STEP = 38.6, 1e-3
-HIGHEST_BOUND_LINE = 8.0  # a bound falls to e^{-eta^2 / 2} at most on the line Im x = eta
+# A rule of at most 700 points serves all smaller powers at once; a longer one only those of its
+# class, as shorter rules would do for the rest.
+SHORT_RULE = 700
+STEEP_MU = 4.0  # above it the points of a rule grow fast with the power: classes are narrower
+# An estimate sums outputs to 13 deviations in steps of .45, and beyond e^{-38.6^2 / 2}, which is
+# 0 as a float, some outputs far out by their logarithms, where a large power has its mass.
+ROUGH_STEP, ROUGH_REACH, ROUGH_END = 0.45, 13.0, 38.6
+FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)  # over the end of the estimate's steps
+SHORTEST_ROUGH_STEP = 1e-3  # for a mu above 900
+HIGHEST_BOUND_LINE = 8.0  # eta: the bound on the line Im x = eta falls to e^{-eta^2 / 2} at best
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +69,19 @@ class SampledGaussian:
         flat = np.ravel(z)
         power = self._power(flat)
         if not np.iscomplexobj(flat):
-            rule = self._rule_of_all(power)
+            rule = self._common_rule(power)
             if rule is not None:
                 moment, error = log_moments(rule, power)
                 return moment.real.reshape(np.shape(z)), error.reshape(np.shape(z))
         value, error = np.full(flat.shape, np.inf, dtype=complex), np.zeros(flat.shape)
-        turns = power.imag != 0
-        for rule, served in self._real_rules(power.real, ~turns):
+        is_complex = power.imag != 0
+        for rule, served in self._real_rules(power.real, ~is_complex):
             value[served], error[served] = log_moments(rule, power[served] + 0j)
-        for real_power in np.unique(power.real[turns]).tolist():
+        for real_power in np.unique(power.real[is_complex]).tolist():
             line = raised_line(self.mu, self.rate, real_power)
-            served = (power.real == real_power) & turns
+            served = (power.real == real_power) & is_complex
             if line is not None:
-                # a moment at the conjugate is the conjugate: one sign has no oscillation
+                # The line serves one sign of Im s; a moment at the conjugate is the conjugate.
                 s = power[served]
                 mirrored = s.imag * math.copysign(1, real_power) < 0
                 log_moment, error[served] = log_moments(line, np.where(mirrored, np.conj(s), s))
@@ -80,41 +89,44 @@ class SampledGaussian:
         result = value if np.iscomplexobj(z) else value.real
         return result.reshape(np.shape(z)), error.reshape(np.shape(z))
 
-    def _rule_of_all(self, power: Array) -> Line | None:
-        """Return a short rule for all of some real powers of one sign; None where none is."""
-        if power.size == 1:  # a contour through it needs this line, too
+    def _common_rule(self, power: Array) -> Line | None:
+        """Return one short rule for real powers of one sign; None where there is none."""
+        if power.size == 1:  # A contour through it needs this line, too.
             return raised_line(self.mu, self.rate, float(power[0]))
         smallest, greatest = float(power.min(initial=np.inf)), float(power.max(initial=-np.inf))
         if not (math.isfinite(greatest - smallest) and smallest * greatest > 0):
             return None
-        size = float(self._octave(np.array(greatest if greatest > 0 else smallest)))
-        rule = self._rule_of_octave(size)
+        largest_class = float(self._class_of(np.array(greatest if greatest > 0 else smallest)))
+        rule = self._rule_of_class(largest_class)
         return rule if rule is not None and rule.x.size <= SHORT_RULE else None
 
     def _real_rules(self, power: Array, is_real: Array) -> Iterator[tuple[Line, Array]]:
         """Yield rules and the real powers they serve: all smaller ones of a sign if short."""
-        size = self._octave(power)
-        unserved = is_real & np.isfinite(size)
+        power_class = self._class_of(power)
+        unserved = is_real & np.isfinite(power_class)
         while unserved.any():
-            octave = float(size[unserved][np.argmax(np.abs(size[unserved]))])
-            line = self._rule_of_octave(octave)
-            served = unserved & (size == octave)
+            largest = float(power_class[unserved][np.argmax(np.abs(power_class[unserved]))])
+            line = self._rule_of_class(largest)
+            served = unserved & (power_class == largest)
             if line is not None:
                 if line.x.size <= SHORT_RULE:
-                    served = unserved & (np.sign(size) == math.copysign(1, octave))
+                    served = unserved & (np.sign(power_class) == math.copysign(1, largest))
                 yield line, served
             unserved &= ~served
 
     @property
     def _octaves(self) -> float:
-        return 2.0 if self.mu < STEEP else 0.25
+        """How many octaves of the power are a class, which has one rule."""
+        return 2.0 if self.mu < STEEP_MU else 0.25
 
-    def _octave(self, power: Array) -> Array:
-        size: Array = 1 + np.ceil(np.log2(np.maximum(np.abs(power), 1.0)) / self._octaves)
-        return np.copysign(size, power)
+    def _class_of(self, power: Array) -> Array:
+        """Return the class of each real power: 1, 2, ... with the sign of the power."""
+        power_class: Array = 1 + np.ceil(np.log2(np.maximum(np.abs(power), 1.0)) / self._octaves)
+        return np.copysign(power_class, power)
 
-    def _rule_of_octave(self, size: float) -> Line | None:
-        power = math.copysign(2.0 ** (self._octaves * (abs(size) - 1)), size)
+    def _rule_of_class(self, power_class: float) -> Line | None:
+        """Return the rule for the largest power of a class; None where it is too long."""
+        power = math.copysign(2.0 ** (self._octaves * (abs(power_class) - 1)), power_class)
         return real_line(self.mu, self.rate, power)
 
     def rough_cgf(self, a: Array) -> Array:
@@ -149,14 +161,18 @@ class SampledGaussian:
 
 
 def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: float) -> float:
-    """Return an estimate of epsilon: one large-loss event and many losses that are about normal."""
+    """Return an estimate of epsilon, from one large loss and a sum that is about normal.
+
+    Of n_i releases, a record is sampled in about sum n_i rate_i, its ``hits``.
+    """
     mu = np.array([gaussian.mu for gaussian in gaussians])
     rate = np.array([gaussian.rate for gaussian in gaussians])
     hits = counts * rate
     expected = float(np.sum(hits))
     large = 0.0
     if delta < expected / 2:
-        # the loss is about ln(1 + e^y), and y normal in a sampled release
+        # In a hit the loss is about ln(1 + e^y), y = ln odds + mu x - mu^2 / 2, x ~ N(mu, 1): the
+        # y that all hits together exceed with probability delta.
         log_odds = np.log(rate) - np.log1p(-np.minimum(rate, 1 - ULP))
         mean = log_odds + mu * mu / 2
 
@@ -172,7 +188,7 @@ def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: fl
         large = float(np.logaddexp(0.0, y))
     variance = float(np.sum(counts * rate**2 * np.expm1(np.minimum(mu * mu, 2.0))))
     normal = variance / 2 + math.sqrt(-2 * variance * math.log(delta))
-    # every hit costs about mu^2 / 2 less ln(1 / rate)
+    # Every hit costs about mu^2 / 2 less ln(1 / rate); the number of hits is within 6 deviations.
     hit_cost = np.maximum(mu * mu / 2 + np.log(rate), 0.0)
     of_hits = float(np.sum(hits * hit_cost)) + 6 * math.sqrt(float(np.sum(hits * hit_cost**2)))
     return large + max(normal, of_hits)
@@ -180,9 +196,8 @@ def rough_epsilon(gaussians: Sequence[SampledGaussian], counts: Array, delta: fl
 
 @functools.lru_cache(maxsize=4)
 def rough_rule(mu: float, rate: float) -> tuple[Array, Array, Array, Array]:
-    """Return masses and losses of a short rule, and of a few outputs far out, as logarithms."""
-    # beyond `ROUGH_END` a mass is 0; there a few logarithms serve
-    step = max(min(ROUGH_STEP, 2 * ROUGH_STEP / mu), LEAST_ROUGH_STEP)
+    """Return masses and losses of a short rule, and log-masses and losses of outputs far out."""
+    step = max(min(ROUGH_STEP, 2 * ROUGH_STEP / mu), SHORTEST_ROUGH_STEP)
     x = np.arange(-ROUGH_REACH, min(ROUGH_REACH + mu, ROUGH_END) + step, step)
     mass = step / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
     far = x[-1] * FAR_OUTPUTS
@@ -198,8 +213,8 @@ def _lines_of_decay(mu: float, rate: float, power: float) -> Decay | None:
     x, highest = rule.x.real, min(0.49 * math.pi / mu, HIGHEST_BOUND_LINE)
     if power < 0:
         highest = min(highest, abs(float(rule.x[0].imag)))
-    eta = highest * LINE_LADDER
+    heights = highest * LINE_LADDER
     log_weight = -x * x / 2
     log_weight = log_weight - logsumexp(power * loss_and_share(mu, rate, x)[0] + log_weight)
-    missed = 4 * rule.missed * np.exp(eta**2 / 2)
-    return Decay(mu, rate, power, x, log_weight, eta, missed)
+    missed = 4 * rule.missed * np.exp(heights**2 / 2)
+    return Decay(mu, rate, power, x, log_weight, heights, missed)

@@ -1,7 +1,14 @@
 """Moments of a sampled Gaussian from one trapezoid rule, with their round-off.
 
-``E r^s = 1 + sum_j mass_j (e^{s loss_j} - 1) - lost``: by its distance from 1, so that a power of
-10^12 still knows its exponent.
+A rule (`Line`) has points of losses l_j and masses m_j, which add up to 1 - lost, so that
+
+    E r^s = sum_j m_j e^{s l_j} = 1 - lost + sum_j m_j (e^{s l_j} - 1).
+
+The right-hand side is summed: a moment of a small loss is near 1, and its logarithm, the cumulant
+of one release, is multiplied by as many as 10^12 releases.  Errors are relative to its distance
+from 1.  Where the cumulant is large, the middle sum is scaled by its greatest term instead.
+
+An error in ulps is multiplied by `ULP` at the end.  Proof: `docs/proofs/sampled_gaussian.md`.
 """
 
 from __future__ import annotations
@@ -17,13 +24,14 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product, product_additions
 from accountant.numerics.rounding import ULP
 
-MAX_NEAR_CGF = 30.0  # a larger cumulant is summed by its greatest term
+# Cumulants above it are scaled by their greatest term: e^-30 = 1e-13 is then what 1 is of the sum.
+LARGE_CUMULANT = 30.0
 
 
 def log_moments(line: Line, s: Any) -> tuple[Any, Array]:
     """Return ``ln E r^s`` at some complex ``s``, and a bound on its error."""
     is_real = not (np.any(s.imag) or np.any(line.x.imag))
-    if is_real:  # real numbers are a few times quicker
+    if is_real:  # Real numbers are a few times quicker than complex ones.
         line = line._replace(loss=line.loss.real, log_mass=line.log_mass.real)
         s = s.real
     mass, w = np.exp(line.log_mass), s[:, None] * line.loss
@@ -34,21 +42,23 @@ def log_moments(line: Line, s: Any) -> tuple[Any, Array]:
         grown = np.abs(exp_minus_one + 1)
         size = np.abs(s) * ordered_dot(grown, np.abs(mass) * line.loss_error)
         size += ordered_dot(np.abs(exp_minus_one), mass_ulps * np.abs(mass)) + 4 * line.lost
-        is_sum = is_real and line.edge is None  # the error is a share of this sum
-        missed = line.missed * ordered_dot(grown, mass) if is_sum else line.missed_moments(s.real)
+        # Without edges the rule's error is a share of this very sum.
+        is_share = is_real and line.edge is None
+        missed = line.missed * ordered_dot(grown, mass) if is_share else line.missed_moments(s.real)
         error = 2 * ULP * size + missed
         error /= np.abs(1 + excess)
         value = log1p(excess)
-    far = ~(np.isfinite(value + error) & (value.real < MAX_NEAR_CGF))
-    if far.any():
-        value[far], error[far] = _log_large_moments(line, s[far])
-    # of the logarithm: any value where the sum is no larger than its error
+    is_large = ~(np.isfinite(value + error) & (value.real < LARGE_CUMULANT))
+    if is_large.any():
+        value[is_large], error[is_large] = _log_large_moments(line, s[is_large])
+    # Of the logarithm; infinite where the sum is no larger than its error.
     with np.errstate(divide="ignore"):
         log_error = -np.log1p(-np.minimum(error, 1.0))
     return value, log_error + 4 * ULP * np.abs(value)
 
 
 def _log_large_moments(line: Line, s: Any) -> tuple[Any, Array]:
+    """Return ``ln E r^s`` scaled by the greatest term, and the error of E r^s over its size."""
     exponent = s[:, None] * line.loss + line.log_mass
     top = logsumexp(exponent.real)
     terms = np.exp(exponent - top[:, None])
@@ -61,26 +71,37 @@ def _log_large_moments(line: Line, s: Any) -> tuple[Any, Array]:
 
 def moment_power(line: Line, s: Complex, count: int) -> tuple[Complex, Array]:
     """Return ``(E r^s / E r^a)^count`` on equidistant nodes, ``a = s[0, 0]``, and its error."""
-    return _power(*log_moment_ratio(line, s), count)
+    log_ratio, error = log_moment_ratio(line, s)
+    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+        ratio = np.exp(count * log_ratio)
+        # (|x| + e)^n - |x|^n = |x|^n (e^{n ln(1 + e / |x|)} - 1)
+        log_growth = count * (np.log1p(error) + 4 * ULP * np.abs(log_ratio)) + 8 * ULP
+        return ratio, np.abs(ratio) * np.expm1(np.minimum(log_growth, 700.0))
 
 
 def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
-    """Return ``ln (E r^s / E r^a)`` on equidistant nodes, ``a = s[0, 0]``, and its error."""
+    """Return ``ln (E r^s / E r^a)`` on equidistant nodes, ``a = s[0, 0]``, and its error.
+
+    ``s[i, k]`` is the sum of its row's part v = s[i, 0] and its column's part w = s[0, k] - a, so
+    that exponentials are outer products and the sum over the points is a product of matrices:
+
+        e^{v + w} - 1 = (e^v - 1)(e^w - 1) + (e^v - 1) + (e^w - 1),    each times l_j.
+    """
     power = s[0, 0].real
     mass, row_powers, column_powers = np.exp(line.log_mass), s[:, 0], (s[0] - power).imag
     log_tilted = line.log_mass.real + power * line.loss.real
-    if logsumexp(log_tilted) >= MAX_NEAR_CGF:
-        total, error, _ = scaled_moments(line, s)
+    if logsumexp(log_tilted) >= LARGE_CUMULANT:
+        total, error = scaled_moments(line, s)
         with np.errstate(divide="ignore"):
             error /= np.abs(total)
             value = np.log(total)
         return value - value[0, 0].real, error + error[0, 0]
-    # e^{v+w} - 1 = (e^v - 1)(e^w - 1) + (e^v - 1) + (e^w - 1)
+    # The last row has the masses alone, for the third summand.
     rows = np.vstack([np.expm1(np.outer(row_powers, line.loss)) * mass, mass])
     columns = np.expm1(1j * np.outer(column_powers, line.loss))
     product = ordered_product(rows, columns)
     excess = product[:-1] - line.lost + (rows[:-1].sum(axis=1)[:, None] + product[-1])
-    # |e^w - 1| <= |w| max(1, |e^w|), and |e^w| falls with the frequency
+    # |e^{sl} - 1| <= |s l| max(1, |e^{sl}|), and |e^{sl}| falls with the frequency.
     size = np.abs(mass) + np.exp(log_tilted)
     ulps = line.loss_error + _mass_ulps(line, summed_in_parts=True) * np.abs(line.loss)
     missed = line.missed_moments(s[0, :1].real)[0] + 8 * ULP * line.lost
@@ -91,10 +112,10 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
     return value - value[0, 0].real, error + error[0, 0]
 
 
-def scaled_moments(line: Line, s: Complex, ulps: Any = 0.0) -> tuple[Complex, Array, float]:
-    """Return ``e^-top sum_j e^{log_mass_j + s loss_j}`` on equidistant nodes, its error, and top.
+def scaled_moments(line: Line, s: Complex) -> tuple[Complex, Array]:
+    """Return ``e^-top sum_j e^{log_mass_j + s loss_j}`` on equidistant nodes, and its error.
 
-    ``ulps``: by how many more than those of its logarithm a mass is inexact.
+    top is the logarithm of the sum at Re s, so that no term is above 1.
     """
     power = s[0, 0].real
     exponent = s[:, :1] * line.loss + line.log_mass
@@ -102,23 +123,18 @@ def scaled_moments(line: Line, s: Complex, ulps: Any = 0.0) -> tuple[Complex, Ar
     rows = np.exp(exponent - top)
     total = ordered_product(rows, np.exp(1j * np.outer((s[0] - power).imag, line.loss)))
     size = np.exp(exponent[0].real - top)
-    fixed = ordered_dot(4 * np.abs(exponent[0]) + 4 * _mass_ulps(line) + ulps, size)
+    fixed = ordered_dot(4 * np.abs(exponent[0]) + 4 * _mass_ulps(line), size)
     error = ULP * (fixed + np.abs(s) * ordered_dot(4 * line.loss_error, size))
     error += math.exp(min(float(line.log_missed(s[0, :1].real)[0]) - top, 700.0))
-    return total, error, top
-
-
-def _power(log_ratio: Complex, error: Array, count: int) -> tuple[Complex, Array]:
-    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-        ratio = np.exp(count * log_ratio)
-        # (|x| + e)^n - |x|^n
-        wrong = count * (np.log1p(error) + 4 * ULP * np.abs(log_ratio)) + 8 * ULP
-        return ratio, np.abs(ratio) * np.expm1(np.minimum(wrong, 700.0))
+    return total, error
 
 
 def _mass_ulps(line: Line, *, summed_in_parts: bool = False) -> Array:
-    """Return the ulps of a mass, of a term, and of a sum of as many."""
-    # those of `ordered_product`, which six ulps of this are more than
-    many = product_additions(line.loss.size) / 8 if summed_in_parts else line.loss.size / 16
-    ulps: Array = 4 + np.abs(line.log_mass) / 4 + many
+    """Return the ulps of each mass, of its term, and of the sum of all terms, over four.
+
+    ``summed_in_parts``: the sum is an `ordered_product`, whose terms are in few additions.
+    """
+    terms = line.loss.size
+    sum_ulps = product_additions(terms) / 8 if summed_in_parts else terms / 16
+    ulps: Array = 4 + np.abs(line.log_mass) / 4 + sum_ulps
     return ulps

@@ -1,14 +1,21 @@
-"""The Rényi curve of a Poisson-sampled Gaussian at real orders: one quadrature of one sign.
+"""The Rényi curve of a Poisson-sampled Gaussian at real orders, rounded up, by one quadrature.
 
-With r(x) = 1 - q + q e^w, w = mu x - mu^2/2, X ~ N(0, 1), and z = order - 1, the divergences are
-ln(1 + I) / z, I = E[r^p - 1 - p (r - 1)] with p = z + 1 (remove) or p = -z (add).  In t = ln r and
-psi(y) = e^y - 1 - y, which is never negative, nothing cancels:
+q is the sampling rate, r(x) = 1 - q + q e^w with w = mu x - mu^2/2 the likelihood ratio, and X ~
+N(0, 1) the output without the record.  With z = order - 1 > 0, the power p of r is z + 1 where the
+record is removed and -z where it is added, and the divergence is ln(1 + I) / z,
 
-    remove:  I = E e^t [psi(zt) + z psi(-t)]        add:  I = E [psi(-zt) + z psi(t)].
+    I = E[r^p - 1 - p (r - 1)]        (as E r = 1).
 
-The trapezoid rule, its windows and its round-off are proved in `docs/proofs/renyi.md`.
+In t = ln r and psi(y) = e^y - 1 - y, which is never negative, all terms have one sign, so that
+nothing cancels in the sum of a trapezoid rule:
 
-References: Mironov, Talwar & Zhang (2019); Trefethen & Weideman (2014), Theorem 5.1.
+    removed:  I = E e^t [psi(zt) + z psi(-t)]        added:  I = E [psi(-zt) + z psi(t)].
+
+In both, I = E g, and the integrand is g e^{-x^2/2} / sqrt(2 pi).  Orders that move its mass little
+share one grid.  Larger ones have windows: around x = 0 and around the peak of r^p e^{-x^2/2}.
+
+References: Mironov, Talwar & Zhang (2019); Trefethen & Weideman (2014), Theorem 5.1; the errors of
+the rule, of windows and of floats: `docs/proofs/renyi.md`.
 """
 
 from __future__ import annotations
@@ -25,13 +32,15 @@ from accountant.numerics.logspace import log_mixture, log_ndtr
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-MAX_MU = 25.0  # the two parts of the mixture overlap by e^-78 beyond it
-MAX_POINTS = 2**21  # of one order
+# Above it N(0, 1) and N(mu, 1) overlap by e^{-mu^2/8} = e^-78: closed bounds are exact.
+MAX_MU = 25.0
+MAX_POINTS = 2**21  # of the grid of one order: 16 MB; an order that needs more has no bound here
 NATS = 37.0  # the rule misses about e^-37 of I
+# Ends of a grid, left and right, beyond which the integral is bounded and added to the error.
 NO_TAIL, LEFT_TAIL, RIGHT_TAIL, BOTH_TAILS = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
-SHARED_REACH = 64.0  # orders that move the mass no further share one grid
+SHARED_REACH = 64.0  # deviations: orders that move the mass no farther share one grid
 LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
-LEAST = 1e-300  # a divergence that is not 0, and too small for a float
+TINY = 1e-300  # for a divergence that is not 0, but too small for a float
 
 
 @final
@@ -54,19 +63,21 @@ class SampledGaussianRenyi:
                 bound = self._of_separate_parts(order - 1)
             else:
                 bound = self._by_quadrature(np.ravel(order) - 1).reshape(order.shape)
+            # Where the record is added the loss -ln r is at most -ln(1 - q).
             largest = -math.log1p(-self.rate) if self.record_added and self.rate < 1 else math.inf
-            return np.maximum(np.minimum(bound, largest) * (1 + 16 * ULP), LEAST)
+            return np.maximum(np.minimum(bound, largest) * (1 + 16 * ULP), TINY)
 
     def _of_separate_parts(self, z: Array) -> Array:
         """Return a bound for a large mu, where hardly an outcome is likely for both parts."""
         mu, q = self.mu, self.rate
-        if self.record_added:  # r >= 1 - q
+        if self.record_added:  # The bound -ln(1 - q) of all orders is enough.
             return np.full(z.shape, np.inf)
         half = mu * (mu / 2)
-        # Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}
+        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}
         norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
         norm = np.where(z * half > 600, (z + 1) * (math.log(q) / z + half), norm)
-        # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(x, y) <= sqrt(xy)
+        # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
+        # B = q e^w.  E A^a - 1 + E B^a is written by psi, as it may be small.
         log_missed, log_hit = math.log1p(-q), math.log(q) + (z + 1) * half
         linear = (1 - q) * log_missed + q * log_hit
         curved = (1 - q) * np.exp(_log_psi(z * log_missed)) + q * np.exp(_log_psi(z * log_hit))
@@ -76,6 +87,7 @@ class SampledGaussianRenyi:
         return np.minimum(norm, split_bound) * (1 + 32 * ULP)
 
     def _by_quadrature(self, z: Array) -> Array:
+        """Return ``ln(1 + I) / z``, I raised by its error; infinite where a grid is too long."""
         log_moment, error = np.full(z.shape, np.inf), np.zeros(z.shape)
         reach = self._reach(z)
         shared = reach <= max(SHARED_REACH, 2 * self.mu)
@@ -96,57 +108,67 @@ class SampledGaussianRenyi:
         return np.where(np.isnan(total), np.inf, total) / z
 
     def _reach(self, z: Array) -> Array:
-        """Return how far the tilt moves the mass: to the right, or (add) to the left."""
+        """Return how far r^p moves the mass: to the right, or where the record is added, left."""
         if not self.record_added:
             return self.mu * (z + 1)
         flat = np.log1p(z * self.rate / (1 - self.rate)) / self.mu
         return np.minimum(flat, z * self.rate * self.mu)
 
     def _peak(self, z: Array) -> Array:
-        """Return the rightmost (add: the only) peak of ``r^p e^{-x^2/2}``, where p t' = x."""
+        """Return the rightmost peak of ``r^p e^{-x^2/2}``, where p t'(x) = x; or its bound mu p.
+
+        Where the record is added there is one peak, found by bisection.
+        """
         if not self.record_added:
             return self.mu * (z + 1)
         low, high = -self._reach(z) - 1, np.zeros(z.shape)
         for _ in range(60):
             x = (low + high) / 2
-            right = -z * self._slope(x) < x
-            low, high = np.where(right, low, x), np.where(right, x, high)
+            is_right_of_peak = -z * self._slope(x) < x
+            low, high = np.where(is_right_of_peak, low, x), np.where(is_right_of_peak, x, high)
         return (low + high) / 2
 
     @property
     def _tail(self) -> float:
-        """The deviations beyond which little is left, also of a second moment of order mu^2."""
+        """The deviations beyond which e^-48 is left, also of an I as small as mu^2."""
         return math.sqrt(2 * (48 + 2 * max(0.0, -math.log(self.mu))))
 
     def _edges(self, reach: float) -> tuple[float, float]:
+        """Return the ends of a grid that serves orders up to this reach."""
         if self.record_added:
             return -reach - self._tail, 2 * self.mu + self._tail
         return -self._tail, max(reach, 2 * self.mu) + self._tail
 
     def _of_one_bump(self, z: Array, peak: Array, around: Array) -> tuple[Array, Array]:
-        """Return ``ln I`` (add) and its error, from the points around the one peak."""
+        """Return ``ln I`` and its error where the record is added: from a window at the peak."""
         window_sums = [
             self._sum_on(z[i : i + 1], (float(low), float(high)), NO_TAIL)
             for i, (low, high) in enumerate(around)
         ]
         value, error = (np.concatenate(column) for column in zip(*window_sums, strict=True))
-        # what is outside the window: of r^-z by log-concavity, of z r at most z
+        # Outside the window r^-z is bounded by log-concavity, and z r has the mean z at most.
         height = math.log(2) - z * self._log_ratio(peak) - peak * peak / 2
         left_out = np.logaddexp(height + log_ndtr(np.array(-self._tail)), np.log(z))
         return value, error + np.exp(left_out - value)
 
     def _of_two_bumps(self, z: Array, peak: Array, around: Array) -> tuple[Array, Array]:
-        """Return ``ln I`` (remove) and its error, from windows at both ends where these do."""
+        """Return ``ln I`` and its error where the record is removed: from two windows, if enough.
+
+        One lies around x = 0 and 2 mu, one around the peak.  They are enough where the integrand
+        has no third peak between them and is negligible there; else one grid spans both.
+        """
         edges = self._edges(0.0)
         value, error = self._sum_on(z, edges, LEFT_TAIL)
         x = np.stack([np.full(z.shape, edges[1]), around[:, 0]])
         height = (z + 1) * self._log_ratio(x) - x * x / 2
         rise = (z + 1) * self._slope(x) - x
+        # The slope of k = p t - x^2/2 is a sigmoid less a line, so that k has at most two peaks and
+        # a valley.  Between the ends it has no third peak if its slope is positive at the right
+        # end and negative at the left one, or concave from there on, or negative left of it.
         grid = np.linspace(*edges, 200)
-        passed = np.any(np.multiply.outer(z + 1, self._slope(grid)) < grid, axis=1)
-        bent = self.mu * edges[1] - self.mu**2 / 2 >= math.log((1 - self.rate) / self.rate)
-        # between the windows r^a e^{-x^2/2} has no peak
-        one_valley = (x[1] > x[0]) & (rise[1] > 0) & ((rise[0] < 0) | bent | passed)
+        falls_before = np.any(np.multiply.outer(z + 1, self._slope(grid)) < grid, axis=1)
+        is_concave = self.mu * edges[1] - self.mu**2 / 2 >= math.log((1 - self.rate) / self.rate)
+        one_valley = (x[1] > x[0]) & (rise[1] > 0) & ((rise[0] < 0) | is_concave | falls_before)
         between = np.log(np.maximum(x[1] - x[0], 0.0) + 1) + np.max(height, axis=0)
         for i in range(z.size):
             order, window = z[i : i + 1], (float(around[i, 0]), float(around[i, 1]))
@@ -164,7 +186,10 @@ class SampledGaussianRenyi:
     def _sum_on(
         self, z: Array, edges: tuple[float, float], tails: tuple[float, float] = BOTH_TAILS
     ) -> tuple[Array, Array]:
-        """Return ``ln I`` between the edges, and a bound on its error, with these tails."""
+        """Return ``ln I`` between the edges, and a bound on its error, with these tails.
+
+        Errors are of ln I, that is relative to I.
+        """
         step, width, angle = self._step(edges[0])
         first_index, last_index = math.floor(edges[0] / step), math.ceil(edges[1] / step)
         if last_index - first_index > MAX_POINTS:
@@ -179,7 +204,11 @@ class SampledGaussianRenyi:
         return value, error
 
     def _step(self, left: float) -> tuple[float, float, float]:
-        """Return the step of the rule, the half-width d of its strip, and the angle mu d."""
+        """Return the step of the rule, the half-width d of its strip, and the angle mu d.
+
+        The rule misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
+        cos(mu d)^{x / mu} at the left end: the d is taken that allows the longest step.
+        """
         angles = np.array([0.1, 0.3, 0.6, 1.0, 1.3] if self.record_added else [2.6])
         d = np.minimum(np.append(angles / self.mu, [1.0, 2.0, 3.0, 6.0]), angles[-1] / self.mu)
         nats = NATS + d * d / 2
@@ -192,6 +221,7 @@ class SampledGaussianRenyi:
     def _sum_block(
         self, z: Array, x: Array, rule: tuple[float, float, float], tails: tuple[float, float]
     ) -> tuple[Array, Array]:
+        """Return ``ln I`` of some orders by the points x, and a bound on its error."""
         t = self._log_ratio(x)
         terms, top = self._terms(z, x, t)
         total = np.maximum(np.sum(terms, axis=1), 1e-300)
@@ -203,18 +233,23 @@ class SampledGaussianRenyi:
         return value, error
 
     def _terms(self, z: Array, x: Array, t: Array) -> tuple[Array, Array]:
-        """Return ``g e^{-x^2/2 - top}`` of each order at each point, and the orders' tops."""
-        away, sign = -x * x / 2, -1.0 if self.record_added else 1.0
-        base = away if self.record_added else away + t
-        log_second = base + _log_psi(-sign * t)  # the second term, over z
+        """Return ``g e^{-x^2/2 - top}`` of each order at each point, and the orders' tops.
+
+        With the sign + where the record is removed and - where it is added, and ``base`` = -x^2/2,
+        and + t where it is removed:  g e^{-x^2/2} = e^base [psi(+-zt) + z psi(-+t)].
+        """
+        sign = -1.0 if self.record_added else 1.0
+        base = -x * x / 2 if self.record_added else -x * x / 2 + t
+        log_second = base + _log_psi(-sign * t)  # without the factor z
         y = np.multiply.outer(sign * z, t)
         size = y + base
         top = np.maximum(np.max(size, axis=1), np.max(log_second) + np.log(z))
         scale = np.exp(base - top[:, None])
-        small, s = np.abs(y) < 0.5, np.clip(y, -0.5, 0.5)
-        near_zero = np.where(small, s * s / 2 * _psi_series(s, 15) * scale, 0.0)
+        # psi(y) = e^y - 1 - y would cancel near 0: there it is y^2 / 2 times its series.
+        is_small, small_y = np.abs(y) < 0.5, np.clip(y, -0.5, 0.5)
+        near_zero = small_y * small_y / 2 * _psi_series(small_y, 15) * scale
         far = np.exp(size - top[:, None]) - (1 + y) * scale
-        terms: Array = np.where(small, near_zero, far)
+        terms: Array = np.where(is_small, near_zero, far)
         terms += np.exp(log_second + (np.log(z) - top)[:, None])
         return terms, top
 
@@ -223,12 +258,13 @@ class SampledGaussianRenyi:
     ) -> Array:
         """Return a bound on what the trapezoid rule misses, relative to I."""
         step, d, angle = rule
-        nats = 2 * math.pi * d / step - d * d / 2  # at least NATS
+        nats = 2 * math.pi * d / step - d * d / 2  # at least `NATS`
         if not self.record_added:
             power = np.maximum(1 - z, 0.0)  # 2 - p, where that is positive
             strip = 1 + d * d * (1 + power * self.mu**2 / 4)
             return 2.1 * math.exp(-nats) * strip / math.cos(angle / 2) ** power
-        # the integral over the line Im x = d, summed on the same points and doubled
+        # The integral over the line Im x = d is summed on the same points, shifted by ``shift``,
+        # and doubled.
         shift = -math.log(math.cos(angle)) / self.mu
         w = self.mu * x - self.mu**2 / 2
         distance = np.maximum(np.abs(np.expm1(-w)), 1e-140)
@@ -237,7 +273,8 @@ class SampledGaussianRenyi:
         return result
 
     def _round_off(self, z: Array, x: Array, t: Array, weight: Array) -> Array:
-        # |d ln g / dt| <= 1 + max(z, 1) + 2 / |t|, and t is inexact by 4 ulps and by that of w
+        """Return a bound on what floats change in the sum, relative to I."""
+        # |d ln g / dt| <= 1 + max(z, 1) + 2 / |t|, and t is inexact by 4 ulps and by those of w.
         slope = self._slope(x) / self.mu
         inexact = 4 * np.abs(t) + slope * (self.mu * np.abs(x) + self.mu**2)
         share = np.where(t != 0, inexact / np.where(t != 0, np.abs(t), 1.0), 0.0)
@@ -247,24 +284,28 @@ class SampledGaussianRenyi:
         return total
 
     def _tail_shares(self, z: Array, x: Array, weight: Array) -> Array:
-        """Return bounds on what lies beyond either end of the grid, relative to I, times h."""
-        # f <= f(end) e^{-|x - end| (|end| - rate)},  ln g growing outwards by at most rate a unit
+        """Return bounds on what lies beyond either end of the grid, relative to I, times h.
+
+        Beyond an end ln g grows by at most ``growth`` a unit, so that the integrand f is at most
+        f(end) e^{-|x - end| (|end| - growth)}; its integral is f(end) / (|end| - growth).
+        """
         w = self.mu * x[[0, -1]] - self.mu**2 / 2
         powers = np.array([1.0 - z, z - 1.0]) if not self.record_added else np.array([z + 2, 0 * z])
-        rate = 2 * self.mu / np.abs(np.expm1(np.array([-w[0], w[1]]) * [1.0, -1.0]))
+        psi_growth = 2 * self.mu / np.abs(np.expm1(np.array([-w[0], w[1]]) * [1.0, -1.0]))
         slope = np.array([self._slope(x[:1])[0], self.mu])
-        room = np.abs(x[[0, -1]]) - rate - np.maximum(powers, 0.0).T * slope
+        decay = np.abs(x[[0, -1]]) - psi_growth - np.maximum(powers, 0.0).T * slope
         ends = np.maximum(weight[:, [0, -1]], 1e-300)
-        return np.where(room > 0, ends / room, 1e300)
+        return np.where(decay > 0, ends / decay, 1e300)
 
     def _log_ratio(self, x: Array) -> Array:
+        """Return ``t = ln r(x)``."""
         return log_mixture(self.mu * x - self.mu * self.mu / 2, self.rate)
 
     def _slope(self, x: Array) -> Array:
-        """Return ``t'(x)``, between 0 and mu."""
+        """Return ``t'(x) = mu q e^w / r``, between 0 and mu."""
         w = self.mu * x - self.mu * self.mu / 2
-        share: Array = self.mu / (1 + (1 - self.rate) / self.rate * np.exp(-w))
-        return share
+        slope: Array = self.mu / (1 + (1 - self.rate) / self.rate * np.exp(-w))
+        return slope
 
 
 def _log_psi(y: Array) -> Array:

@@ -1,12 +1,18 @@
 """Sampled Gaussians without their greatest outputs, whose loss alone exceeds an epsilon.
 
-Let A: some output of release i is above its cut c_i.  Where each L_i(c_i) is at least epsilon and
-what all other releases give back, every outcome in A costs more than epsilon, and
+The losses L_i of the releases are independent, the record is present, and x_i is the output of
+release i.  Cut each release at an output c_i whose loss is at least epsilon + s, and let A be the
+event that some output is above its cut.  If all other losses add up to more than -s, every outcome
+in A costs more than epsilon, so that with P (record present) and Q (absent)
 
-    delta(epsilon) = P(A) - e^epsilon Q(A) + the delta of what remains.
+    delta(epsilon) = P(A) - e^epsilon Q(A)  +  E_P[(1 - e^{epsilon - L})_+; all x_i <= c_i].
 
-What remains is bounded, so that a contour through its saddle point is no larger than its delta.
-Proof: `docs/proofs/sampled_gaussian.md`.
+`TruncatedSampledGaussians.sure_delta` is the first part, the certain violations.  The second is
+left to a contour integral (`accountant.composition.truncated_contour`), for which the class has
+the cumulant K(z) = sum_i ln E_P[e^{zL_i}; x_i <= c_i]: its losses are bounded, so that the contour
+through its saddle point is no larger than delta.  `least_return` is s.
+
+Proof: `docs/proofs/sampled_gaussian.md`, certain violations and the cut.
 """
 
 from __future__ import annotations
@@ -19,17 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from accountant.amplification.sampled_gaussian.returned_losses import (
-    REST_CHANCE,
-    least_return,
-)
 from accountant.amplification.sampled_gaussian.rules_to_cut import (
     STRIP,
     STRIP_NATS,
     cut_curve,
     cut_line,
     log_ratio,
-    most_points,
+    max_points,
     normal_tail,
     place_on_curve,
     places_to_cut,
@@ -37,17 +39,25 @@ from accountant.amplification.sampled_gaussian.rules_to_cut import (
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_decay import LINE_LADDER, Decay
-from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import Line
+from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import HIGHEST_LINE, Line
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     log_moments,
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import ULP, UNDERFLOW
 
-HIGHEST_CURVE = 1.25
-MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
-UNDERFLOW = 1e-290  # bounds chances whose floats are 0
+# A cut so far out, in deviations times max(mu, 1), leaves a tail of e^-80000, which no delta sees;
+# the rule up to it has thousands of points, and the contour of all outputs is as good.
+MAX_CUT = 400.0
+# Q(the other losses add up to less than -s), at most.  What that adds to delta is a share of it.
+RETURN_CHANCE = 1e-13
+RETURN_NATS = -math.log(RETURN_CHANCE)
+# For equal releases of so small mu and rates closed bounds on s are within a half of the best.
+CLOSED_BOUND_MU, CLOSED_BOUND_RATE = 0.6, 0.05
+# Parameters t of Chernoff's bound that are tried, over the best one of a normal sum.
+CHERNOFF_ORDERS = np.geomspace(0.1, 1e3, 64)
+DECAY_NATS = 60.0  # to which the product of all characteristic functions is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ class TruncatedSampledGaussian:
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; x <= cut]`` of one release, and a bound on its error."""
         if np.size(z) == 1 and not np.iscomplexobj(z):
-            value, error = _moment(self, float(np.ravel(z)[0]))
+            value, error = _cumulant_at(self, float(np.ravel(z)[0]))
             return value.reshape(np.shape(z)), error.reshape(np.shape(z))
         if np.iscomplexobj(z):
             rule = self.curve(float(np.max(z.real)) + 1)
@@ -79,16 +89,16 @@ class TruncatedSampledGaussian:
     @property
     def points(self) -> int:
         """The number of points of the rule, at most."""
-        return most_points(self.cut, self.highest)
+        return max_points(self.cut, self.height)
 
     @property
-    def highest(self) -> float:
-        """The height of the curve."""
-        return min(0.45 * math.pi / self.mu, HIGHEST_CURVE)
+    def height(self) -> float:
+        """The height above the real line at which the curve runs, below pi / 2 mu."""
+        return min(0.45 * math.pi / self.mu, HIGHEST_LINE)
 
     def curve(self, power: float) -> Line:
         """Return the rule on the curve that ends at the cut, for powers with this real part."""
-        return cut_curve(self.mu, self.rate, self.cut, self.highest, power)
+        return cut_curve(self.mu, self.rate, self.cut, self.height, power)
 
 
 class TruncatedSampledGaussians:
@@ -97,7 +107,8 @@ class TruncatedSampledGaussians:
     def __init__(self, members: Sequence[TruncatedSampledGaussian]) -> None:
         self.members = members
         self._counts = np.array([member.count for member in members], dtype=float)
-        self._decays: tuple[float, list[Decay]] = (math.nan, [])  # of one real part
+        # The real part of the last `log_cf_bound`, and the bounds of the members there.
+        self._decays: tuple[float, list[Decay]] = (math.nan, [])
 
     @property
     def points(self) -> int:
@@ -114,7 +125,7 @@ class TruncatedSampledGaussians:
 
     @functools.cached_property
     def _short_rules(self) -> tuple[Array, Array, Any]:
-        """Losses and logarithms of masses of few points of all members, and where each starts."""
+        """Losses and log-masses of short rules of all members, and where each member starts."""
         rules = [short_rule(member.mu, member.rate, member.cut) for member in self.members]
         sizes = [loss.size for loss, _ in rules]
         starts = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(int)
@@ -134,7 +145,7 @@ class TruncatedSampledGaussians:
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` of all on equidistant nodes, and a bound on its error."""
-        # no factor is above 1: errors of factors add
+        # No factor is above 1, so that the errors of factors add.
         product, error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for member in self.members:
             ratio, member_error = member.cf_ratio(z)
@@ -152,51 +163,58 @@ class TruncatedSampledGaussians:
         return bound
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
-        """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
-        # q_i = N(0, 1)(x > cut), p_i - q_i = rate (N(mu, 1)(x > cut) - q_i)
-        # P(A) - Q(A) = prod (1-q_i)^n_i - prod (1-p_i)^n_i
-        log_stay = log_gain = off = off_none = above = 0.0
+        """Return the delta of the certain violations, ``E_P[(1 - e^{eps - L})_+; A]``, as bounds.
+
+        With q_i = Q(x_i > c_i) and p_i = P(x_i > c_i), both of N(0, 1) and of its mixture with
+        N(mu, 1), and n_i releases of member i, without cancellation:
+
+            P(A) - e^eps Q(A) = (P(A) - Q(A)) - (e^eps - 1) Q(A),
+            P(A) - Q(A) = prod (1 - q_i)^n_i [1 - prod (1 - (p_i - q_i) / (1 - q_i))^n_i].
+        """
+        log_none_above = log_gain = gain_ulps = none_above_ulps = expected_above = 0.0
         for member in self.members:
             q, moved = normal_tail(member.cut), normal_tail(member.cut - member.mu)
-            chance = member.count * q
-            above += chance
-            log_stay += member.count * math.log1p(-q)
-            gained = max(moved - q, 0.0)
+            member_above = member.count * q
+            expected_above += member_above
+            log_none_above += member.count * math.log1p(-q)
+            gained = max(moved - q, 0.0)  # p - q = rate (moved - q)
             log_gain += member.count * math.log1p(-member.rate * gained / (1 - q))
-            # an ulp of the cut moves a tail by about cut^2 ulps
+            # An ulp of the cut moves a tail by about cut^2 ulps.
             ulps = 64 + 8 * abs(member.cut) * (abs(member.cut) + member.mu)
-            off += ulps * member.count * member.rate * (moved + q)
-            off_none += ulps * chance
-        gain = -math.exp(log_stay) * math.expm1(log_gain)
-        paid = -math.expm1(epsilon) * math.expm1(log_stay)
-        off += off_none * (gain + math.expm1(epsilon)) + (64 + len(self.members)) * (gain + paid)
-        error = ULP * off + UNDERFLOW
-        # where the others give back more than the cuts allow: e^eps Q(A, L < eps) at most
-        doubt = math.exp(epsilon) * above * REST_CHANCE
+            gain_ulps += ulps * member.count * member.rate * (moved + q)
+            none_above_ulps += ulps * member_above
+        gain = -math.exp(log_none_above) * math.expm1(log_gain)
+        paid = -math.expm1(epsilon) * math.expm1(log_none_above)
+        sum_ulps = (64 + len(self.members)) * (gain + paid)
+        gain_ulps += none_above_ulps * (gain + math.expm1(epsilon)) + sum_ulps
+        error = ULP * gain_ulps + UNDERFLOW
+        # Where the others are below -s the outcome may cost less: by e^eps Q(A, L < eps) at most.
+        doubt = math.exp(epsilon) * expected_above * RETURN_CHANCE
         return gain - paid - error, gain - paid + error + doubt
 
 
 @functools.lru_cache(maxsize=1024)
-def _moment(part: TruncatedSampledGaussian, a: float) -> tuple[Array, Array]:
+def _cumulant_at(part: TruncatedSampledGaussian, a: float) -> tuple[Array, Array]:
     """Return the cumulant at one real order: a contour asks for its own more than once."""
     return log_moments(cut_line(part.mu, part.rate, part.cut), np.array([a + 1]))
 
 
 def curves_of_decay(part: TruncatedSampledGaussian, a: float, releases: int) -> Decay:
     """Return curves that bound the transform of one of many releases."""
-    mu, rate, cut, power, highest = part.mu, part.rate, part.cut, a + 1, part.highest
-    # the product falls by some 60 nats: of one factor that is near 1 few digits matter
-    nats = min(60 / releases + math.log(releases) + 12, STRIP_NATS)
+    mu, rate, cut, power, highest = part.mu, part.rate, part.cut, a + 1, part.height
+    # Of one of many factors, each near 1, fewer digits are enough: share, sum, and 12 more nats.
+    nats = min(DECAY_NATS / releases + math.log(releases) + 12, STRIP_NATS)
     t, step, beyond = places_to_cut(mu, rate, cut, highest, STRIP, power, nats)
     x, speed = place_on_curve(t, cut, highest, 0.0)
-    eta, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
+    heights, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
     value, error = part.cgf(np.array([a]))
     moment = float(value[0] - error[0])
     log_weight = -(x.real**2 + math.log(2 * math.pi)) / 2 + np.log(speed.real * step) - moment
-    missed = float(part.curve(power).log_missed(np.array([power]))[0]) + STRIP_NATS - nats
+    log_missed = float(part.curve(power).log_missed(np.array([power]))[0]) + STRIP_NATS - nats
     beyond += power * log_ratio(mu, rate, cut)
-    errors = np.full(eta.shape, 2 * math.exp(min(np.logaddexp(missed, beyond) - moment, 700.0)))
-    return Decay(mu, rate, power, x.real, log_weight, eta, errors, rise, highest)
+    log_error = min(np.logaddexp(log_missed, beyond) - moment, 700.0)
+    errors = np.full(heights.shape, 2 * math.exp(log_error))
+    return Decay(mu, rate, power, x.real, log_weight, heights, errors, rise, highest)
 
 
 def truncated(
@@ -222,6 +240,85 @@ def truncated(
 
 def output_of(mu: float, rate: float, loss: float) -> float:
     """Return an output whose loss is at least ``loss > 0``."""
+    # loss = ln(1 - rate + rate e^y) with y = mu x - mu^2 / 2
     loss *= 1 + 1e-12
     y = math.log1p(math.expm1(loss) / rate) if loss < 700 else loss - math.log(rate)
     return (y + mu * mu / 2) / mu * (1 + 1e-12) + 1e-12
+
+
+@functools.lru_cache(maxsize=64)
+def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
+    """Return s with ``Q(all losses but one add up to less than -s) <= RETURN_CHANCE``.
+
+    ``members``: the mu, the rate and the count of each kind of release.  By Chernoff, for t > 0,
+
+        Q(sum L < -s) <= e^{-ts} prod_i (E_Q r_i^-t)^n_i,    r_i = e^{L_i},
+
+    over all releases: no factor is below 1, so that the one left out may stay.  Each factor has
+    three bounds: from L >= -b with b = -ln(1 - rate), from a tangent to L at x = 0, and from the
+    variance of r, see `_return_by_moments`.
+    """
+    if len(members) == 1:
+        return _return_of_equal(*members[0])
+    mu, rate, count = (np.array(column, dtype=float) for column in zip(*members, strict=True))
+    b = -np.log1p(-rate)
+    largest_return = float(np.sum(count * b) - np.min(b))
+    ratio_excess = rate * np.expm1(-mu * mu / 2)
+    variance = (rate / (1 - rate)) ** 2 * np.expm1(mu * mu)
+    slope = mu * rate * np.exp(-mu * mu / 2) / (1 + ratio_excess)
+    normal_order = math.sqrt(RETURN_NATS / max(float(np.sum(count * slope**2)), UNDERFLOW))
+    t = CHERNOFF_ORDERS[:, None] * normal_order
+    with np.errstate(over="ignore", invalid="ignore"):
+        by_tangent = -t * np.log1p(ratio_excess) + (t * slope) ** 2 / 2
+        # (e^x - 1 - x) / x^2 cancels for small x, where it is at most (1 + x) / 2.
+        x = t * b
+        growth = np.where(x < 1e-3, (1 + x) / 2, (np.expm1(x) - x) / (x * x))
+        by_variance = variance * (t / 2 + t * t * growth)
+        log_moment = np.fmin(np.fmin(by_tangent, by_variance), t * b)
+    bounds = (np.sum(count * log_moment, axis=1) + RETURN_NATS) / t[:, 0]
+    return min(largest_return, float(np.min(bounds))) * (1 + 1e-12)
+
+
+def _return_of_equal(mu: float, rate: float, releases: int) -> float:
+    """Return `least_return` of equal releases, by their cumulant where closed bounds are loose."""
+    count = releases - 1
+    largest_return = -count * math.log1p(-rate) if rate < 1 else math.inf
+    if count == 0:
+        return 0.0
+    if mu <= CLOSED_BOUND_MU and rate < CLOSED_BOUND_RATE:
+        return min(largest_return, _return_by_moments(mu, rate, count))
+    t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(releases))
+    gaussian = SampledGaussian(mu, rate, True)  # E_Q r^-t is the moment e^{K(t)} of that direction
+    with np.errstate(over="ignore", invalid="ignore"):
+        estimates = (count * gaussian.rough_cgf(t) + RETURN_NATS) / t
+    best = int(np.argmin(np.where(np.isfinite(estimates), estimates, np.inf)))
+    if estimates[best] > largest_return:
+        return largest_return
+    value, error = gaussian.cgf(t[[best]])
+    bound = float((count * (value + error) + RETURN_NATS)[0]) / float(t[best])
+    return min(largest_return, bound) if math.isfinite(bound) else largest_return
+
+
+def _return_by_moments(mu: float, rate: float, n: int) -> float:
+    """Return an ``s`` with ``Q(sum of n losses < -s) <= RETURN_CHANCE``, for small mu and rates.
+
+    It is the lesser of two.  L is convex in the output, L(x) >= L(0) + L'(0) x, so that
+
+        ln E r^-t <= -t L(0) + (t L'(0))^2 / 2.
+
+    And with r = 1 + W, b = -ln(1 - rate) and v the variance of W over (1 - rate)^2 (Bernstein),
+
+        ln E r^-t <= v (t / 2 + (e^{tb} - 1 - tb) / b^2),
+
+    as -ln r is at most b and at most -W + (W / (1 - rate))^2 / 2, and (ln r)^2 is at most
+    (W / (1 - rate))^2.
+    """
+    ratio_excess = rate * math.expm1(-mu * mu / 2)
+    slope = mu * rate * math.exp(-mu * mu / 2) / (1 + ratio_excess)
+    by_tangent = slope * math.sqrt(2 * RETURN_NATS * n) - n * math.log1p(ratio_excess)
+    b, v = -math.log1p(-rate), (rate / (1 - rate)) ** 2 * math.expm1(mu * mu)
+    if not v > UNDERFLOW:
+        return by_tangent
+    t = min(math.sqrt(2 * RETURN_NATS / (n * v)), 2 / b)
+    by_variance = n * v * (1 / 2 + (math.expm1(t * b) - t * b) / (t * b * b)) + RETURN_NATS / t
+    return min(by_tangent, by_variance)

@@ -1,12 +1,20 @@
-"""The cumulants of many different sampled Gaussians: one grid for all of similar parameters.
+"""Cumulants of many different Poisson-sampled Gaussians on one grid of points, as one product.
 
-With o = rate / (1 - rate) the ratio of the densities is r = (1 - rate) (1 + e^Y), and Y = mu X -
-mu^2/2 + ln o is normal under Q.  Hence, p = z + 1 (record removed) or p = -z (added),
+Release i adds N(0, 1 / mu_i^2) to a sum of sensitivity 1 and samples a record at ``rate_i``; the
+odds are o_i = rate_i / (1 - rate_i).  Its likelihood ratio is r_i = (1 - rate_i) (1 + e^Y), where
+Y = mu_i X - mu_i^2 / 2 + ln o_i is N(m_i, mu_i^2) without the record, m_i = ln o_i - mu_i^2 / 2.
+The cumulant K_i(z) = ln E e^{zL} of its privacy loss L is a moment of r_i, at the power p = z + 1
+(the record is removed) or p = -z (it is added):
 
-    E e^{zL} = E_Q r^p = (1 - rate)^p int n(y; m, mu^2) (1 + e^y)^p dy,   m = ln o - mu^2/2:
+    e^{K_i(z)} = (1 - rate_i)^p G_i(p),    G_i(p) = int n(y; m_i, mu_i^2) (1 + e^y)^p dy.
 
-the power of ``1 + e^y`` is the same for all losses, and many integrals are one matrix product.
-Proof: `docs/proofs/schedules.md`.
+The factor (1 + e^y)^p is the same for all releases, so that on shared points y_k of the trapezoid
+rule all G_i(p_j) are one product of matrices, ``weight[i, k] power[j, k]``.
+
+A contour asks for K on a line Re z = a, at a + i u_j.  At such powers the integrand oscillates;
+on the shifted line Im y = ``height`` it falls with the frequency u instead.
+
+Proof, with all bounds on errors: `docs/proofs/schedules.md`.
 """
 
 from __future__ import annotations
@@ -19,27 +27,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
-from accountant.amplification.sampled_gaussian.schedule_grid import (
-    MAX_GRID_POINTS,
-    QUADRATURE_ERROR,
-    log_one_plus_exp,
-    shared_grid,
-)
 from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP
+from accountant.numerics.quadrature import MAX_POINTS
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 Index = NDArray[np.intp]
-MAX_LOG_POWER = 600.0  # (1 + e^y)^p stays a float
-BLOCK_SIZE = 2**20
-MAX_EXACT_ORDERS = 500  # members; real orders of more are bounded by corners
-CORNERS = 16  # in an octave of mu, and where the odds grow by e
-PRODUCT_TERMS = 128  # of a matrix product at a time
+# The grid ends where a normal density of 9.8 deviations does: e^{-9.8^2 / 2} / 2 is 7e-22.
+DEVIATIONS = 9.8
+LOG_LEFT_OUT = -48.0  # ln of the share of G that may lie beyond an end of the grid
+LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G at Re p
+QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
+# ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line
+MAX_LOG_GROWTH = 1.2
+STEP_BITS = 12  # of the distance of points: its multiples are exact floats
+BLOCK_SIZE = 2**20  # entries of a matrix that are in memory together: 8 MB
+# Different releases that are treated one by one where that takes about a millisecond each; real
+# orders of more are bounded by those of corners (see `corners`).
+MAX_SEPARATE_LOSSES = 500
+CORNERS = 16  # to an octave of mu, and to a factor e of the odds
+PRODUCT_TERMS = 128  # of a sum in `products`, which then stays in the cache
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarSampledGaussians:
-    """Sampled Gaussians of one direction whose mu and odds are alike, with weights."""
+    """Sampled Gaussians of one direction whose mu and odds are alike, so that they share a grid.
+
+    Methods take ``counts``, how often each release occurs.  ``record_added``: the record is only
+    in the second data set, p = -z; else p = z + 1.
+    """
 
     mu: Array
     log_odds: Array
@@ -47,19 +63,23 @@ class SimilarSampledGaussians:
 
     @property
     def mean(self) -> Array:
-        """The mean of Y under Q."""
+        """The means m of Y without the record."""
         return self.log_odds - self.mu * self.mu / 2
 
     def powers(self, a: Array | float) -> Any:
-        """Return the real part of p."""
+        """Return the real part of p at real parts ``a`` of z."""
         return -a if self.record_added else a + 1
 
     def grid(self, powers: Array, frequency: float) -> tuple[Array, float, float] | None:
-        """Return nodes, their distance and the height of their line; None out of reach."""
+        """Return points, their distance and the height of their line; None if they are too many."""
         return shared_grid(self.mu, self.log_odds, powers, frequency)
 
     def cgf(self, a: Array, counts: Array) -> tuple[Array, Array]:
-        """Return ``sum counts K(a)`` at each real ``a >= 0``, and a bound on its error."""
+        """Return ``sum counts K(a)`` at each real ``a >= 0``, and a bound on its error.
+
+        One order alone is that of a contour, and as exact as floats are.  Of many orders, which
+        only choose a contour and bound its aliases, bounds by corners are enough.
+        """
         if (
             a.size == 1
             and (contour := self.contour(a.reshape(1, 1).astype(complex), counts)) is not None
@@ -67,21 +87,22 @@ class SimilarSampledGaussians:
             return np.full(a.shape, contour[0]), np.full(a.shape, contour[1])
         corners, weights, _ = self.corners(counts)
         value, error = np.empty(a.shape), np.empty(a.shape)
-        # one grid for orders of similar size
-        octaves = np.ceil(np.log2(np.maximum(a, 1.0)) / 2)
-        for octave in np.unique(octaves):
-            at = octaves == octave
-            part = corners.log_moments(a[at], weights) or corners.greatest_bound(a[at], weights)
-            value[at], error[at] = part
-        # all cumulants of a cell are between 0 and that of its corner
+        # Orders within a factor of 4 share one grid.
+        magnitude = np.ceil(np.log2(np.maximum(a, 1.0)) / 2)
+        for common in np.unique(magnitude):
+            at = magnitude == common
+            bounds = corners.log_moments(a[at], weights) or corners.greatest_bound(a[at], weights)
+            value[at], error[at] = bounds
+        # A cumulant lies between 0 and that of its corner.
         return (value, error) if corners is self else ((value + error) / 2, (value + error) / 2)
 
     def corners(self, counts: Array) -> tuple[SimilarSampledGaussians, Array, Index]:
-        """Return few members above all, with the counts of those below, and who is below which.
+        """Return fewer releases with larger cumulants, their counts, and whose corner is which.
 
-        Both moments grow with mu and with the rate.
+        A cumulant grows with mu and with the rate, so that the upper right corner of a cell in
+        (ln mu, ln odds) bounds those of all releases in the cell.
         """
-        if self.mu.size <= MAX_EXACT_ORDERS:
+        if self.mu.size <= MAX_SEPARATE_LOSSES:
             return self, counts, np.arange(self.mu.size)
         steps = np.ceil(CORNERS * np.log2(self.mu)), np.ceil(CORNERS * self.log_odds)
         base = float(np.min(steps[1]))
@@ -96,7 +117,7 @@ class SimilarSampledGaussians:
         return above, corner_counts, corner_index
 
     def greatest_bound(self, a: Array, counts: Array) -> tuple[Array, Array]:
-        """Return the middle between 0 and a bound by the greatest mu and rate, and its distance."""
+        """Bound ``sum counts K(a)`` by the greatest mu and rate: the middle of [0, bound] twice."""
         rate = float(1 / (1 + np.exp(-np.max(self.log_odds)))) * (1 + 4 * ULP)
         worst = SampledGaussian(float(np.max(self.mu)), min(rate, 1.0), self.record_added)
         value, error = worst.cgf(a)
@@ -106,85 +127,98 @@ class SimilarSampledGaussians:
     def quadrature_terms(self, frequency: float) -> float:
         """Return how many products of a matrix a node of a contour up to ``frequency`` takes."""
         grid = self.grid(np.array([self.powers(10.0)], dtype=float), frequency)
-        points = MAX_GRID_POINTS if grid is None else grid[0].size
+        points = MAX_POINTS if grid is None else grid[0].size
         return float(points * (1 + self.mu.size))
 
     def log_moments(self, a: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Return ``sum counts K(a)`` at each real ``a``, and a bound on its error; None too far."""
+        """Return ``sum counts K(a)`` at each real ``a``, and a bound on its error.
+
+        None where the grid is too long, or (1 + e^y)^p too large for a float.
+        """
         powers = self.powers(a)
         grid = self.grid(powers, 0.0)
         if grid is None:
             return None
         y, step, _ = grid
-        size = np.logaddexp(0.0, y)
-        if np.max(np.abs(powers)) * size[-1] > MAX_LOG_POWER:
+        log_base = np.logaddexp(0.0, y)  # ln(1 + e^y)
+        if np.max(np.abs(powers)) * log_base[-1] > MAX_EXPONENT:
             return None
-        power = np.exp(powers[:, None] * size)
-        nats = np.logaddexp(0.0, self.log_odds)  # -ln(1 - rate)
-        total = -powers * float(ordered_dot(nats, counts))
-        furthest = float(np.max(np.abs(y[[0, -1], None] - self.mean) / self.mu))
-        for part in _blocks(self.mu.size, y.size):
-            mu = self.mu[part, None]
-            t = (y - self.mean[part, None]) / mu
-            weight = np.exp(-t * t / 2) * (step / math.sqrt(2 * math.pi) / mu)
-            total += np.einsum("i,ia->a", counts[part], np.log(products(weight, power)))
-        # every exponent is below t^2 / 2 + p size
-        exponent = furthest**2 / 2 + np.abs(powers) * size[-1]
+        power = np.exp(powers[:, None] * log_base)
+        log_odds_factor = np.logaddexp(0.0, self.log_odds)  # -ln(1 - rate)
+        total = -powers * float(ordered_dot(log_odds_factor, counts))
+        farthest = float(np.max(np.abs(y[[0, -1], None] - self.mean) / self.mu))
+        for block in _blocks(self.mu.size, y.size):
+            mu = self.mu[block, None]
+            deviation = (y - self.mean[block, None]) / mu
+            weight = np.exp(-deviation * deviation / 2) * (step / math.sqrt(2 * math.pi) / mu)
+            total += np.einsum("i,ia->a", counts[block], np.log(products(weight, power)))
+        # A term is inexact by ulps of its exponent, |p| ln(1 + e^y) - deviation^2 / 2.
+        exponent = farthest**2 / 2 + np.abs(powers) * log_base[-1]
         member_error = QUADRATURE_ERROR + ULP * (y.size + 16 + 4 * exponent)
         error = float(np.sum(counts)) * member_error
-        error += 4 * ULP * np.abs(powers) * float(ordered_dot(nats, counts))
+        error += 4 * ULP * np.abs(powers) * float(ordered_dot(log_odds_factor, counts))
         return total, error
 
     def contour(self, z: Complex, counts: Array) -> tuple[float, float, Complex, Array] | None:
-        """Return ``K(a)``, its error, the product of ``E e^{zL} / E e^{aL}`` and its error."""
+        """Return ``K(a)``, its error, ``e^{K(z) - K(a)}`` at nodes of Re z = a, and its error.
+
+        K is the sum over all releases, and ``z[r, c] = a + i (rows[r] + columns[c])``.  None where
+        the grid is too long.
+        """
         a, rows, columns = z[0, 0].real, z[:, 0].imag, z[0].imag
-        power, turn = float(self.powers(a)), -1.0 if self.record_added else 1.0
+        # e^{i u ln r} has the phase +u where the record is removed, -u where it is added.
+        power, direction = float(self.powers(a)), -1.0 if self.record_added else 1.0
         grid = self.grid(np.array([power]), z[-1, -1].imag)
         if grid is None:
             return None
-        y, step, raised = grid
-        size, line = np.logaddexp(0.0, y), turn * log_one_plus_exp(y, turn * raised)
-        row_phases = np.exp(1j * np.outer(rows, line))
-        column_phases = np.exp(1j * np.outer(columns, line))
-        nats = np.logaddexp(0.0, self.log_odds)
-        height = -power * float(ordered_dot(nats, counts))
-        product = np.exp(-1j * turn * float(ordered_dot(nats, counts)) * z.imag)
+        y, step, height = grid
+        log_base = np.logaddexp(0.0, y)
+        log_base_on_line = direction * log_one_plus_exp(y, direction * height)
+        row_phases = np.exp(1j * np.outer(rows, log_base_on_line))
+        column_phases = np.exp(1j * np.outer(columns, log_base_on_line))
+        log_odds_factor = np.logaddexp(0.0, self.log_odds)  # -ln(1 - rate)
+        cumulant = -power * float(ordered_dot(log_odds_factor, counts))
+        product = np.exp(-1j * direction * float(ordered_dot(log_odds_factor, counts)) * z.imag)
+        # The round-off of the product is at most ULP (fixed + growing u).
         fixed = growing = 0.0
-        for part in _blocks(self.mu.size, max(y.size, columns.size)):
-            weight, log_mass, mass_ulps, mean = self.tilted(part, y, step, size, power)
-            count = counts[part]
-            height += float(ordered_dot(log_mass, count))
+        for block in _blocks(self.mu.size, max(y.size, columns.size)):
+            weight, log_mass, mass_ulps, mean = self.tilted(block, y, step, log_base, power)
+            count = counts[block]
+            cumulant += float(ordered_dot(log_mass, count))
             factor: Any = weight
-            if raised:
-                factor, extra = self._raised(part, y, weight, power, turn * raised)
-                # terms on a raised line are larger, and so is their round-off
-                above, mean = self._term_ulps(part, y, size, power, np.abs(factor))
-                mass_ulps = mass_ulps + above + extra
+            if height:
+                factor, angle_ulps = self._on_line(block, y, weight, power, direction * height)
+                # Terms on a shifted line are larger, and so is their round-off.
+                term_ulps, mean = self._term_ulps(block, y, log_base, power, np.abs(factor))
+                mass_ulps = mass_ulps + term_ulps + angle_ulps
             fixed += float(ordered_dot(mass_ulps, count))
-            ulps_per_frequency = (2 + 4 * np.abs(self.mean[part])) * mean + 2 * nats[part]
+            ulps_per_frequency = (2 + 4 * np.abs(self.mean[block])) * mean
+            ulps_per_frequency = ulps_per_frequency + 2 * log_odds_factor[block]
             growing += float(ordered_dot(ulps_per_frequency, count))
             for row in range(rows.size):
                 product[row] *= product_of_powers(
-                    _products(factor, row_phases[row] * column_phases), count
+                    _complex_products(factor, row_phases[row] * column_phases), count
                 )
         fixed += 4 * QUADRATURE_ERROR / ULP * float(np.sum(counts))
-        height_error = ULP * (fixed + 4 * abs(power) * float(ordered_dot(nats, counts)))
-        return height, height_error, product, ULP * (fixed + growing * np.abs(z.imag))
+        cumulant_ulps = fixed + 4 * abs(power) * float(ordered_dot(log_odds_factor, counts))
+        return cumulant, ULP * cumulant_ulps, product, ULP * (fixed + growing * np.abs(z.imag))
 
-    def _raised(
-        self, part: slice, y: Array, weight: Array, power: float, height: float
+    def _on_line(
+        self, block: slice, y: Array, weight: Array, power: float, height: float
     ) -> tuple[Complex, Array]:
-        """Return tilted masses at ``y + i height``, and the ulps of their angles."""
-        # (y + ih - m)^2 = (y - m)^2 + 2ih (y - m) - h^2
-        mu = self.mu[part, None]
-        change = power * (log_one_plus_exp(y, height) - np.logaddexp(0.0, y))
-        angle = -height * (y - self.mean[part, None]) / (mu * mu) + change.imag
-        factor = weight * np.exp(height**2 / (2 * mu * mu) + change.real + 1j * angle)
-        ulps = 8 + 2 * np.einsum("ik,ik->i", np.abs(factor), np.abs(angle) + np.abs(change))
-        return factor, ulps
+        """Return the tilted masses continued to ``y + i height``, and the ulps of their angles."""
+        # n: -(y + ih - m)^2 / 2 mu^2 = (-(y - m)^2 - 2ih (y - m) + h^2) / 2 mu^2
+        mu = self.mu[block, None]
+        log_change = power * (log_one_plus_exp(y, height) - np.logaddexp(0.0, y))
+        angle = -height * (y - self.mean[block, None]) / (mu * mu) + log_change.imag
+        factor = weight * np.exp(height**2 / (2 * mu * mu) + log_change.real + 1j * angle)
+        angle_ulps = 8 + 2 * np.einsum(
+            "ik,ik->i", np.abs(factor), np.abs(angle) + np.abs(log_change)
+        )
+        return factor, angle_ulps
 
     def log_mass(self, a: float) -> Array | None:
-        """Return ``ln E (1 + e^Y)^p`` of each member, rounded up; None out of reach."""
+        """Return ``ln G`` of each release at one real order, rounded up; None if out of reach."""
         corners, _, corner_index = self.corners(np.ones(self.mu.size))
         power = float(self.powers(a))
         grid = corners.grid(np.array([power]), 0.0)
@@ -194,42 +228,165 @@ class SimilarSampledGaussians:
         _, log_mass, mass_ulps, _ = corners.tilted(
             slice(None), y, step, np.logaddexp(0.0, y), power
         )
-        # K of the corner is above K: K = ln E (1 + e^Y)^p - p ln(1 + odds)
-        nats = power * np.logaddexp(0.0, corners.log_odds)
-        log_upper = log_mass - nats + ULP * (mass_ulps + np.abs(nats)) + 2 * QUADRATURE_ERROR
-        above: Array = log_upper[corner_index]
+        # The corner bounds K = ln G - p ln(1 + o), not G: o is that of the release, or the corner.
+        log_odds_power = power * np.logaddexp(0.0, corners.log_odds)
+        cumulant = log_mass - log_odds_power + ULP * (mass_ulps + np.abs(log_odds_power))
+        above: Array = (cumulant + 2 * QUADRATURE_ERROR)[corner_index]
         return above + power * np.logaddexp(0.0, self.log_odds)
 
     def tilted(
-        self, part: slice, y: Array, step: float, size: Array, power: float
+        self, block: slice, y: Array, step: float, log_base: Array, power: float
     ) -> tuple[Array, Array, Array, Array]:
-        """Return tilted masses, ``ln G``, their error in ulps, and the mean of ``ln(1 + e^y)``."""
-        exponent, _ = self._exponents(part, y, size, power)
+        """Return the tilted law on the points, ``ln G``, its error in ulps, and a mean.
+
+        The tilted law has the masses ``n(y) (1 + e^y)^p / G``; the mean is that of ln(1 + e^y).
+        """
+        exponent, _ = self._exponents(block, y, log_base, power)
         top = np.max(exponent, axis=1, keepdims=True)
         weight = np.exp(exponent - top)
         total = np.sum(weight, axis=1)
         weight /= total[:, None]
-        log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / self.mu[part])
-        mass_ulps, length = self._term_ulps(part, y, size, power, weight)
-        return weight, log_mass, mass_ulps, length
+        log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / self.mu[block])
+        mass_ulps, mean = self._term_ulps(block, y, log_base, power, weight)
+        return weight, log_mass, mass_ulps, mean
 
-    def _exponents(self, part: slice, y: Array, size: Array, power: float) -> tuple[Array, Array]:
-        t = (y - self.mean[part, None]) / self.mu[part, None]
-        t *= t
-        return power * size - t / 2, t
+    def _exponents(
+        self, block: slice, y: Array, log_base: Array, power: float
+    ) -> tuple[Array, Array]:
+        """Return ``p ln(1 + e^y) - (y - m)^2 / 2 mu^2``, and ``(y - m)^2 / mu^2``."""
+        square = (y - self.mean[block, None]) / self.mu[block, None]
+        square *= square
+        return power * log_base - square / 2, square
 
     def _term_ulps(
-        self, part: slice, y: Array, size: Array, power: float, terms: Array
+        self, block: slice, y: Array, log_base: Array, power: float, terms: Array
     ) -> tuple[Array, Array]:
-        """Return the ulps of a sum of such tilted masses, and that of these times ``size``."""
-        exponent, square = self._exponents(part, y, size, power)
+        """Return the ulps of the sum of ``terms``, sizes of tilted masses; and a sum of them.
+
+        The second sum is ``sum terms ln(1 + e^y)``.
+        """
+        exponent, square = self._exponents(block, y, log_base, power)
         top = np.abs(np.max(exponent, axis=1))
         spread = np.einsum("ik,ik->i", terms, np.abs(exponent) + square)
-        length = ordered_dot(terms, size)
-        # m is inexact by two ulps, and |d ln G / dm| <= |p| E ln(1 + e^Y)
+        mean = ordered_dot(terms, log_base)
         sum_ulps = (y.size / 16 + 16 + top) * np.sum(terms, axis=1) + 2 * spread
-        sum_ulps += 4 * (abs(power) + 1) * np.abs(self.mean[part]) * length
-        return sum_ulps, length
+        # m is inexact by two ulps, and |d ln G / dm| <= |p| E ln(1 + e^Y).
+        sum_ulps += 4 * (abs(power) + 1) * np.abs(self.mean[block]) * mean
+        return sum_ulps, mean
+
+
+def shared_grid(
+    mu: Array, log_odds: Array, powers: Array, frequency: float
+) -> tuple[Array, float, float] | None:
+    """Return points for all releases, their distance and the height of their line.
+
+    ``powers``: the real parts of p, all of one sign; ``frequency``: the largest imaginary part.
+    None where more than `MAX_POINTS` were needed.
+    """
+    low, high = _range(mu, log_odds, powers)
+    step, height = _step(
+        float(np.min(mu)), float(np.min(powers)), frequency, float(np.max(log_odds))
+    )
+    if not high - low <= MAX_POINTS * step:
+        return None
+    # The step is rounded down to few bits, so that points, its multiples, are exact.
+    bits = STEP_BITS - math.frexp(step)[1]
+    step = math.ldexp(math.floor(math.ldexp(step, bits)), -bits)
+    points: Array = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1.0)
+    return points, step, height
+
+
+def log_one_plus_exp(y: Array, height: float) -> Any:
+    """Return ``ln(1 + e^{y + i height})``, real on the real line."""
+    if height == 0:
+        return np.logaddexp(0.0, y)
+    # |1 + e^w|^2 = (1 + e^y)^2 - 4 e^y sin(h/2)^2, and s = e^y / (1 + e^y)
+    share = np.exp(np.minimum(y, 0.0)) / (1 + np.exp(-np.abs(y)))
+    log_shrinkage = np.log1p(-4 * share * (1 - share) * math.sin(height / 2) ** 2) / 2
+    small = np.exp(-np.abs(y))
+    angle = np.where(
+        y > 0,
+        np.arctan2(math.sin(height), small + math.cos(height)),
+        np.arctan2(small * math.sin(height), 1 + small * math.cos(height)),
+    )
+    return np.logaddexp(0.0, y) + log_shrinkage + 1j * angle
+
+
+def _range(mu: Array, log_odds: Array, powers: Array) -> tuple[float, float]:
+    """Return ends beyond which at most e^-48 of the integrand of any release lies."""
+    mean, max_mu = log_odds - mu * mu / 2, float(np.max(mu))
+    lowest_mean, highest_mean = float(np.min(mean)), float(np.max(mean))
+    if np.min(powers) < 0:
+        # (1 + e^y)^-a moves mass to the left, by at most a mu^2; and G >= (1 + o)^-a.
+        a = float(np.max(-powers))
+        nats = a * float(np.logaddexp(0.0, np.max(log_odds)))
+        shift = min(max_mu * a, math.sqrt(DEVIATIONS**2 + 2 * nats) - DEVIATIONS)
+        return lowest_mean - max_mu * (DEVIATIONS + shift), highest_mean + max_mu * DEVIATIONS
+    return lowest_mean - max_mu * DEVIATIONS, right_end(
+        highest_mean, max_mu, float(np.max(powers)), float(np.min(log_odds))
+    )
+
+
+def right_end(mean: float, mu: float, power: float, min_log_odds: float) -> float:
+    """Return an end beyond which ``n(y) (1 + e^y)^p``, p > 0, has at most e^-48 of G.
+
+    On a cell of width mu / 4 the normal density falls and the power grows, which bounds the
+    integral over it.  Beyond all cells (1 + e^y)^p <= (1 + e^-end)^p e^{py}, and n(y) e^{py} is a
+    shifted normal density.  The end of all cells is always far enough.
+    """
+    width = mu / 4
+    if mu * power > MAX_POINTS:
+        return math.inf
+    cell_starts = mean + mu + width * np.arange(math.ceil(4 * (mu * power + DEVIATIONS + 1)))
+    log_cells = (
+        -(((cell_starts - mean) / mu) ** 2) / 2
+        - math.log(4)
+        + power * np.logaddexp(0.0, cell_starts + width)
+    )
+    end = float(cell_starts[-1] + width)
+    beyond = power * (mean + float(np.logaddexp(0.0, -end))) + (mu * power) ** 2 / 2
+    beyond += LOG_LEFT_OUT
+    log_tail = np.logaddexp.accumulate(np.append(beyond, log_cells[::-1]))[::-1]
+    min_log_mass = power * float(np.logaddexp(0.0, min_log_odds))  # G >= (1 + o)^p
+    is_negligible = log_tail <= min_log_mass + LOG_LEFT_OUT
+    return float(cell_starts[np.argmax(is_negligible[:-1])]) if is_negligible[:-1].any() else end
+
+
+def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[float, float]:
+    """Return the longest step of the trapezoid rule, and the height of the line that allows it.
+
+    A step s errs by at most 4 M / (e^{2 pi d / s} - 1), where M bounds the integral of |f| on the
+    edges of a strip of half-width d around the line.  With f = n (1 + e^y)^{p + iu},
+
+        |f(y + ih)| <= f(y) e^{h^2 / 2 mu^2} e^{u |h|},   times cos(h / 2)^p where p < 0,
+
+    and without e^{u |h|} on the side where the phase falls.  So the strip lies on both sides of
+    the real line, or between it and a line of twice the height.
+    """
+    max_height = 3.0 if power >= 0 else 1.5  # below pi, and pi / 2
+    around = np.minimum(mu * np.array([4.0, 6.0, 8.7]), max_height)
+    log_size_around = around**2 / (2 * mu * mu) + frequency * around
+    log_size_around = log_size_around + _log_growth(around, power, log_odds)
+    shifted = np.minimum(mu * np.array([0.5, 1.0, 1.5]), max_height / 2)
+    log_growth = shifted**2 / (2 * mu * mu) + _log_growth(shifted, power, log_odds)
+    log_size_above = (2 * shifted) ** 2 / (2 * mu * mu) + _log_growth(2 * shifted, power, log_odds)
+    half_width = np.append(around, shifted)
+    log_size = np.append(log_size_around, log_size_above)
+    rate = (log_size - LOG_QUADRATURE_ERROR + math.log(4)) / half_width
+    rate[np.append(0 * around, log_growth) > MAX_LOG_GROWTH] = math.inf
+    best = int(np.argmin(rate))
+    return 2 * math.pi / float(rate[best]), float(np.append(0 * around, shifted)[best])
+
+
+def _log_growth(height: Array, power: float, log_odds: float) -> Array:
+    """Return a bound on ``ln |1 + e^{y + ih}|^p`` over that at h = 0, or over ``ln G``."""
+    if power >= 0:
+        return np.zeros(height.shape)
+    # |1 + e^{y + ih}| >= cos(h / 2) (1 + e^y); and it is >= 1 for h <= pi / 2, G >= (1 + o)^p
+    growth: Array = np.minimum(
+        power * np.log(np.cos(height / 2)), -power * float(np.logaddexp(0.0, log_odds))
+    )
+    return growth
 
 
 def products(left: Array, right: Array) -> Array:
@@ -241,8 +398,8 @@ def products(left: Array, right: Array) -> Array:
     return total
 
 
-def _products(left: Any, right: Any) -> Any:
-    """Return ``sum_k left[i, k] right[j, k]``, real and imaginary parts apart."""
+def _complex_products(left: Any, right: Any) -> Any:
+    """Return `products` of matrices that may be complex, by real and imaginary parts."""
     if not np.iscomplexobj(right):
         return products(left, right)
     real, imag = (np.ascontiguousarray(part) for part in (right.real, right.imag))
@@ -257,17 +414,18 @@ def _products(left: Any, right: Any) -> Any:
 
 
 def _blocks(members: int, width: int) -> list[slice]:
+    """Return slices of releases whose matrices of this width have at most `BLOCK_SIZE` entries."""
     step = max(1, BLOCK_SIZE // width)
     return [slice(start, start + step) for start in range(0, members, step)]
 
 
 def product_of_powers(ratio: Complex, counts: Array) -> Complex:
     """Return ``prod_i ratio[i]^counts[i]``."""
-    many = counts != 1
-    if not many.any():
+    is_repeated = counts != 1
+    if not is_repeated.any():
         plain: Complex = np.multiply.reduce(ratio, axis=0)
         return plain
-    product: Complex = np.multiply.reduce(ratio[~many], axis=0)
-    log_ratio = np.log(np.where(ratio[many] == 0, 1e-300, ratio[many]))
-    result: Complex = product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))
+    product: Complex = np.multiply.reduce(ratio[~is_repeated], axis=0)
+    log_ratio = np.log(np.where(ratio[is_repeated] == 0, 1e-300, ratio[is_repeated]))
+    result: Complex = product * np.exp(np.einsum("i,i...->...", counts[is_repeated], log_ratio))
     return result

@@ -1,8 +1,16 @@
-"""How fast the transforms of many sampled Gaussians decay: uniform laws inside the tilted ones.
+"""How fast the characteristic functions of many sampled Gaussians fall: by uniform laws inside.
 
-If the law of a loss is at least a mixture of uniform laws of mass c_k and length w_k, then
-``|E e^{ivL}| <= 1 - sum_k c_k (1 - |sin(v w_k / 2)| / (v w_k / 2))``.  Proof:
-`docs/proofs/schedules.md`.
+A contour is cut off at a frequency beyond which ``|E e^{ivL}|`` of the sum L of all losses, under
+their tilted laws, is known to be small.  If the law of one loss has the part
+
+    sum_k c_k Uniform(an interval of length w_k),
+
+then |E e^{ivL}| <= 1 - sum_k c_k (1 - |sin(v w_k / 2)| / (v w_k / 2)), and the bounds of
+independent losses multiply.  `uniform_parts` finds such parts, nested around the mode of a loss.
+
+Notation as in `sampled_schedule`: the loss is ln(1 + e^Y) up to a constant, Y is N(m, mu^2), and
+the tilted law has the density n(y; m, mu^2) (1 + e^y)^p / G with G = E (1 + e^Y)^p.
+Proof: `docs/proofs/schedules.md`, section 6.
 """
 
 from __future__ import annotations
@@ -12,82 +20,94 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.sampled_schedule import MAX_SEPARATE_LOSSES
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 
 CELLS = 16  # on either side of the mode
-# their ends, in deviations: what lies far to the right is long, and decays first
+# Ends of the cells, in deviations mu from the mode, up to 6.4.  Cells grow outwards: the part
+# that is far to the right is the longest in the loss, so that its transform falls first.
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
-BINS_PER_OCTAVE = 16
-MAX_ONE_BY_ONE = 200
-FIRST_LOBE = 0.21724  # |sin x / x| is below it from where it first falls to it
+NEWTON_STEPS = 8  # to the mode; any centre gives a valid bound
+ROUNDED_DOWN = 1 - 1e-9  # a factor that is more than the round-off of masses and lengths
+LENGTHS_PER_OCTAVE = 16  # classes of lengths
+SIDE_LOBES = 0.21724  # the greatest |sin x / x| beyond its first zero
 
 
 def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> tuple[Array, Array]:
-    """Return masses and lengths of uniform laws below the tilted laws, a row for each loss.
+    """Return masses c and lengths w of uniform laws inside the tilted laws, a row for each loss.
 
-    ``log_mass`` is at least ``ln E (1 + e^Y)^p``.
+    ``log_mass`` is at least ``ln G``.  The density of the loss l = ln(1 + e^y) is
+
+        f(l) = n(y; m, mu^2) (1 + e^y)^{p + 1} e^{-y} / G.
+
+    Let h_k be the least f on the k-th interval around the mode; intervals grow, h_k falls.  Then
+    f >= sum_k (h_k - h_{k+1}) on interval k.
     """
-    # the density of ln(1 + e^y) is n(y; m, mu^2) (1 + e^y)^{p+1} e^{-y} / E (1 + e^Y)^p
-    mean, square = log_odds - mu * mu / 2, mu * mu
-    # any centre is valid; of the modes near either end the higher one is best
-    mode = np.array([mean - square, mean + square * max(power, 0.0)])
-    for _ in range(8):
-        share = 1 / (1 + np.exp(-mode))
-        slope = 1 - square * (power + 1) * share * (1 - share)
-        step = (mode - mean + square * (1 - (power + 1) * share)) / np.maximum(slope, 0.5)
+    mean, variance = log_odds - mu * mu / 2, mu * mu
+    # Newton's method from the modes of both ends, y -> -oo and y -> oo, of which the higher serves.
+    mode = np.array([mean - variance, mean + variance * max(power, 0.0)])
+    for _ in range(NEWTON_STEPS):
+        logistic = 1 / (1 + np.exp(-mode))
+        slope = 1 - variance * (power + 1) * logistic * (1 - logistic)
+        step = (mode - mean + variance * (1 - (power + 1) * logistic)) / np.maximum(slope, 0.5)
         mode = mode - np.clip(step, -3 * mu, 3 * mu)
-    peak = (power + 1) * np.logaddexp(0.0, mode) - mode - (mode - mean) ** 2 / (2 * square)
+    peak = (power + 1) * np.logaddexp(0.0, mode) - mode - (mode - mean) ** 2 / (2 * variance)
     mode = np.where(peak[0] >= peak[1], mode[0], mode[1])
-    away = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
-    edges = mode[:, None] + mu[:, None] * away
-    size = np.logaddexp(0.0, edges)
-    normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
-    normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]
-    powers = (power + 1) * size
-    # below all that the factors take on a cell
-    density = np.minimum(normal[:, 1:], normal[:, :-1]) - edges[:, 1:] - log_mass[:, None]
-    density += np.minimum(powers[:, 1:], powers[:, :-1])
+    ends = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
+    edges = mode[:, None] + mu[:, None] * ends
+    loss = np.logaddexp(0.0, edges)
+    log_normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
+    log_normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]
+    log_power = (power + 1) * loss
+    # On a cell each factor of f is at least its value at one of the two edges.
+    log_density = np.minimum(log_normal[:, 1:], log_normal[:, :-1]) - edges[:, 1:]
+    log_density -= log_mass[:, None]
+    log_density += np.minimum(log_power[:, 1:], log_power[:, :-1])
     with np.errstate(under="ignore"):
-        density = np.exp(density) * (1 - 1e-9)
-    inner = np.minimum(density[:, CELLS:], density[:, CELLS - 1 :: -1])
-    height = np.minimum.accumulate(inner, axis=1)
-    length = (size[:, CELLS + 1 :] - size[:, CELLS - 1 :: -1]) * (1 - 1e-9)
+        density = np.exp(log_density) * ROUNDED_DOWN
+    both_sides = np.minimum(density[:, CELLS:], density[:, CELLS - 1 :: -1])
+    height = np.minimum.accumulate(both_sides, axis=1)
+    length = (loss[:, CELLS + 1 :] - loss[:, CELLS - 1 :: -1]) * ROUNDED_DOWN
     return -np.diff(height, axis=1, append=0.0) * length, length
 
 
 class UniformParts:
-    """The uniform parts of many losses: (masses, lengths), a row for each loss, and counts."""
+    """Uniform parts of many losses: pairs of `uniform_parts` and counts of their losses."""
 
     def __init__(self, parts: Iterable[tuple[tuple[Array, Array], Array]]) -> None:
         part_list = list(parts)
         self._mass = np.concatenate([np.zeros((0, CELLS)), *(mass for (mass, _), _ in part_list)])
         self._length = np.concatenate([np.zeros((0, CELLS)), *(size for (_, size), _ in part_list)])
         self._counts = np.concatenate([np.zeros(0), *(counts for _, counts in part_list)])
-        # parts of similar length are one
-        weight = (self._mass * self._counts[:, None]).ravel()
-        octave = np.floor(BINS_PER_OCTAVE * np.log2(np.maximum(self._length.ravel(), 1e-300)))
-        bins, bin_index = np.unique(octave, return_inverse=True)
-        self._total = np.bincount(bin_index, weight, minlength=bins.size)
-        self._shortest = 2.0 ** (bins / BINS_PER_OCTAVE) * (1 - 1e-9)
+        # A shorter interval has the larger transform: each class has its shortest length.
+        mass = (self._mass * self._counts[:, None]).ravel()
+        log_length = LENGTHS_PER_OCTAVE * np.log2(np.maximum(self._length.ravel(), 1e-300))
+        classes, class_index = np.unique(np.floor(log_length), return_inverse=True)
+        self._class_mass = np.bincount(class_index, mass, minlength=classes.size)
+        self._class_length = 2.0 ** (classes / LENGTHS_PER_OCTAVE) * ROUNDED_DOWN
 
     def log_bound(self, u: Array) -> Array:
-        """Return a bound on ``sum counts ln |E e^{ivL}|`` for every ``v >= u``."""
-        if self._counts.size <= MAX_ONE_BY_ONE:  # each transform may become small
-            decay = 1 - _sinc(self._length[:, :, None] * u / 2)
+        """Return a bound on ``sum counts ln |E e^{ivL}|`` for every ``v >= u``.
+
+        Each transform of few losses is bounded by itself: it may be far below 1, which a product
+        sees.  Of more losses, ln(1 - y) <= -y is summed over classes of equal length.
+        """
+        if self._counts.size <= MAX_SEPARATE_LOSSES:
+            decay = 1 - _max_sinc(self._length[:, :, None] * u / 2)
             decay = np.einsum("nk,nku->nu", self._mass, decay)
-            log_transform = np.log(np.maximum(1 - decay * (1 - 1e-9), 1e-300))
+            log_transform = np.log(np.maximum(1 - decay * ROUNDED_DOWN, 1e-300))
             log_product: Array = np.einsum("n,nu->u", self._counts, log_transform)
             return log_product
         # ln(1 - y) <= -y
-        decay = 1 - _sinc(np.outer(u, self._shortest) / 2)
-        total: Array = -ordered_dot(decay, self._total) * (1 - 1e-9)
+        decay = 1 - _max_sinc(np.outer(u, self._class_length) / 2)
+        total: Array = -ordered_dot(decay, self._class_mass) * ROUNDED_DOWN
         return total
 
 
-def _sinc(x: Array) -> Array:
+def _max_sinc(x: Array) -> Array:
     """Return the greatest ``|sin t / t|`` over ``t >= x``, rounded up."""
     first_lobe = np.sinc(np.minimum(x, math.pi) / math.pi)
     with np.errstate(divide="ignore"):
-        envelope = np.minimum(FIRST_LOBE, 1 / x)
-    return np.where(first_lobe > FIRST_LOBE, np.minimum(first_lobe * (1 + 1e-15), 1.0), envelope)
+        side_lobes = np.minimum(SIDE_LOBES, 1 / x)
+    return np.where(first_lobe > SIDE_LOBES, np.minimum(first_lobe * (1 + 1e-15), 1.0), side_lobes)

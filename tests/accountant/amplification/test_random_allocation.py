@@ -33,10 +33,10 @@ from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
 from accountant.amplification.allocation.allocation_renyi import chernoff_absent
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
-from accountant.amplification.allocation.lognormal_cells import CELL, law_above
-from accountant.amplification.allocation.lognormal_cut import cut_transform, excess_above
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
+from accountant.numerics.lognormal_cut import cut_transform, excess_above
+from accountant.numerics.lognormal_lattice import CELL, law_above
 from mechanisms import Gaussian
 
 ROUND = AllocatedGaussian(1.0, 200)
@@ -381,7 +381,10 @@ def test_a_lattice_and_a_contour_agree(mu, steps, epsilon):
 
 @pytest.mark.parametrize(("mu", "step"), [(1.0, 2.0**-11), (3.0, 30.0), (0.5, 2.0**-13)])
 def test_masses_excess_and_tail_of_a_lattice_law_belong_together(mu, step):
-    for law in (lognormal_lattice._law_above(mu, step), lognormal_lattice._law_below(mu, step)):
+    for law in (
+        lognormal_lattice._lattice_above(mu, step),
+        lognormal_lattice._lattice_below(mu, step),
+    ):
         assert np.all(law.mass >= 0)
         size = law.excess[:-1] / step  # what differences of it are inexact by
         assert np.all(np.abs(-np.diff(law.excess) / step - law.beyond[:-1]) <= 1e-11 * (1 + size))

@@ -39,6 +39,7 @@ from accountant import (
     to_dp_event,
     to_json,
 )
+from accountant.amplification.repeated import _bound_at
 from accountant.amplification.tries import tries_of_mean
 from accountant.formats.plan_file import PlanFile
 from accountant.formats.plan_toml import file_from_toml, from_toml
@@ -124,14 +125,14 @@ def test_a_figure_is_that_of_the_theorem():
     other = 1 / math.sqrt(0.02 / math.log(100))  # the order with the least of both costs
     c = 2 * ((1 - 1 / other) * 0.02 * other + math.log(100) / other)
     theorem = 0.02 * order + math.log(100) / (order - 1) + c
-    assert float(node._bound_at(np.array(order))) == pytest.approx(theorem, rel=1e-7)
+    assert float(_bound_at(node, np.array(order))) == pytest.approx(theorem, rel=1e-7)
     assert float(node.renyi(order)) < theorem  # a greater order costs less here
     # Theorem 6 at the same order: mean delta(ln(10 / 9)) of one run
     poisson = Repeated(GaussianLoss(0.2), PoissonTries(100.0))
     far = float(GaussianLoss(0.2).profile(math.log(10 / 9)))
     theorem = 0.02 * order + 100 * far + math.log(100) / (order - 1)
     assert float(poisson.renyi(order)) <= theorem * (1 + 1e-9)
-    assert float(poisson._bound_at(np.array(order))) == pytest.approx(theorem, rel=1e-9)
+    assert float(_bound_at(poisson, np.array(order))) == pytest.approx(theorem, rel=1e-9)
 
 
 @pytest.mark.parametrize("tries", [TRIES[0], TRIES[2]], ids=repr)

@@ -6,13 +6,13 @@ import pytest
 
 from accountant import PLD, GaussianLoss, PoissonSampled, Tight, UnsupportedPlan
 from accountant.amplification.sampled_gaussian import sampled_gaussian_cgf
-from accountant.amplification.sampled_gaussian.returned_losses import least_return
 from accountant.amplification.sampled_gaussian.rules_to_cut import cut_curve
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import log_moments
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     TruncatedSampledGaussians,
+    least_return,
     output_of,
 )
 from accountant.numerics.logspace import log_mixture, log_mixture_at

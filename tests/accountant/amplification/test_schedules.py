@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accountant import GaussianLoss, PoissonSampled, Sequential, Tight
-from accountant.amplification import sampled_family
+from accountant.amplification import sampled_cgf
 from accountant.amplification.sampled_cgf import SampledCGF
 from accountant.amplification.sampled_gaussian import sampled_schedule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
@@ -131,7 +131,7 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
 
 
 def one_by_one(patch):
-    patch.setattr(sampled_family, "MIN_SHARED", 10**9)
+    patch.setattr(sampled_cgf, "MIN_SHARED", 10**9)
     whole(patch)
 
 
@@ -179,22 +179,22 @@ def test_counts_of_different_steps_are_powers():
 
 
 def odds_taken_for_rates(patch):
-    alike = sampled_family.SimilarSampledGaussians
+    alike = sampled_cgf.SimilarSampledGaussians
     patch.setattr(
-        sampled_family,
+        sampled_cgf,
         "SimilarSampledGaussians",
         lambda mu, log_odds, added: alike(mu, log_odds - np.logaddexp(0.0, log_odds), added),
     )
 
 
 def decay_from_longer_parts(patch):
-    made = sampled_family.uniform_parts
+    made = sampled_cgf.uniform_parts
 
     def longer(*given):
         mass, length = made(*given)
         return mass, 40 * length
 
-    patch.setattr(sampled_family, "uniform_parts", longer)
+    patch.setattr(sampled_cgf, "uniform_parts", longer)
 
 
 def step_too_long(patch):

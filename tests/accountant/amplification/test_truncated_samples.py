@@ -9,7 +9,6 @@ import pytest
 
 from accountant import GaussianLoss, PoissonSampled, Sequential, Tight
 from accountant.amplification.sampled_gaussian import sampled_gaussian_tail
-from accountant.amplification.sampled_gaussian.returned_losses import least_return
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import (
     SampledGaussian,
     rough_epsilon,
@@ -17,6 +16,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import (
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     TruncatedSampledGaussians,
+    least_return,
     truncated,
 )
 from accountant.composition.grid_certificate import grid_certificate

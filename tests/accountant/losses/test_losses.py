@@ -20,7 +20,7 @@ from accountant import (
     PureLoss,
     ZCDPLoss,
 )
-from accountant.losses.laplace_cgf import LaplaceCGF
+from accountant.losses.laplace import LaplaceCGF
 from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))

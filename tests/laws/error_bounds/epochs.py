@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from accountant.amplification.allocation import lognormal_inversion, lognormal_rule
-from accountant.amplification.allocation.lognormal_inversion import Law, Line
-from accountant.amplification.allocation.lognormal_rule import LogNormalRule, VerticalLine
-from accountant.numerics import lognormal_lattice
+from accountant.numerics import lognormal_inversion, lognormal_lattice, lognormal_rule
+from accountant.numerics.lognormal_inversion import Law, Line
 from accountant.numerics.lognormal_lattice import Terms
+from accountant.numerics.lognormal_rule import LogNormalRule, VerticalLine
 from accountant.numerics.quadrature import gauss_legendre_panels
 
 ROUND_OFF = 1e-9  # of the truths, which are sums of floats

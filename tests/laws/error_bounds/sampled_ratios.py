@@ -76,7 +76,7 @@ def filon_violation():
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(sampled_ratio_filon, "DEGREE", degree)
                 patch.setattr(sampled_ratio_filon, "POINTS", points)
-                patch.setattr(sampled_ratio_filon, "FEW_TURNS", turns)
+                patch.setattr(sampled_ratio_filon, "STABLE_RADIANS", turns)
                 rule = FilonRule(law, rate, power, float(np.log(masses.sum())))
                 value, error = rule.ratio(z, sign)
             off = np.abs(value - truth)

@@ -1,8 +1,17 @@
 """The Laplace transform of a log-normal variable, by Gauss-Legendre panels with a proved error.
 
-V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1.  A rule gives E[e^{-s (V - c)}], for
-all x or those beyond a cut, on a vertical line of complex s.
-Proof: `docs/proofs/random_allocation.md`.
+V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1.  A rule has nodes x_j and masses m_j with
+
+    E[e^{-s (V - c)}; x in a range] = sum_j m_j e^{-s (V(x_j) - c)}
+
+for all complex s on a vertical line and up to a height.  c is the ``centre``.  Near s = 0, with
+c = 1, the sum of e^{-w} - 1 + w is taken, w = s (V - 1), as E w = 0: it has relative accuracy.
+
+The real axis of x serves up to the ``split``, where e^{-sV} begins to turn fast.  Beyond, the path
+goes down into the complex plane and then to the right, where e^{-sV} falls instead.  On each panel
+the integrand is bounded on an ellipse, which gives the error (Trefethen 2008, Theorem 4.5).
+
+Proof: `docs/proofs/random_allocation.md`, errors 3 to 5.
 """
 
 from __future__ import annotations
@@ -20,14 +29,14 @@ from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
 POINTS = 20  # of a panel
-ELLIPSE = 4.0  # the sum of the semi-axes of the ellipse around a panel, in half widths
+ELLIPSE = 4.0  # the sum of the semi-axes of the ellipse around a panel, in half-widths
 REACH = (ELLIPSE + 1 / ELLIPSE) / 2  # its greater semi-axis
-GROWTH = 12.0  # by how many e-foldings e^{-sV} may grow on an ellipse
-WIDEST_HALF = 0.7
-DEVIATIONS = 10.0  # what lies so far from the mode is 1e-23 of the whole
-NEGLIGIBLE = 45.0  # the same in e-foldings
-DEEPEST = 1.2  # how far the path beyond the split leaves the real line
-MAX_PANELS = 300
+GROWTH = 12.0  # e-foldings by which e^{-sV} may grow on an ellipse: panels are chosen so
+WIDEST_HALF = 0.7  # half-width of a panel, in x
+DEVIATIONS = 10.0  # from the mode, where the nodes begin: 1e-23 of the whole lies below
+NEGLIGIBLE = 45.0  # e-foldings below the start of a path, where it ends
+DEEPEST = 1.2  # how far the path beyond the split leaves the real line, in x
+MAX_PANELS = 300  # of a path: 6,000 nodes; where e^{-sV} turns faster there is no rule
 ROUND_OFF = 32 * ULP  # of a pairwise sum of products, relative to the sum of sizes
 
 
@@ -55,7 +64,7 @@ class VerticalLine:
 
 
 class Path(NamedTuple):
-    """Nodes of a part of the law: V - c, their masses, and the error they leave."""
+    """Nodes of a part of the law: V - c, their masses (complex off the real line), the error."""
 
     distance: Any
     mass: Any
@@ -69,19 +78,23 @@ NOTHING = Path(np.zeros(0), np.zeros(0), 0.0)
 class LogNormalRule:
     """Nodes that serve all s with real part ``tilt`` and ``|s| <= turn``; real s up to turn too.
 
-    Values of x above ``cut`` are jumps.  With a negative tilt only the law without them is known.
+    Values of x above ``cut`` are jumps.  With a negative tilt E e^{-sV} is infinite, and only the
+    law without jumps is known.
     """
 
     def __init__(self, mu: float, tilt: float, turn: float, cut: float = math.inf) -> None:
+        from scipy.special import lambertw
+
         self.mu, self.tilt, self.turn, self.cut = mu, tilt, turn, cut
-        mode = _mode(mu, max(tilt, 0.0))
-        # close to s = 0, or where V hardly varies, what counts is the distance from E V = 1
+        # The mode of e^{-x^2/2 - tilt V}, where x = -tilt mu V(x).
+        mode = -float(lambertw(max(tilt, 0.0) * mu * mu * math.exp(-mu * mu / 2)).real) / mu
+        # Close to s = 0, or where V hardly varies, what counts is the distance from E V = 1.
         self.centred = tilt <= 1 + 1 / mu**2
         self.centre = 1.0 if self.centred else self.value(mode)
-        # real nodes up to the split: before e^{-sV} turns fast
-        early = math.log1p(4 / turn) if self.centred else math.log(4 / turn)
-        early = max(early / mu + mu / 2, mode + 1.0)
-        self._split, self._low = (cut if tilt < 0 else early), mode - DEVIATIONS
+        # Real nodes go up to where turn (V - c) is 4 radians, but at least beyond the mode.
+        log_value = math.log1p(4 / turn) if self.centred else math.log(4 / turn)
+        before_turns = max(log_value / mu + mu / 2, mode + 1.0)
+        self._split, self._low = (cut if tilt < 0 else before_turns), mode - DEVIATIONS
         edges, self._error = self._panels(self._low, self._split, 0.0, beyond=False)
         x, weight, _ = gauss_legendre_panels(edges, POINTS)
         self._error += self._left_out(self._low, 0.0)
@@ -93,7 +106,8 @@ class LogNormalRule:
         """Return ``ln E[e^{-s(V-c)}; x <= split]``, and a bound on its relative error."""
         points = s.points() if isinstance(s, VerticalLine) else s
         if self.centred:
-            # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, and E w = 0 for the whole law
+            # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, w = s (V - 1), where E w = 0 for the whole
+            # law; on the part of it, less the mass outside and plus s E[V - 1] there.
             total, size = _sum(s, self._distance, self._mass, centred=True)
             mass, moment = self._outside()
             moment_term = points * moment
@@ -122,12 +136,13 @@ class LogNormalRule:
     def log_upper(self, r: Array) -> Array:
         """Return an upper bound on what `transform` gives, at real ``r`` from the tilt to turn."""
         value, error = self.transform(r)
-        # the other errors are for s at the tilt; Re V >= least_value on all ellipses
+        # The rule's error was bounded for s at the tilt, where e^{-rV} is larger; on all ellipses
+        # Re V is at least ``least_value``.
         least_value = self.value(self._low - 2) * math.cos(min(2.7 * self.mu, math.pi / 2))
         missed = (self._error + self._far.error) * np.exp(
             np.minimum((r - self.tilt) * (self.centre - least_value), 700.0)
         )
-        # to the left of the nodes: log-concave where r >= 0, or all that is there
+        # Left of the nodes the integrand is log-concave where r >= 0; or all that is there counts.
         at_low = self.value(self._low)
         slope = -self._low - np.maximum(r, 0.0) * self.mu * at_low
         falls = np.exp(np.minimum(-(self._low**2) / 2 - r * (at_low - self.centre), 700.0))
@@ -139,6 +154,7 @@ class LogNormalRule:
         return bound
 
     def _along(self, path: Path, s: Any) -> tuple[Any, Array]:
+        """Return the sum over the nodes of a path, and a bound on its error."""
         total, size = _sum(s, path.distance, path.mass, centred=False)
         real = not isinstance(s, VerticalLine)
         return total.real if real else total, path.error + ROUND_OFF * size
@@ -165,7 +181,7 @@ class LogNormalRule:
 
     def _path(self, first: float, mode: float) -> Path:
         """Return nodes beyond ``first``: down and to the right, then parallel to the real line."""
-        # there e^{-iuV} falls instead of turning
+        # Below the real line, where V has an angle mu depth <= pi / 4, e^{-iuV} falls.
         depth = min(math.pi / 4 / self.mu, DEEPEST)
         if self.turn * self.value(max(first, mode) + 4) < GROWTH:
             depth = 0.0
@@ -218,21 +234,23 @@ class LogNormalRule:
                 value, reach = self.value(centre), REACH * half * stretch
                 spread = math.expm1(self.mu * reach)
                 cosine, sine = math.cos(self.mu * down), math.sin(self.mu * down)
-                # -Re(sV) is linear in the height of s: greatest at 0 or at turn
+                # -Re(sV) is linear in the height of s, hence greatest at 0 or at turn.
                 growth_at_tilt = self.tilt * value * (spread * np.sign(self.tilt) - cosine)
                 growth_at_turn = growth_at_tilt + self.turn * value * (spread - sine)
                 if max(growth_at_turn, growth_at_tilt) + self.tilt * value * cosine <= GROWTH:
                     break
                 half *= 0.8
             square = max(abs(centre) - reach, 0.0) ** 2 - (down + reach) ** 2
-            grown = max(growth_at_tilt, growth_at_turn) + self.tilt * self.centre - square / 2
-            # of -1 + w, on the real line alone
+            log_size = max(growth_at_tilt, growth_at_turn) + self.tilt * self.centre - square / 2
+            # The terms -1 + w of a centred sum, which is on the real line alone.
             linear_term = 0.0 if beyond else 1 + self.turn * (value * (1 + spread) + self.centre)
             missed += (
-                half * stretch * (math.exp(min(grown, 700.0)) + linear_term * math.exp(-square / 2))
+                half
+                * stretch
+                * (math.exp(min(log_size, 700.0)) + linear_term * math.exp(-square / 2))
             )
             edges.append(min(edges[-1] + 2 * half, high) if half > 1e-12 else high)
-            widest = min(3 * half, WIDEST_HALF)  # the next is rarely much wider
+            widest = min(3 * half, WIDEST_HALF)  # The next one is rarely much wider.
         rate = 64 / 15 * ELLIPSE ** (2 - 2 * POINTS) / (1 - ELLIPSE**-2)
         return np.array(edges), missed * rate
 
@@ -268,7 +286,7 @@ def _sum_on_line(
         total += np.sum(mass * (column_terms + columns), axis=-1)
     else:
         total = ordered_product(mass * np.exp(-rows), np.exp(-columns))
-    # |e^{-s(V-c)}| is greatest on the real line; a product of n terms errs by n / 16 ulps and 8
+    # |e^{-s(V-c)}| is greatest at real s; a product of n terms errs by n / 16 + 8 ulps.
     weight = np.abs(mass) * np.exp(-line.tilt * np.real(distance)) * (1 + mass.size / 512)
     size_per_s = float(np.sum(weight * np.abs(distance)))
     if centred:
@@ -281,14 +299,8 @@ def _sum_on_line(
 
 
 def _density(x: Any) -> Any:
+    """Return the standard normal density, also at complex x."""
     return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-
-
-def _mode(mu: float, tilt: float) -> float:
-    """Return the mode of ``e^{-x^2/2 - tilt V}``: ``x = -tilt mu V(x)``."""
-    from scipy.special import lambertw
-
-    return -float(lambertw(tilt * mu * mu * math.exp(-mu * mu / 2)).real) / mu
 
 
 def _normal_cdf(x: float) -> float:

@@ -1,12 +1,19 @@
-"""The excess of a sum of log-normal variables by one vertical line of its transform.
+"""The excess of a sum of log-normal variables, by a vertical line of its Laplace transform.
 
-S = V_1 + ... + V_t.  A line at Re s = tilt gives, for all K at a time,
+S = V_1 + ... + V_t are independent, each e^{mu x - mu^2/2} for a standard normal x, and phi(s) is
+the transform E e^{-sV} of one.  A jump is a V above a value M.  A line at Re s = tilt gives, for
+many K at a time, one of
 
-    E[(K - S)_+]              whole law, tilt > 0
-    E[(K - S)_+; max V > M]   jumps, tilt > 0
-    E[(S - K)_+; max V <= M]  no jumps, tilt < 0
+    E[(K - S)_+]                  Law.WHOLE       tilt > 0    by phi^t
+    E[(K - S)_+; max V > M]       Law.JUMPS       tilt > 0    by phi^t - (phi - psi)^t
+    E[(S - K)_+; max V <= M]      Law.NO_JUMPS    tilt < 0    by (phi - psi)^t
 
-as (1/2 pi i) int e^{sK} phi(s)^t / s^2 ds.  Proof: `docs/proofs/random_allocation.md`.
+as (1 / 2 pi i) int e^{sK} (transform) / s^2 ds, where psi(s) = E[e^{-sV}; V > M].  The integral is
+a trapezoid sum over u = Im s in [0, reach].  A `Line` chooses the reach, from a bound on how fast
+the transform decays, and the step, from a bound on aliases, and adds up what both and the values
+of phi leave.  It is most exact at the K whose saddle point is the tilt.
+
+Proof: `docs/proofs/random_allocation.md`, errors 1, 2 and 5.
 """
 
 from __future__ import annotations
@@ -17,24 +24,26 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.amplification.allocation.lognormal_rule import (
+from accountant.numerics import Array
+from accountant.numerics.exponential_sums import phases
+from accountant.numerics.lognormal_rule import (
     LogNormalRule,
     TooManyNodes,
     VerticalLine,
 )
-from accountant.numerics import Array
-from accountant.numerics.exponential_sums import phases
 from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-WANTED = 40.0  # e-foldings: how small truncation and aliases shall be
-MAX_NODES = 6000
-FURTHEST = 4000.0  # in tilts
-MAX_PRODUCTS = 2**23
-CHORDS = np.append(0.0, np.geomspace(0.02, 1.0, 19))  # points, as shares of the way to the turn
+WANTED = 40.0  # e-foldings below the excess, of what truncation and aliases may leave
+MAX_NODES = 6000  # of a line; a longer one is not usable, and others are asked
+FARTHEST = 4000.0  # of the reach, in tilts: a period is some 1 / tilt, so that nodes are too many
+MAX_PRODUCTS = 2**23  # of nodes of the line and points of phi's rule: complex numbers of 128 MB
+# Points between the tilt and the turn of the rule, at which the decay is bounded by chords.
+CHORDS = np.append(0.0, np.geomspace(0.02, 1.0, 19))
+# Angles mu c of rotated paths, as shares of the largest, of which the best bounds the decay.
 ROTATIONS = np.array([0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-# other real parts, as shares of the tilt, at which aliases are bounded
+# Other real parts, as shares of the tilt, at which aliases are bounded: on either side of it.
 LESS, MORE = np.array([0.1, 0.25, 0.4, 0.6, 0.75, 0.9]), np.array([1.04, 1.1, 1.2, 1.4, 1.6, 2.0])
 
 
@@ -50,7 +59,8 @@ class Law(enum.Enum):
 class Line:
     """A vertical line for ``steps`` variables; ``cut`` is M as a value of the normal variable.
 
-    K is given as ``K - steps centre``.
+    K is given as a gap, ``K - steps centre``, so that it is exact near the mean of S.  A line that
+    would need too many nodes is not ``usable``.
     """
 
     def __init__(self, law: Law, mu: float, steps: int, tilt: float, cut: float) -> None:
@@ -75,7 +85,7 @@ class Line:
         value = ordered_dot(turns.real, self._terms.real) - ordered_dot(
             turns.imag, self._terms.imag
         )
-        # what the exponent is inexact by, at every node
+        # The exponent at every node is inexact by ulps of its parts.
         inexact = 4 * ULP * (np.abs(self._tilt) * self._gap_size(gap) + abs(self._log_power) + 4)
         size = ordered_dot(np.abs(self._terms), np.ones_like(self._u))
         spread = ordered_dot(np.abs(self._terms), self._u)
@@ -85,16 +95,19 @@ class Line:
         return value, error + self._missed + outside, height
 
     def _gap_size(self, gap: Array) -> Array:
-        """Return the size of what a gap is the difference of: unless centred, K and its centre."""
+        """Return the size of the numbers that a gap is the difference of."""
         size: Array = np.abs(gap) + (0.0 if self.centre == 1 else 2 * self._steps * self.centre)
         return size
 
     def _find_reach(self, cut: float) -> tuple[float, int]:
-        """Return where the line is cut off, and how many nodes it needs; also sets its rule."""
+        """Return where the line is cut off, and how many nodes it needs; also set its rule.
+
+        The rule of phi serves |s| up to a turn, which grows until the decay there is enough.
+        """
         turn = 2.1 * abs(self._tilt) + 6 / (self._mu * math.sqrt(self._steps))
         for _ in range(14):
             self._rule = LogNormalRule(self._mu, self._tilt, math.hypot(self._tilt, turn), cut)
-            self._find_aim()
+            self._find_saddle()
             ladder = np.linspace(0.1, 1.0, 19) * turn
             decay = self._log_decay(ladder) - np.log(math.pi * ladder)
             is_small = decay <= self._log_wanted - WANTED
@@ -106,12 +119,12 @@ class Line:
                     break
                 return reach, max(12, math.ceil(count) + 1)
             turn *= 2.5
-            if turn > FURTHEST * abs(self._tilt):  # the period is some 1 / tilt: too many nodes
+            if turn > FARTHEST * abs(self._tilt):
                 break
         raise TooManyNodes
 
     def _log_powers(self, rule: LogNormalRule, r: Array) -> Array:
-        """Return upper bounds on the log of the transform of S, its part, at real ``r``."""
+        """Return upper bounds on the logarithm of the law's transform of S at real ``r``."""
         t = self._steps
         if self._law is not Law.JUMPS:
             return t * rule.log_upper(r)
@@ -122,18 +135,22 @@ class Line:
         bound: Array = t * value + np.log(-np.expm1(t * np.log1p(-share)))
         return bound
 
-    def _find_aim(self) -> None:
-        """Set the K whose saddle is the tilt, and about how large the excess is there."""
+    def _find_saddle(self) -> None:
+        """Set the gap whose saddle is the tilt, and the logarithm of the excess there, roughly.
+
+        By differences of ln transform at three real parts, on the side where the rule is valid.
+        """
         tilts = self._tilt * np.array([1.0, 1.03, 1.06] if self._tilt < 0 else [0.97, 1.0, 1.03])
         tilts = np.sort(tilts)[::-1] if self._tilt < 0 else tilts
         tilts = tilts if self._tilt > 0 else self._tilt * np.array([0.94, 0.97, 1.0])
         power = self._log_powers(self._rule, tilts)
         step = tilts[1] - tilts[0]
-        slope, bend = (power[2] - power[0]) / (2 * step), (power[2] - 2 * power[1] + power[0])
+        slope = (power[2] - power[0]) / (2 * step)
+        second_difference = power[2] - 2 * power[1] + power[0]
         middle = tilts[1]
         self._gap = 2 / middle - slope
-        curvature = max(float(bend) / step**2, 0.0) + 2 / middle**2
-        # the excess over e^{tilt K} there
+        curvature = max(float(second_difference) / step**2, 0.0) + 2 / middle**2
+        # The saddle-point approximation of the excess, over e^{tilt K}.
         self._log_wanted = float(
             power[1]
             + (middle - self._tilt) * self._gap
@@ -142,16 +159,18 @@ class Line:
         )
 
     def _log_decay(self, u: Array) -> Array:
-        """Return the log of a bound on the transform of S at all heights above ``u``."""
-        # |E e^{-sV}| <= e^{c^2/2} E e^{-rV}, r = Re(s e^{-i mu c}): x is moved by -ic
+        """Return the log of a bound on the law's transform of S at all heights above ``u``.
+
+        Moving x to x - ic gives |E e^{-sV}| <= e^{c^2/2} E e^{-rV} with r = Re(s e^{-i mu c}).
+        """
         mu, a, t = self._mu, self._tilt, self._steps
         angle = ROTATIONS * min(math.pi / 2, 2 * mu * math.sqrt(90 / t) + mu * mu)
         angle = np.minimum(angle, math.pi / 2)
         c = angle / mu
         r = a * np.cos(angle) + np.multiply.outer(u, np.sin(angle))
         rule, centre = self._rule, self._rule.centre
-        served = np.clip(r, a, rule.turn)  # phi falls with r
-        # ln E e^{-r(V - c)} is convex in r: chords are above it
+        served = np.clip(r, a, rule.turn)  # E e^{-rV} falls with r.
+        # ln E e^{-r(V - centre)} is convex in r: chords are above it.
         points = a + (rule.turn - a) * CHORDS
         log_transform = np.interp(served, points, rule.log_upper(points))
         log_size = np.where(r >= a, c * c / 2 + log_transform - served * centre, np.inf)
@@ -160,22 +179,23 @@ class Line:
         best = np.min(log_size, axis=1) + a * centre
         if self._law is not Law.JUMPS:
             return np.asarray(t * best)
-        # |(f + j)^t - f^t| <= t |j| max(|f + j|, |f|)^{t-1}, and |j| is greatest on the real line
+        # |phi^t - (phi - psi)^t| <= t |psi| max(|phi|, |phi - psi|)^{t-1}, |psi| largest at u = 0.
         jump, error = self._rule.jump(np.array([a]))
         return np.asarray((t - 1) * best + np.log(t * (jump[0] + error[0])))
 
     def _log_edge(self, u: Array, c: Array) -> Array:
-        """Return the log of a bound on the part of the moved path that ends at the cut."""
-        # int_0^c phi(M + iy) e^{-Re(s V e^{-i mu y})} dy: the greatest value times c
+        """Return the log of a bound on the part of the moved path that returns to the cut.
+
+        It is int_0^c |density(M + iy)| e^{-Re(s V(M) e^{-i mu y})} dy, bounded on 24 pieces.
+        """
         x, mu, parts = self._rule.cut, self._mu, 24
         value = math.exp(mu * x - mu * mu / 2)
         y = np.multiply.outer(c, np.linspace(0.0, 1.0, parts + 1))
-        lean = self._tilt * np.cos(mu * y) + np.multiply.outer(u, np.sin(mu * y))
-        # on each part the least of either term: cos falls, sin rises
+        # On each piece the least of either term of Re(s e^{-i mu y}): cos falls, sin rises.
         cosines, sines = np.cos(mu * y), np.sin(mu * y)
         least_cosine = np.minimum(self._tilt * cosines[:, 1:], self._tilt * cosines[:, :-1])
-        lean = least_cosine + np.multiply.outer(u, sines[:, :-1])
-        log_part = y[:, 1:] ** 2 / 2 - x * x / 2 - value * lean
+        least_real_part = least_cosine + np.multiply.outer(u, sines[:, :-1])
+        log_part = y[:, 1:] ** 2 / 2 - x * x / 2 - value * least_real_part
         widths = c[:, None] / parts / math.sqrt(2 * math.pi)
         with np.errstate(over="ignore"):
             total = np.sum(widths * np.exp(np.minimum(log_part, 700.0)), axis=-1)
@@ -183,23 +203,34 @@ class Line:
         return bound
 
     def _wanted_period(self) -> float:
-        """Return a period at which aliases are small; also sets where they are bounded."""
+        """Return a period in K at which aliases are small; also set the bounds on them.
+
+        At a real part a, excess(x) <= e^{ax} E[e^{-aS}] / (e |a|), as y_+ <= e^{ay - 1} / a.
+        """
         shares = np.concatenate([LESS, MORE])
-        self._aims = self._tilt * shares
-        # a rule serves real s from its tilt up
+        self._alias_tilts = self._tilt * shares
+        # A rule serves real s from its tilt up.
         least_tilt = self._tilt * (MORE[-1] if self._tilt < 0 else LESS[0])
         rule = LogNormalRule(self._mu, float(least_tilt), self._rule.turn, self._rule.cut)
-        self._log_aims = self._log_powers(rule, self._aims) - 1 - np.log(np.abs(self._aims))
-        self._log_aims += self._aims * self._steps * (self._rule.centre - rule.centre)
-        size = self._log_aims + self._aims * self._gap
-        size -= self._log_wanted + self._tilt * self._gap - WANTED
-        needed = np.maximum(size, 1.0) / np.abs(self._aims - self._tilt)
+        self._log_alias_bounds = (
+            self._log_powers(rule, self._alias_tilts) - 1 - np.log(np.abs(self._alias_tilts))
+        )
+        self._log_alias_bounds += (
+            self._alias_tilts * self._steps * (self._rule.centre - rule.centre)
+        )
+        nats = self._log_alias_bounds + self._alias_tilts * self._gap
+        nats -= self._log_wanted + self._tilt * self._gap - WANTED
+        needed = np.maximum(nats, 1.0) / np.abs(self._alias_tilts - self._tilt)
         return float(max(needed[: LESS.size].min(), needed[LESS.size :].min()))
 
     def _log_alias(self, gap: Array) -> Array:
-        """Return the log of a bound on ``sum_j e^{-tilt j T} excess(K + j T)``, j not 0."""
-        away = np.abs(self._aims - self._tilt) * self._period
-        size = self._log_aims + np.multiply.outer(gap, self._aims) - away
+        """Return the log of a bound on ``sum_j e^{-tilt j T} excess(K + j T)``, j not 0.
+
+        The trapezoid sum has the period T: real parts below the tilt bound j >= 1, those above it
+        j <= -1, each by a geometric series.
+        """
+        away = np.abs(self._alias_tilts - self._tilt) * self._period
+        size = self._log_alias_bounds + np.multiply.outer(gap, self._alias_tilts) - away
         size -= np.log(-np.expm1(-away))
         either = size[:, : LESS.size].min(axis=1), size[:, LESS.size :].min(axis=1)
         bound: Array = np.logaddexp(*either)
@@ -222,18 +253,21 @@ class Line:
         self._missed = float(np.sum(size)) + float(np.sum(np.abs(self._terms))) * 8 * ULP
 
     def _power(self, line: VerticalLine, value: Any, error: Array) -> tuple[Any, Array]:
-        """Return the transform of S over that of its part at the tilt, and a bound on its error."""
+        """Return the law's transform of S over |phi|^t at the tilt, and a bound on its error.
+
+        ``value`` is ln phi on the line, and ``error`` the relative error of phi.
+        """
         t = self._steps
         base = np.exp(t * (value - value[0].real))
         inexact = np.expm1(np.minimum(t * np.log1p(error) + 4 * ULP * t * np.abs(value), 1.0))
         if self._law is not Law.JUMPS:
             return base, np.abs(base) * inexact
-        # phi^t - (phi - psi)^t = -phi^t expm1(t ln(1 - psi / phi))
+        # phi^t - (phi - psi)^t = -phi^t (e^{t ln(1 - psi / phi)} - 1)
         jump, jump_error = self._rule.jump(line)
         share = jump * np.exp(-value)
-        off = 1.01 * (jump_error * np.exp(-value.real) + np.abs(share) * (error + 4 * ULP))
+        share_error = 1.01 * (jump_error * np.exp(-value.real) + np.abs(share) * (error + 4 * ULP))
         power = t * log1p(-share)
-        grown = np.exp(power.real) * np.expm1(t * np.log1p(off / np.abs(1 - share)))
+        grown = np.exp(power.real) * np.expm1(t * np.log1p(share_error / np.abs(1 - share)))
         total = -base * np.expm1(power)
         missed = np.abs(total) * (inexact + 16 * ULP * (1 + np.abs(power)))
         return total, missed + np.abs(base) * grown * (1 + inexact)

@@ -1,11 +1,16 @@
-"""The excess of a sum of log-normal variables by the cut of its transform: few or uneven terms.
+"""The excess of a sum of log-normal variables, by an integral along the cut of its transform.
 
-With F = phi^t continued to both lips of the negative axis,
+V = e^{mu x - mu^2/2}, x standard normal, S = V_1 + ... + V_t, and phi(s) = E e^{-sV} is its Laplace
+transform, with a cut along the negative axis.  With F = phi^t continued to the lower lip of the
+cut,
 
     E(S - K)_+ = (1 / pi) int_0^oo e^{-rK} Im F(-r - 0i) r^{-2} dr.
 
-One rule in ln r serves all K and all t, and nothing cancels where one of the terms decides.
-Proof: `docs/proofs/random_allocation.md`.
+Nothing cancels where a large S is mostly one large V, that is for few steps or a large mu; and one
+trapezoid rule in y = ln r serves all K and all t.  `CutTransform` has phi(-r - 0i) on its nodes:
+the real part on a turned path, the imaginary part on the path through its saddle point.
+
+Proof, with all bounds on errors: `docs/proofs/random_allocation.md`, the cut of the transform.
 """
 
 from __future__ import annotations
@@ -16,34 +21,37 @@ from typing import final
 
 import numpy as np
 
-from accountant.amplification.allocation.lognormal_cells import CELL, law_above
 from accountant.numerics import Array
+from accountant.numerics.lognormal_lattice import CELL, law_above
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-LEAST_TURN = 2.1  # of V, on the path to Re phi(-r)
-LEAST_MU = 0.4  # below it the turned path loses all digits
-DIGITS = 42.0  # e-foldings of what inner rules leave
-FURTHEST = 17.0  # of the normal variable
-STRIPS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])  # half widths, of ln r
+# Where the rule is exact enough: below mu = .4 the turned path loses all digits to e^{c^2 / 2},
+# c = pi / mu; for ln t > 10 mu, S is nearly normal, and nodes in ln r are too far apart.
+MIN_MU = 0.4
+MAX_LOG_STEPS_PER_MU = 10.0
+REDUCED_TURN = 2.1  # radians, of V on the path to Re phi(-r); pi where mu is above 1.2
+DIGITS = 42.0  # e-foldings: what the rules for phi leave
+FARTHEST = 17.0  # deviations of x that are kept
+# Half-widths, of ln r, of strips on which the error of the rule is bounded; below pi / 2.
+STRIPS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])
 HALF_STRIP = 0.7  # of the parabola's parameter, in units of the saddle's width
-WIDE_CELL = 4 * CELL  # of bounds on sizes alone
-MOMENTS = np.arange(2, 11)
-MAX_ROWS = 2**19
+WIDE_CELL = 4 * CELL  # of x, in bounds on sizes alone
+MOMENTS = np.arange(2, 11)  # of V, whose series bounds phi near 0
+BLOCK_SIZE = 2**19  # entries of a matrix of K and nodes: 4 MB
 SPACINGS = (0.03, 0.012)  # of ln r, over 1 + mu: the finer one where the first misses too much
-NARROW = 1e-9  # relative
-MOST_LOG_STEPS = 10.0  # over mu: beyond it S is nearly normal, and the rule misses too much
+NARROW = 1e-9  # what the rule may miss, over the lower bound
 
 
-@np.errstate(all="ignore")  # what overflows is unknown
+@np.errstate(all="ignore")  # What overflows is not known: its bounds are 0 and infinity.
 def excess_above(mu: float, steps: int, k: Array) -> tuple[Array, Array]:
     """Return bounds on ``E(S - K)_+`` at each K above 0; 0 and infinity where they are unknown."""
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
-    if mu < LEAST_MU or math.log(steps) > MOST_LOG_STEPS * mu:
+    if mu < MIN_MU or math.log(steps) > MAX_LOG_STEPS_PER_MU * mu:
         return low, high
     missed = np.full(k.shape, np.inf)
     for spacing in SPACINGS:
-        wide = ~(missed <= NARROW * low)  # a finer rule has no less round-off
+        wide = ~(missed <= NARROW * low)  # A finer rule does not reduce round-off.
         if wide.any():
             *bounds, missed[wide] = cut_transform(mu, spacing).excess_bounds(steps, k[wide])
             low[wide], high[wide] = np.fmax(low[wide], bounds[0]), np.fmin(high[wide], bounds[1])
@@ -57,7 +65,7 @@ class CutTransform:
     def __init__(self, mu: float, spacing: float) -> None:
         self.mu = mu
         self.step = 2.0 ** round(math.log2(spacing * (1 + mu)))
-        y_low, y_high = mu * mu / 2 - mu * (mu + FURTHEST), math.log(5 / mu**2 + 60)
+        y_low, y_high = mu * mu / 2 - mu * (mu + FARTHEST), math.log(5 / mu**2 + 60)
         self.y: Array = self.step * np.arange(
             math.floor(y_low / self.step), math.ceil(y_high / self.step) + 1.0
         )
@@ -67,17 +75,20 @@ class CutTransform:
         imaginary, imaginary_error = self._imaginary_part()
         size = np.hypot(real, imaginary)
         self.log_size, self.phase = np.log(size), np.arctan2(imaginary, real)
-        # what the logarithm is inexact by, and the phase
-        missed = (real_error + imaginary_error) / size
-        self.size_error = 1.02 * missed + 4 * ULP * (1 + np.abs(self.log_size))
-        self.size_error[missed > 0.01] = np.inf
-        turned = np.abs(np.sin(self.phase)) * real_error + imaginary_error
-        self.phase_error = 1.02 * turned / size + 4 * ULP * np.abs(self.phase)
+        relative_error = (real_error + imaginary_error) / size
+        self.size_error = 1.02 * relative_error + 4 * ULP * (1 + np.abs(self.log_size))
+        self.size_error[relative_error > 0.01] = np.inf
+        # The phase, near -pi or 0, errs by the imaginary part, and little by the real one.
+        across = np.abs(np.sin(self.phase)) * real_error + imaginary_error
+        self.phase_error = 1.02 * across / size + 4 * ULP * np.abs(self.phase)
 
     def _set_saddles(self) -> None:
-        """Choose v = r V(x), where e^{v - x^2 / 2} turns: x = mu v, or more; any v is right."""
+        """Choose for each r the x where the path leaves the real line, and v = r V(x).
+
+        The best is the saddle of e^{rV - x^2/2}, x = mu v, by Newton's method; any v >= 1 is valid.
+        """
         mu = self.mu
-        v = np.full(self.y.size, (FURTHEST + mu) / mu * 2)
+        v = np.full(self.y.size, (FARTHEST + mu) / mu * 2)
         for _ in range(30):
             slope = np.maximum(mu * mu - 1 / v, 1e-3 * mu * mu)
             v = v - (mu * mu * v - np.log(v) - mu * mu / 2 + self.y) / slope
@@ -86,32 +97,44 @@ class CutTransform:
         self.x: Array = (np.log(v) - self.y + mu * mu / 2) / mu
 
     def _real_part(self) -> tuple[Array, float]:
-        """Return ``Re phi(-r)``, on a path so far below the real line that e^{rV} falls."""
+        """Return ``Re phi(-r)`` at each r, and a bound on the error of all.
+
+        On the path x - ic, so far below the real line that e^{rV} falls,
+
+            phi = e^{c^2/2} int density(x) e^{icx} e^{-w} dx,    w = r V(x) e^{i (pi - mu c)},
+
+        by the trapezoid rule.  A larger turn mu c has fewer nodes, and is less exact.
+        """
         mu = self.mu
-        # e^{c^2/2} int density(x) e^{icx} e^{-w} dx, w = rV e^{i (pi - mu c)}, by trapezoids
-        turn = math.pi if mu > 1.2 else LEAST_TURN  # a greater one has fewer nodes, less exact
+        turn = math.pi if mu > 1.2 else REDUCED_TURN
         c = turn / mu
         d = min((turn - math.pi / 2) / mu, math.sqrt(2 * DIGITS + c * c))
         h = 2 * math.pi * d / ((c + d) ** 2 / 2 + DIGITS)
         end = math.sqrt(2 * DIGITS + c * c)
         x = h * np.arange(-math.ceil(end / h), math.ceil(end / h) + 1)
-        grown = math.exp(c * c / 2)
-        mass = grown * h / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
+        growth = math.exp(c * c / 2)
+        mass = growth * h / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
         value = np.exp(mu * x - mu * mu / 2)
         lean = np.exp(1j * (math.pi - turn)) if turn < math.pi else 1.0
         terms = np.exp(-np.multiply.outer(self.r, value * lean))
         terms = (terms - 1).real * (mass * np.cos(c * x)) - terms.imag * (mass * np.sin(c * x))
         real = 1 + np.sum(terms, axis=1)
         missed = 2 * math.exp((c + d) ** 2 / 2) / math.expm1(2 * math.pi * d / h)
-        missed += grown * math.exp(-((end - h) ** 2) / 2)
-        # terms are at most twice their mass, inexact by their exponents' ulps and those of cx
-        exact = 2 * ULP * (40 + x * x + (c + mu) * np.abs(x) + mu * mu)
-        return real, 2 * missed + float(np.sum(mass * exact)) + 4 * ULP
+        missed += growth * math.exp(-((end - h) ** 2) / 2)
+        # Terms are at most twice their mass; their exponents and cx are inexact by ulps.
+        term_error = 2 * ULP * (40 + x * x + (c + mu) * np.abs(x) + mu * mu)
+        return real, 2 * missed + float(np.sum(mass * term_error)) + 4 * ULP
 
     def _imaginary_part(self) -> tuple[Array, Array]:
-        """Return ``Im phi(-r - 0i)``: the path through the saddle, a parabola of rV."""
+        """Return ``Im phi(-r - 0i)`` at each r, and bounds on its errors.
+
+        It is half of the integral along the parabola rV = v (1 + i tau)^2 through the saddle,
+
+            int e^{v (1 + i tau)^2} density(x + (2 / mu) ln(1 + i tau)) (2 / mu) / (1 + i tau) dtau,
+
+        symmetric in tau, by the trapezoid rule in tau over the saddle's width 1 / sqrt(v).
+        """
         mu, v, x = self.mu, self.v, self.x
-        # half of int e^{v (1 + i tau)^2} density(x + (2 / mu) ln(1 + i tau)) 2 / mu (1 + i tau)
         density_growth = math.pi**2 / (2 * mu * mu) + np.minimum(x, 0.0) ** 2 / 2
         max_growth = float(np.max(density_growth))
         h = 2 * math.pi * HALF_STRIP / (DIGITS + max_growth + 4)
@@ -128,25 +151,25 @@ class CutTransform:
         weight[0] /= 2
         scale = 2 / (mu * math.sqrt(2 * math.pi)) * width * np.exp(log_top)
         value = scale * ordered_dot(terms.real, weight)
+        # In ulps, for each term; x is as inexact as its parts.
         inexact = 16 + 4 * v[:, None] * (1 + tau * tau) + 4 * np.abs(z) ** 2 + scaled.size / 2
-        # x is as inexact as its parts
-        off_x = (np.abs(self.y) + np.log(v) + mu * mu + 4) / mu
-        inexact += (np.abs(z) + mu * v[:, None]) * off_x[:, None]
+        ulps_of_x = (np.abs(self.y) + np.log(v) + mu * mu + 4) / mu
+        inexact += (np.abs(z) + mu * v[:, None]) * ulps_of_x[:, None]
         error = scale * ULP * ordered_dot(np.abs(terms) * inexact, weight)
-        # left out: |density| grows by e^{Im z^2 / 2} at most, Im z <= pi / mu
+        # Beyond the last node |density| has grown by at most e^{Im z^2 / 2}, Im z <= pi / mu.
         error += scale * np.exp(density_growth - (end - h) ** 2) * 2
         missed = np.zeros(v.size)
         for q in (1 - HALF_STRIP * width, 1 + HALF_STRIP * width):
             shifted = np.maximum(x + (2 / mu) * np.log(q), 0.0)
-            grown = v * (q * q - 1) + (x * x - shifted * shifted) / 2 + math.pi**2 / (2 * mu * mu)
-            missed += np.exp(grown) / q * math.sqrt(math.pi) / 2
+            growth = v * (q * q - 1) + (x * x - shifted * shifted) / 2 + math.pi**2 / (2 * mu * mu)
+            missed += np.exp(growth) / q * math.sqrt(math.pi) / 2
         return value, error + scale * missed / math.expm1(2 * math.pi * HALF_STRIP / h)
 
     def excess_bounds(self, steps: int, k: Array) -> tuple[Array, Array, Array]:
-        """Return bounds on ``E(S - K)_+`` at each K, at least ``steps``; what the rule misses."""
+        """Return bounds on ``E(S - K)_+`` at each K >= ``steps``, and what the rule misses."""
         low, high = np.empty(k.shape), np.empty(k.shape)
         missed = self._missed(steps, k)
-        rows = max(1, MAX_ROWS // self.y.size)
+        rows = max(1, BLOCK_SIZE // self.y.size)
         for start in range(0, k.size, rows):
             block = slice(start, start + rows)
             value, error = self._sums(steps, k[block])
@@ -160,35 +183,41 @@ class CutTransform:
         )
 
     def _sums(self, steps: int, k: Array) -> tuple[Array, Array]:
-        """Return the rule's sums, and what round-off and the values of phi leave."""
+        """Return the rule's sums, and what round-off and the errors of phi change.
+
+        The terms are e^{-rK - y} |phi|^t sin(t phase) step / pi, as dr / r^2 = e^{-y} dy.
+        """
         t, scale = steps, self.step / math.pi
-        size = -np.multiply.outer(k, self.r) + (t * self.log_size - self.y)
+        log_term = -np.multiply.outer(k, self.r) + (t * self.log_size - self.y)
         sine = np.sin(t * self.phase)
         growth = np.expm1(np.minimum(t * self.size_error, 1.0))
         growth = np.where(t * self.size_error < 1, growth, np.inf)
-        off = np.abs(sine) * growth + np.minimum(t * self.phase_error, 2.0) * (1 + growth)
-        height = np.exp(size) * scale
-        exact = ULP * (32 + self.y.size / 2 + 4 * t * np.abs(self.log_size) + 4 * np.abs(self.y))
+        sine_error = np.abs(sine) * growth + np.minimum(t * self.phase_error, 2.0) * (1 + growth)
+        height = np.exp(log_term) * scale
+        round_off = ULP * (
+            32 + self.y.size / 2 + 4 * t * np.abs(self.log_size) + 4 * np.abs(self.y)
+        )
         value = ordered_dot(height, sine)
-        error = ordered_dot(height, 1.01 * off + exact * (np.abs(sine) + off))
-        # the exponent is as inexact as Kr
-        error += 8 * ULP * k * ordered_dot(height, self.r * (np.abs(sine) + off))
+        error = ordered_dot(height, 1.01 * sine_error + round_off * (np.abs(sine) + sine_error))
+        # The exponent is as inexact as rK.
+        error += 8 * ULP * k * ordered_dot(height, self.r * (np.abs(sine) + sine_error))
         return value, error
 
     def _missed(self, steps: int, k: Array) -> Array:
-        """Return what the rule in ln r misses and leaves out; it falls with K."""
-        order = np.sort(k)
-        grid = order[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
+        """Return what the rule in ln r misses and leaves out, which falls with K: by 33 of them."""
+        increasing = np.sort(k)
+        grid = increasing[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
         bound = np.array([self._missed_at(steps, float(grid_k)) for grid_k in grid])
         return bound[np.searchsorted(grid, k, side="right") - 1]
 
     def _missed_at(self, steps: int, k: float) -> float:
+        """Return the same at one K: the least error by `STRIPS`, and both tails."""
         t, last_node, cosine = steps, float(self.r[-1]), np.cos(STRIPS)
         log_sizes = _log_sizes(self, t)
-        # left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu
+        # Left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu.
         slope = float(self.x[1]) / self.mu - 1
         left_tail = float(np.exp(np.max(log_sizes[:, 0]))) / slope
-        # right of them |F| <= e^{t theta^2 / 2 mu^2}
+        # Right of them |F| <= e^{t theta^2 / 2 mu^2} at an angle theta.
         angles = math.pi + np.append(STRIPS, 0.0)
         lean = k * last_node * np.append(cosine, 1.0)
         right_tail = np.exp(t * angles**2 / (2 * self.mu**2) - lean) / (lean * last_node)
@@ -208,6 +237,7 @@ def cut_transform(mu: float, spacing: float) -> CutTransform:
 
 @functools.lru_cache(maxsize=8)
 def _log_sizes(cut: CutTransform, steps: int) -> Array:
+    """Return ln of bounds on ``|Im F| / r``, by strip and node: ``t / 2 lip^{t-1} jump / r``."""
     log_lip, log_jump = _sizes_of_one(cut)
     log_size = (steps - 1) * log_lip + log_jump + math.log(steps / 2) - cut.y[:-1]
     return np.asarray(log_size + 64 * ULP * steps * np.abs(log_lip) + 1e-9)
@@ -215,14 +245,17 @@ def _log_sizes(cut: CutTransform, steps: int) -> Array:
 
 @functools.lru_cache(maxsize=8)
 def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
-    """Return logarithms of bounds on |phi| next to either lip, and on its jump: for each line."""
+    """Return logarithms of bounds on |phi| next to either lip, and on its jump, by strip and node.
+
+    The jump is phi on one lip less phi on the other, at a strip's half-width d from them.
+    """
     from scipy.special import log_ndtr
 
     mu, r, x, v = cut.mu, cut.r[1:], cut.x[1:], cut.v[1:]
-    # E[e^{rV}; left of x] is at most that of a law on the ends of cells
+    # E[e^{rV}; left of x] is at most that of a law above V, with the whole cell of x.
     value, weight = law_above(mu, float(x.max()) + WIDE_CELL, WIDE_CELL)
     left_terms = np.zeros((r.size, value.size))
-    is_left = value <= (v / r)[:, None] * math.exp(2 * mu * WIDE_CELL)  # the cell of x is whole
+    is_left = value <= (v / r)[:, None] * math.exp(2 * mu * WIDE_CELL)
     np.exp(np.multiply.outer(r, value), where=is_left, out=left_terms)
     log_left = np.log(ordered_dot(left_terms, weight)) + 1e-10
     n = np.arange(MOMENTS[-1] + 1)
@@ -231,7 +264,7 @@ def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
     log_sums = np.logaddexp.accumulate(log_terms, axis=1)
     lip_bounds, jump_bounds = [], []
     for d in STRIPS.tolist():
-        # from x up or down to where e^{rV} falls, and to the right
+        # The path goes from x up or down to where e^{rV} falls, and to the right.
         turned = (math.pi / 2 + d) ** 2 / (2 * mu * mu)
         beyond = math.log(2) + log_ndtr(-x)
         through = math.log(math.pi / mu) + v - x * x / 2 - math.log(2 * math.pi) / 2
@@ -239,7 +272,7 @@ def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
         real_bound = (math.pi + d) ** 2 / (2 * mu * mu)
         one_lip = jump_bounds[-1] + math.log(0.5 + d / math.pi)
         lip_bounds.append(np.minimum(np.logaddexp(log_left, one_lip), real_bound))
-        for m in MOMENTS:  # phi is its first moments, and at most the next one, turned
+        for m in MOMENTS:  # phi is a series of its first moments, and at most the next one, turned.
             series = np.logaddexp(log_sums[:, m - 1], log_terms[:, m] + turned)
             lip_bounds[-1] = np.minimum(lip_bounds[-1], series)
     return np.array(lip_bounds), np.array(jump_bounds)
