@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from accountant.accountants.attack_rates import AttackRate, attack_rates
-from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.errors import ParameterError, UnsupportedPlan
@@ -48,7 +47,7 @@ class LineCost:
 @final
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The numbers of a page; ``curves`` has an epsilon for each of ``grid.deltas``.
+    """The numbers of a page; a curve has an epsilon for each of ``grid.deltas``, NaN for none.
 
     ``grid`` changes all lines together, each of ``line_grids`` one line alone.  Where there is a
     ``proof`` the plan's epsilon is what it proves.
@@ -66,8 +65,8 @@ class PlanSummary:
     def __post_init__(self) -> None:
         if self.proof is None:
             return
-        of_this = same_plan(to_dict(self.proof.plan), to_dict(self.plan))
-        if not of_this or self.proof.delta != self.budget.delta:
+        is_of_plan = same_plan(to_dict(self.proof.plan), to_dict(self.plan))
+        if not is_of_plan or self.proof.delta != self.budget.delta:
             raise ParameterError("proof", self.proof, "of this plan, at the budget's delta")
         if self.proof.epsilon != self.epsilon:
             raise ParameterError("proof", self.proof.epsilon, f"of epsilon {self.epsilon!r}")
@@ -107,10 +106,14 @@ def summarise(
     curves = {}
     i, j = grid.plan_index
     for accountant in ALL_ACCOUNTANTS:
-        is_tight = isinstance(accountant, Tight)
-        curves[accountant.name] = (
-            grid.epsilon[i][j] if is_tight else _curve(accountant, plan, deltas)
-        )
+        if isinstance(accountant, Tight):
+            curve = grid.epsilon[i][j]
+        else:
+            try:
+                curve = tuple(accountant.epsilons(plan, deltas).tolist())
+            except UnsupportedPlan:
+                curve = (math.nan,) * len(deltas)
+        curves[accountant.name] = curve
         on_step()
     rates = attack_rates(plan).rows
     return PlanSummary(plan, budget, grid, alone, costs, curves, rates, proof)
@@ -144,11 +147,3 @@ def _costs(
         room = capacity_if_known(plan, line.part, budget) if has_capacity else None
         yield LineCost(line, epsilon_of_one, epsilon_of_all, room)
         on_step()
-
-
-def _curve(accountant: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
-    """Return an accountant's epsilons; NaN where it has no answer."""
-    try:
-        return tuple(accountant.epsilons(plan, deltas).tolist())
-    except UnsupportedPlan:
-        return (math.nan,) * len(deltas)

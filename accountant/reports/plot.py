@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
 from accountant.accountants.tradeoff_curves import tradeoff
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.files import write_atomically
-from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan
 from accountant.reports.every_accountant import ALL_ACCOUNTANTS
 
@@ -43,14 +41,20 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     curve_axes, attack_axes = figure.subplots(1, 2)
-    deltas = _drawn_deltas(delta)
+    # from a thousandth of the plan's delta towards 1, closer together where curves bend to 0
+    least_delta = max(delta, 1e-12) * 1e-3
+    deltas = np.concatenate([np.geomspace(least_delta, 0.02, 48), np.linspace(0.04, 0.98, 25)])
     for accountant, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
-        curve = _curve(accountant, plan, deltas)
-        if curve is not None:
-            tight = isinstance(accountant, Tight)
-            curve_axes.plot(
-                curve, deltas, color=colour, lw=2.6 if tight else 1.4, label=accountant.name
-            )
+        is_tight = isinstance(accountant, Tight)
+        # an interval that is narrower than the line
+        drawn = Tight(width=1e-4) if is_tight else accountant
+        try:
+            epsilons = drawn.epsilons(plan, deltas)
+        except UnsupportedPlan:
+            continue
+        finite = np.where(np.isfinite(epsilons), epsilons, np.nan)
+        line_width = 2.6 if is_tight else 1.4
+        curve_axes.plot(finite, deltas, color=colour, lw=line_width, label=accountant.name)
     curve_axes.set(
         yscale="log",
         xlabel="epsilon",
@@ -77,20 +81,3 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     )
     attack_axes.legend(frameon=False)
     return figure
-
-
-def _drawn_deltas(delta: float) -> Array:
-    """Deltas from a thousandth of the plan's towards 1, closer together where curves bend to 0."""
-    low = max(delta, 1e-12) * 1e-3
-    return np.concatenate([np.geomspace(low, 0.02, 48), np.linspace(0.04, 0.98, 25)])
-
-
-def _curve(accountant: Accountant, plan: Plan, deltas: Array) -> Array | None:
-    """Epsilons at the deltas; infinite ones are not in the line."""
-    # an interval that is narrower than the line
-    drawn = Tight(width=1e-4) if isinstance(accountant, Tight) else accountant
-    try:
-        epsilons = drawn.epsilons(plan, deltas)
-    except UnsupportedPlan:
-        return None
-    return np.where(np.isfinite(epsilons), epsilons, np.nan)
