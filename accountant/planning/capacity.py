@@ -20,9 +20,7 @@ COST_TOLERANCE = 1.0003
 
 
 def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
-    """The greatest ``n`` up to `CAPACITY_CAP` for which the plan and n times ``part`` fit the
-    budget.
-    """
+    """Return how many times ``part`` fits the budget after the plan, up to `CAPACITY_CAP`."""
 
     def with_more(n: int) -> Plan:
         return Sequential([plan, Repeat(part, n)])
@@ -48,8 +46,9 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
 def _largest_count_within(
     cost: Callable[[int], float], limit: float, guess: int, slope: float
 ) -> int:
-    """The greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if none, by guarded
-    secants.
+    """Return the greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if there is none.
+
+    It searches by secants, and by halving where these leave the interval or are slow.
     """
     low, high, count, tried = -1, CAPACITY_CAP + 1, guess, 0
     previous: tuple[int, float] | None = None
