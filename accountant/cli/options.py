@@ -124,8 +124,8 @@ def repeated(plan: Plan, runs: str | None) -> Plan:
     from accountant.domains import RECORDS
     from accountant.plans.plan import Repeat
 
-    many = 1 if runs is None else RECORDS.check("--runs", parse_number(runs))
-    return plan if many == 1 else Repeat(plan, many)
+    count = 1 if runs is None else RECORDS.check("--runs", parse_number(runs))
+    return plan if count == 1 else Repeat(plan, count)
 
 
 def proof_of_plan(plan: Plan, delta: float, proof: str | None) -> CheckedProof | None:

@@ -190,10 +190,10 @@ def _banded(config_fields: dict[str, Any]) -> PlanOfNoise:
     steps = COUNT.check("iterations", config_fields["iterations"])
     bands = IntegerRange(1, steps).check("bands of the strategy", len(strategy))
     allowed_participations = Interval(0.0, steps / bands, "(]")
-    often = allowed_participations.check(
+    participations = allowed_participations.check(
         "expected_participations", config_fields["expected_participations"]
     )
-    rate, rounds = min(1.0, often * bands / steps), -(-steps // bands)
+    rate, rounds = min(1.0, participations * bands / steps), -(-steps // bands)
     largest = OrNone(COUNT).check("truncated_batch_size", config_fields.get("truncated_batch_size"))
     records = OrNone(COUNT).check("num_examples", config_fields.get("num_examples"))
     if largest is None:

@@ -65,17 +65,20 @@ class _Lagrangian:
             logs = np.clip(logs, low, high)
             costs, falls, errors, rises = self._costs_and_errors(logs, valid_logs)
             valid_logs = logs.copy()
-            factor, tilt = self._orders.common_log_factor(costs, falls)
-            fall = falls[:, tilt]
-            gain = np.log(self._counts * fall) + costs[:, tilt] - fall * factor
-            pain = np.log(self._counts * self._weights * rises) + errors + rises * factor
-            wish, pull = gain - pain, fall + rises
-            # The moves do not change delta, to first order.
-            share = np.exp(gain - gain.max()) / pull
-            centre = ordered_dot(wish, share) / share.sum()
-            move = np.clip((wish - centre) / pull, -MAX_MOVE, MAX_MOVE)
-            logs = logs + factor + move
-            if np.abs(move).max() < MOVE_TOLERANCE and abs(factor) < 1:
+            log_factor, order = self._orders.common_log_factor(costs, falls)
+            fall = falls[:, order]
+            # the logarithms of - n K' and of n w E', derivatives by ln scale, at the common factor
+            log_saving = np.log(self._counts * fall) + costs[:, order] - fall * log_factor
+            log_harm = np.log(self._counts * self._weights * rises) + errors + rises * log_factor
+            # Their difference falls by `closing` where ln scale grows by 1.  At the optimum it is
+            # the logarithm of the multiplier for all; with this multiplier the moves do not change
+            # delta, to first order.
+            log_ratio, closing = log_saving - log_harm, fall + rises
+            share = np.exp(log_saving - log_saving.max()) / closing
+            log_multiplier = ordered_dot(log_ratio, share) / share.sum()
+            move = np.clip((log_ratio - log_multiplier) / closing, -MAX_MOVE, MAX_MOVE)
+            logs = logs + log_factor + move
+            if np.abs(move).max() < MOVE_TOLERANCE and abs(log_factor) < 1:
                 break
         scales: Array = np.exp(np.clip(logs, low, high))
         return scales
@@ -83,7 +86,10 @@ class _Lagrangian:
     def _costs_and_errors(
         self, logs: Array, valid_logs: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Return ln K with minus its slope, and ln error with its slope; mends invalid ``logs``."""
+        """Return ln K with minus its slope, and ln error with its slope, at each of ``logs``.
+
+        Where no mechanism has such a scale, ``logs`` is moved towards the last valid one.
+        """
         rows = []
         for i, request in enumerate(self._wanted):
             for offset in _retry_offsets(valid_logs[i] - logs[i]):
@@ -99,23 +105,16 @@ class _Lagrangian:
                 logs[i] += offset
                 break
             else:
-                raise ParameterError(
-                    "releases", request.label, "mechanisms that exist at some scale"
-                )
+                allowed = "mechanisms that exist at some scale"
+                raise ParameterError("releases", request.label, allowed)
             if log_cost.min() >= LOG_INFINITY:
-                raise ParameterError(
-                    "releases", request.label, "releases with a cost at this delta"
-                )
+                allowed = "releases with a cost at this delta"
+                raise ParameterError("releases", request.label, allowed)
             if not 0 < error <= error_after:
                 raise ParameterError("error", error, "a positive number that grows with the scale")
-            rows.append(
-                (
-                    log_cost,
-                    (log_cost - log_cost_after) / LOG_SCALE_STEP,
-                    math.log(error),
-                    math.log(error_after / error) / LOG_SCALE_STEP,
-                )
-            )
+            fall = (log_cost - log_cost_after) / LOG_SCALE_STEP
+            rise = math.log(error_after / error) / LOG_SCALE_STEP
+            rows.append((log_cost, fall, math.log(error), rise))
         costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
         return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
 
@@ -183,9 +182,10 @@ class RenyiOrderGrid:
         )
         if not self._budget.delta:
             return float(total_cost[0] - epsilon), 0
+        # the saddle point of h(a) = K(a) - a epsilon - ln a - ln(1 + a):
+        # delta is about e^h / sqrt(2 pi h'')
         height = total_cost - a * epsilon - np.log(a) - np.log1p(a)
         at = min(max(int(np.argmin(height)), 1), a.size - 2)
-        # the saddle point: delta = e^height / sqrt(2 pi height'')
         slopes = np.diff(height[at - 1 : at + 2]) / np.diff(a[at - 1 : at + 2])
         bend = max(2 * float(slopes[1] - slopes[0]) / (a[at + 1] - a[at - 1]), 1e-300)
         return float(height[at]) - math.log(2 * math.pi * bend) / 2 - self._log_remaining_delta, at

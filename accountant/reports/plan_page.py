@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -49,8 +49,6 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
         meaning = explanation(summary.epsilon, budget.delta, plan.relation, plan=plan)
     else:
         meaning = f"Nothing: at delta {format_short(budget.delta)} it is infinite."
-    curve_rows: list[list[object]] = [["accountant", *grid.deltas]]
-    curve_rows += [[name, *curve] for name, curve in summary.curves.items()]
     return render(
         "plan.html", summary=summary, title=title, command_line=command_line, sliders=sliders,
         left=format_remaining(budget.epsilon, summary.epsilon), meaning=meaning,
@@ -59,29 +57,37 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
         max_lines=MAX_CAPACITY_LINES, capacity=_format_capacity, ratio=_format_ratio,
         version=version("dp-attest"), json_lines=to_json(summary.plan).splitlines(),
         data=_data(summary, sliders, axes), stem=Path(title).stem,
-        saved_lines=csv_address(_line_rows(summary)), saved_grid=csv_address(_grid_rows(summary)),
-        saved_curves=csv_address(curve_rows),
+        **_saved_tables(summary),
     )  # fmt: skip
 
 
-def _line_rows(summary: PlanSummary) -> Iterator[list[object]]:
-    yield ["name", "release", "error", "times", "one costs", "all cost", "room for more"]
+def _saved_tables(summary: PlanSummary) -> dict[str, str]:
+    """Return the addresses of tables that a reader can save as CSV."""
+    line_rows: list[list[object]] = [
+        ["name", "release", "error", "times", "one costs", "all cost", "room for more"]
+    ]
     for cost in summary.costs:
         line, costs = cost.line, (cost.epsilon_of_one, cost.epsilon_of_all, cost.capacity)
-        yield [line.name, repr(line.part), line.error, line.count, *costs]
-
-
-def _grid_rows(summary: PlanSummary) -> Iterator[list[object]]:
-    """Yield the cells of every grid at the budget's delta."""
-    yield ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
+        line_rows.append([line.name, repr(line.part), line.error, line.count, *costs])
+    # the cells of every grid at the budget's delta
+    grid_rows: list[list[object]] = [
+        ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
+    ]
+    budget, delta_index = summary.budget, summary.budget_delta_index
     for grid in (summary.grid, *summary.line_grids):
-        line = None if grid.turned is None else summary.costs[grid.turned].line
-        name = "all" if line is None else line.name or repr(line.part)
-        for i, noise in enumerate(grid.noise_factors):
-            for j, number in enumerate(grid.count_factors):
-                epsilon = grid.epsilon[i][j][summary.budget_delta_index]
-                cell_values = (grid.releases[j], summary.budget.delta, epsilon)
-                yield [name, noise, number, *cell_values, epsilon <= summary.budget.epsilon]
+        changed = None if grid.turned is None else summary.costs[grid.turned].line
+        name = "all" if changed is None else changed.name or repr(changed.part)
+        for noise, row in zip(grid.noise_factors, grid.epsilon, strict=True):
+            for number, releases, cell in zip(grid.count_factors, grid.releases, row, strict=True):
+                cost_and_fit = (cell[delta_index], cell[delta_index] <= budget.epsilon)
+                grid_rows.append([name, noise, number, releases, budget.delta, *cost_and_fit])
+    curve_rows: list[list[object]] = [["accountant", *summary.grid.deltas]]
+    curve_rows += [[name, *curve] for name, curve in summary.curves.items()]
+    return {
+        "saved_lines": csv_address(line_rows),
+        "saved_grid": csv_address(grid_rows),
+        "saved_curves": csv_address(curve_rows),
+    }
 
 
 def _format_capacity(capacity: int | None) -> str:

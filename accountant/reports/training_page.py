@@ -20,7 +20,7 @@ from accountant.training.statement import COLUMNS, TrainingStatement
 @final
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One loader's bar on a logarithmic scale: sure up to one share, possible up to another."""
+    """One loader's bar: shares of a logarithmic scale up to the lower and the upper end."""
 
     loader: str
     text: str
