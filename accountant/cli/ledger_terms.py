@@ -22,80 +22,94 @@ if TYPE_CHECKING:
     from accountant.plans.plan import Plan
     from accountant.proofs.checked_proof import CheckedProof
 
+BudgetEpsilon = Annotated[
+    str | None,
+    typer.Option(metavar="E", help="The budget's epsilon; by default what --plan costs."),
+]
+BudgetDelta = Annotated[
+    str | None, typer.Option(metavar="D", help="Its delta; 0, which is pure, by default.")
+]
+AsidePlan = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Set a plan aside, at its exact cost if it must be."),
+]
+AsideRuns = Annotated[
+    str | None, typer.Option(metavar="N", help="How many runs of --plan; 1 by default.")
+]
+Window = Annotated[
+    str | None,
+    typer.Option(metavar="W", help="The budget is of each 'month', or of any '30 days'."),
+]
+Carry = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="N windows before leave what they did not spend."),
+]
+Buckets = Annotated[
+    str | None,
+    typer.Option(metavar="WORD", help="Each WORD, such as region, has this budget."),
+]
+Notion = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
+        "else pure-or-rdp, which admits the most, or the one in which --plan fits.",
+    ),
+]
+RenyiOrder = Annotated[
+    str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
+]
+Users = Annotated[str | None, typer.Option(metavar="N", help="Each of N users has this budget.")]
+Unit = Annotated[
+    str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
+]
+Idealised = Annotated[
+    bool,
+    typer.Option(
+        "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
+    ),
+]
+Expires = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
+]
+People = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
+]
+AsideProof = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="What `certify` wrote for all runs of --plan; it is checked first."
+    ),
+]
+Verified = Annotated[
+    bool,
+    typer.Option(
+        "--verified", help="Nothing is spent but by plans that have a proof of their cost."
+    ),
+]
 Reason = Annotated[str, typer.Option(metavar="WORDS", help="Why; it stays in the log.")]
 
 
 def open_(
     book: BookName,
     name: DatasetName,
-    epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="E", help="The budget's epsilon; by default what --plan costs."),
-    ] = None,
-    delta: Annotated[
-        str | None, typer.Option(metavar="D", help="Its delta; 0, which is pure, by default.")
-    ] = None,
-    plan: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Set a plan aside, at its exact cost if it must be."),
-    ] = None,
-    runs: Annotated[
-        str | None, typer.Option(metavar="N", help="How many runs of --plan; 1 by default.")
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(metavar="W", help="The budget is of each 'month', or of any '30 days'."),
-    ] = None,
-    carry: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="N windows before leave what they did not spend."),
-    ] = None,
-    buckets: Annotated[
-        str | None,
-        typer.Option(metavar="WORD", help="Each WORD, such as region, has this budget."),
-    ] = None,
-    notion: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
-            "else pure-or-rdp, which admits the most, or the one in which --plan fits.",
-        ),
-    ] = None,
-    order: Annotated[
-        str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
-    ] = None,
-    users: Annotated[
-        str | None, typer.Option(metavar="N", help="Each of N users has this budget.")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
-    ] = None,
-    idealised: Annotated[
-        bool,
-        typer.Option(
-            "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
-        ),
-    ] = False,
-    expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
-    ] = None,
-    people: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
-    ] = None,
-    proof: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="What `certify` wrote for all runs of --plan; it is checked first."
-        ),
-    ] = None,
-    verified: Annotated[
-        bool,
-        typer.Option(
-            "--verified", help="Nothing is spent but by plans that have a proof of their cost."
-        ),
-    ] = False,
+    epsilon: BudgetEpsilon = None,
+    delta: BudgetDelta = None,
+    plan: AsidePlan = None,
+    runs: AsideRuns = None,
+    window: Window = None,
+    carry: Carry = None,
+    buckets: Buckets = None,
+    notion: Notion = None,
+    order: RenyiOrder = None,
+    users: Users = None,
+    unit: Unit = None,
+    idealised: Idealised = False,
+    expires: Expires = None,
+    people: People = None,
+    proof: AsideProof = None,
+    verified: Verified = False,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,

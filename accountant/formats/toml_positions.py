@@ -14,6 +14,8 @@ LineAndColumn = tuple[int, int]
 KeyPath = tuple[str | int, ...]
 MAX_DEPTH = 100
 
+# strings over several lines, then strings in a line; then a comment, a sign, or a bare word; a
+# quote that fits none of these opens a string that is never closed
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
     r"|'''(?:[^']|'(?!''))*'{3,5}"

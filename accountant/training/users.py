@@ -23,7 +23,7 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan
 from accountant.training.loaders import PASSES
-from accountant.training.passes import kept_squares, root_up
+from accountant.training.passes import blanked_squares, root_up
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import (
     ADD_REMOVE,
@@ -158,7 +158,7 @@ def _allocated(
 def _worst_order(
     run: TrainingRun, noise: float, relation: Adjacency, micro: bool
 ) -> tuple[Plan, ...]:
-    clips = root_up(kept_squares(run, _size(run)))
+    clips = root_up(blanked_squares(run, _size(run)))
     clips *= 2 if micro or relation is REPLACE_ONE else 1
     moved = Stated(gaussian(noise, clips), relation)
     return (math.ceil(run.passes) * OnePass(moved, run.batches),)
