@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "python -m accountant training"
 DIFFERS = 1
-# options beside --opacus: they check what the file says, or ask for more numbers
-BESIDE_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user")
+# options that --opacus takes: they check what the file says, or ask for more numbers
+OPTIONS_OF_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user")
 OPACUS_RECORD = (
     "a JSON file of json.dump(opacus_record(engine, loader), file), by accountant.formats.opacus"
 )
@@ -168,7 +168,7 @@ def _of_opacus(name: str, given_options: dict[str, Any]) -> TrainingStatement:
     from accountant.training.rows import MOST_ROWS
 
     for option in given_options:
-        if option not in BESIDE_OPACUS:
+        if option not in OPTIONS_OF_OPACUS:
             option_name = option.replace("_", "-")
             raise CommandLineError(f"--{option_name} is left out with --opacus, whose file says it")
     try:

@@ -185,11 +185,12 @@ def _least_of_removal(run: TrainingRun, noise: float, passes: int) -> tuple[Plan
     if run.dropped:  # a record that was left out takes the place of the removed one
         return _least_shuffled(run, noise, REPLACE_ONE, False, passes)
     # with equal records the last batch has one record less
-    alike = passes * Stated(gaussian(noise, 1), ADD_REMOVE)
+    with_equal_records = passes * Stated(gaussian(noise, 1), ADD_REMOVE)
     if run.batches == 1:
-        return (alike,) if passes == run.passes else ()
+        return (with_equal_records,) if passes == run.passes else ()
     last_share = (run.last_batch or run.batch) / run.examples
-    return alike, passes * Stated(removal_pair(1 / noise, run.batches, last_share), ADD_REMOVE)
+    pair = removal_pair(1 / noise, run.batches, last_share)
+    return with_equal_records, passes * Stated(pair, ADD_REMOVE)
 
 
 def _least_shuffled(

@@ -38,9 +38,10 @@ from accountant.training.schemes import (
     unbounded,
 )
 
-FEW_RECORDS, MANY_RECORDS = 8, 200
+FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are told apart
+MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rényi curves alone
 NEGLIGIBLE = 1e-34  # relative to the likeliest count, far below any delta over the steps
-MOST_COUNTS = 500
+MOST_COUNTS = 500  # of a mixture
 
 # how many of a user's records a batch may hold, each with its chance, and the chance of all others
 RecordCounts = tuple[tuple[tuple[int, float], ...], float]
@@ -61,12 +62,12 @@ def user_scheme(
         above: tuple[Plan, ...] = (removal(run, noise, size),)
     else:
         above = USER_PLANS[loader](run, noise, relation, microbatching)
-    exact = not (microbatching or is_long(run, loader)) and (
+    is_attained = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
-    # a user with one record is a user
-    below = above if exact and above else of_record.below
-    return Scheme(above, below, NOTES[loader] or ("" if exact else "bound"))
+    # some user may have a single record, so that what bounds a record's cost below holds for users
+    below = above if is_attained and above else of_record.below
+    return Scheme(above, below, NOTES[loader] or ("" if is_attained else "bound"))
 
 
 def is_long(run: TrainingRun, loader: str) -> bool:
@@ -76,9 +77,9 @@ def is_long(run: TrainingRun, loader: str) -> bool:
 
 def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
     counts = binomial_counts(_size(run), run.sampling_rate)
-    clips = 2 if micro else 1
     if counts is None:
         return ()
+    clips = 2 if micro else 1
     return (_drawn(run, _step_loss(counts, clips, noise, relation), counts),)
 
 
@@ -96,17 +97,17 @@ def _truncated_poisson(
     if counts is None:
         return ()
     others, clips = run.examples - size, 2 if micro else 1
-    # nothing is cut unless more than batch - size others are sampled
+    # records are cut from a batch only if at least so many others are sampled
     fewest_others = batch - size + 1
-    # two cases take long for many records; the worse one, a full batch, covers both
+    # Two cases take long for many records.  The worse one, a full batch, covers both.
     if size > FEW_RECORDS or fewest_others < 1:
-        full = 1.0
+        full_chance = 1.0
     elif fewest_others > others:
-        full = 0.0
+        full_chance = 0.0
     else:
-        full = binomial_tail(others, rate, fewest_others)
-    cases = ((1 - full, clips), (full, 2 * clips))
-    # in a full batch a blank also takes the place of another record
+        full_chance = binomial_tail(others, rate, fewest_others)
+    cases = ((1 - full_chance, clips), (full_chance, 2 * clips))
+    # in a full batch a record, or a blank, also takes the place of another record
     possible_cases = [
         (chance, _step_loss(counts, moved, noise, relation, moved - clips))
         for chance, moved in cases
@@ -120,12 +121,10 @@ def _fixed_size(
     run: TrainingRun, noise: float, relation: Adjacency, micro: bool
 ) -> tuple[Plan, ...]:
     counts = hypergeometric_counts(_size(run), run.batch, run.examples)
+    if counts is None:
+        return ()
     blank = 2 if micro else 1
-    return (
-        ()
-        if counts is None
-        else (_drawn(run, _step_loss(counts, 2, noise, relation, blank), counts),)
-    )
+    return (_drawn(run, _step_loss(counts, 2, noise, relation, blank), counts),)
 
 
 def _step_loss(
@@ -138,8 +137,8 @@ def _step_loss(
         return MixtureOfGaussians(noise, shifts, weights)
     clips_back = clips if relation is REPLACE_ONE else blank
     right_side, left_side = (
-        side([gaussian(noise, c * j).mu if j else 0.0 for j, _ in chances], weights)
-        for c in (clips, clips_back)
+        side([gaussian(noise, moved * j).mu if j else 0.0 for j, _ in chances], weights)
+        for moved in (clips, clips_back)
     )
     return MixturePairLoss(MixturePair(right_side, left_side))
 
@@ -234,5 +233,5 @@ def _chances_from_ratio(
     raised = [chance[j] / total * (1 + 8 * len(counts) * ULP) for j in counts[1:]]
     first_chance = max(1 - math.fsum(raised), 0.0)
     normaliser = math.fsum([first_chance, *raised])
-    chances = [first_chance / normaliser, *(raised_chance / normaliser for raised_chance in raised)]
+    chances = [chance_up / normaliser for chance_up in (first_chance, *raised)]
     return tuple(zip(counts, chances, strict=True)), rare
