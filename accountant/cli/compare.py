@@ -87,6 +87,4 @@ def compare(
     print_report(table, json)
     write_text(json, table.to_json())
     if plot is not None:
-        from accountant.reports.plot import plot as draw
-
-        draw(whole_plan, table.best.delta or 1e-6, plot)
+        comparison.write_figure(whole_plan, table.best.delta or 1e-6, plot)

@@ -53,7 +53,7 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
         "plan.html", summary=summary, title=title, command_line=command_line, sliders=sliders,
         left=format_remaining(budget.epsilon, summary.epsilon), meaning=meaning,
         curves=curves_figure(grid.deltas, summary.curves, budget), shown_deltas=shown,
-        change=change_figure(grid.deltas, grid.epsilon[i][j], axes, budget),
+        change=change_figure(grid.deltas, grid.plan_epsilons, axes, budget),
         max_lines=MAX_CAPACITY_LINES, capacity=_format_capacity, ratio=_format_ratio,
         version=version("dp-attest"), json_lines=to_json(summary.plan).splitlines(),
         data=_data(summary, sliders, axes), stem=Path(title).stem,
@@ -103,8 +103,7 @@ def _format_ratio(value: float, smallest: float) -> str:
 
 def _axes(summary: PlanSummary) -> Axes[float]:
     """Return axes that include the budget, the plan, and a factor of 20 around either."""
-    i, j = summary.grid.plan_index
-    plan_epsilons = [value for value in summary.grid.epsilon[i][j] if 0 < value < math.inf]
+    plan_epsilons = [value for value in summary.grid.plan_epsilons if 0 < value < math.inf]
     shown = [*plan_epsilons, summary.budget.epsilon]
     low, high = padded_range(shown)
     grids = (summary.grid, *summary.line_grids)

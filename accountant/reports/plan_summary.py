@@ -15,7 +15,7 @@ from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat
 from accountant.proofs.checked_proof import CheckedProof
 from accountant.proofs.plan_parts import same_plan
-from accountant.reports.every_accountant import ALL_ACCOUNTANTS
+from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.what_if_grid import (
     ProgressCallback,
@@ -79,8 +79,7 @@ class PlanSummary:
     @property
     def epsilon(self) -> float:
         """Return the plan's epsilon at the budget's delta."""
-        i, j = self.grid.plan_index
-        return self.grid.epsilon[i][j][self.budget_delta_index]
+        return self.grid.plan_epsilons[self.budget_delta_index]
 
 
 def step_count(lines: Sequence[PlanLine]) -> int:
@@ -104,10 +103,9 @@ def summarise(
     )
     costs = tuple(_costs(plan, lines, budget, on_step))
     curves = {}
-    i, j = grid.plan_index
     for accountant in ALL_ACCOUNTANTS:
         if isinstance(accountant, Tight):
-            curve = grid.epsilon[i][j]
+            curve = grid.plan_epsilons
         else:
             try:
                 curve = tuple(accountant.epsilons(plan, deltas).tolist())

@@ -43,6 +43,12 @@ class WhatIf:
         """Return the indices of the plan itself."""
         return self.noise_factors.index(1.0), self.count_factors.index(1.0)
 
+    @property
+    def plan_epsilons(self) -> tuple[float, ...]:
+        """Return the epsilons of the plan itself, one for each delta."""
+        i, j = self.plan_index
+        return self.epsilon[i][j]
+
 
 def delta_axis(budget: Budget) -> tuple[float, ...]:
     """Return the deltas of a page, the budget's own among them."""
