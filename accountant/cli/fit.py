@@ -93,13 +93,19 @@ def fit(
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.domains import POSITIVE
     from accountant.errors import ParameterError
+    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file
     from accountant.planning.what_if import with_more_records
 
     if (need is None) != (records is None) or (bound is not None and need is None):
         raise ParameterError("--need, --records", need or records, "given together, or neither")
     factor = None if more is None else POSITIVE.check("--more", parse_number(more))
-    target = _checked_target(out, force)
+    target = None if out is None else Path(out)
+    if target is not None and target.suffix not in {".toml", ".json"}:
+        raise ParameterError("--out", out, "a .toml or .json file")
+    if target is not None and target.exists() and not force:
+        raise ParameterError("--out", out, "a new file, or given with --force")
+    check_writable({"--out": out})
     check_outputs(json)
     file = read_file(plan, again=True)
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
@@ -135,22 +141,6 @@ def _report(
     print_report("\n".join(lines), json)
     write_json(json, facts)
     return allocation
-
-
-def _checked_target(out: str | None, force: bool) -> Path | None:
-    """Return the output path, checked before the computation starts."""
-    from accountant.errors import ParameterError
-    from accountant.files import check_writable
-
-    if out is None:
-        return None
-    path = Path(out)
-    if path.suffix not in {".toml", ".json"}:
-        raise ParameterError("--out", out, "a .toml or .json file")
-    if path.exists() and not force:
-        raise ParameterError("--out", out, "a new file, or given with --force")
-    check_writable({"--out": out})
-    return path
 
 
 def _records_needed(
